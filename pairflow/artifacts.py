@@ -1,0 +1,183 @@
+"""Parquet contracts: what a step writes, whole or not at all, and what the next step checks before it reads.
+
+A file's own metadata hold only what is science (kind, N, K, vocabulary, parameters, hashes of inputs), so
+that equal runs give equal bytes. When, where, by which commit and for how long stands beside it in
+`<file>.provenance.json`.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pairflow.errors import InputError
+
+_KEY = b"pairflow"
+_PACKAGES = ("pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake", "cupy-cuda13x")
+
+
+@contextmanager
+def atomic(*paths: Path) -> Iterator[list[Path]]:
+    """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed."""
+    temporary = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
+    try:
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        for part in temporary:
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+        for part, path in zip(temporary, paths, strict=True):
+            part.replace(path)
+    finally:
+        for part in temporary:
+            part.unlink(missing_ok=True)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def token_dtype(vocabulary_size: int) -> np.dtype:
+    """The smallest of uint8, uint16 and int32 that holds the symbols 0 .. K-1."""
+    if vocabulary_size <= 2**8:
+        return np.dtype(np.uint8)
+    return np.dtype(np.uint16 if vocabulary_size <= 2**16 else np.int32)
+
+
+@dataclass(frozen=True)
+class Science:
+    """What a file's metadata say: enough to refuse a file that does not fit another one, by name."""
+
+    kind: str
+    length: int | None = None
+    vocabulary_size: int | None = None
+    vocabulary: str | None = None
+    padding: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def require_same_vocabulary(self, other: str | None, mine: Path, theirs: Path) -> None:
+        """InputError unless `other` is the vocabulary hash that this file was made with."""
+        if self.vocabulary != other:
+            raise InputError(
+                f"{mine} and {theirs} do not belong together: "
+                f"vocabulary {str(self.vocabulary)[:12]} against {str(other)[:12]}"
+            )
+
+
+def write_table(path: Path, table: pa.Table | pd.DataFrame, science: Science) -> None:
+    """Write a Parquet file under `path` itself (use `atomic` around it)."""
+    if isinstance(table, pd.DataFrame):
+        table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    text = json.dumps(science.__dict__, sort_keys=True, default=dict)
+    pq.write_table(table.replace_schema_metadata({_KEY: text}), path, compression="zstd")
+
+
+def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Science]:
+    """Read a Parquet file that one of our steps wrote; InputError unless it is of one of `kinds`."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        table = pq.read_table(path)
+        science = Science(**json.loads(table.schema.metadata[_KEY]))
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a Parquet file of pairflow") from error
+    if kinds and science.kind not in kinds:
+        raise InputError(f"{path}: holds {science.kind}, expected {' or '.join(kinds)}")
+    return table, science
+
+
+def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
+    """Token rows (M, N) as a fixed-size list column."""
+    flat = np.ascontiguousarray(tokens, dtype=token_dtype(vocabulary_size)).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), tokens.shape[1])
+
+
+def token_array(column: pa.ChunkedArray) -> np.ndarray:
+    """A fixed-size list column as token rows (M, N)."""
+    rows = column.combine_chunks()
+    return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
+
+
+@dataclass
+class Stopwatch:
+    """Wall time since the step began (seconds), and where its long work ran."""
+
+    device: str = "cpu"
+    started: float = field(default_factory=time.perf_counter)
+
+    def write(self, *paths: Path) -> None:
+        """Write `<file>.provenance.json` beside each of `paths`."""
+        facts = {
+            "seconds": round(time.perf_counter() - self.started, 3),
+            "peak_memory_mb": round(_peak_memory_mb(self.device), 1),
+            "device": self.device,
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": _commit(),
+            "command": sys.argv,
+            "versions": _versions(),
+        }
+        for path in paths:
+            with atomic(provenance_path(path)) as [temporary]:
+                temporary.write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def provenance_path(path: Path) -> Path:
+    return path.with_name(path.name + ".provenance.json")
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """The provenance beside `path`; empty where there is none."""
+    beside = provenance_path(Path(path))
+    return json.loads(beside.read_text()) if beside.is_file() else {}
+
+
+def _peak_memory_mb(device: str) -> float:
+    """Peak resident memory of this process, or of the GPU's allocator where the work ran there."""
+    if device != "cpu":
+        import torch
+
+        return torch.cuda.max_memory_allocated() / 2**20
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this package was imported from, `+` if it has changes."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=10"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return run.stdout.strip() or None
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions

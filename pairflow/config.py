@@ -1,0 +1,294 @@
+"""The experiment, typed: every setting once, with its unit, its bounds and one line of help.
+
+The check of workflow_config.yaml, the options of each step (`pairflow train --help`) and the parameters that
+a rule passes on all come from these classes.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pairflow.errors import InputError
+
+BASES = ("udlm", "random", "pairflow")
+_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?")
+
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Settings(BaseModel):
+    """Closed and immutable: an unknown key is an error, not an ignored wish."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Data(Settings):
+    """Raw molecules to token rows."""
+
+    source: str = Field(description="qm9, zinc250k, small_molecules (embedded), or the path of a CSV file")
+    column: str = Field("smiles", description="column that holds the SMILES")
+    length: int = Field(ge=4, le=4096, description="N, tokens per row, with <bos>, <eos> and padding")
+    drop_duplicates: bool = Field(False, description="keep one row per canonical SMILES")
+    validation_fraction: Share = Field(0.05, description="share of the rows kept for validation")
+    split_seed: Seed = Field(42, description="seed of the random split")
+    training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many rows")
+    max_heavy_atoms: int | None = Field(None, ge=1, description="leave out larger molecules")
+    max_too_long_share: Share = Field(0.001, description="largest share of rows that may exceed the length")
+
+
+class Transformer(Settings):
+    """Diffusion transformer with rotary positions and adaptive layer norm."""
+
+    name: Literal["transformer"]
+    width: int = Field(768, ge=8, le=8192, description="width of the residual stream")
+    blocks: int = Field(12, ge=1, le=128, description="transformer blocks")
+    heads: int = Field(12, ge=1, le=128, description="attention heads; must divide the width")
+    time_width: int = Field(128, ge=8, le=4096, description="width of the time embedding")
+    dropout: float = Field(0.1, ge=0, lt=1, description="dropout probability")
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> "Transformer":
+        if self.width % (2 * self.heads):
+            raise ValueError(
+                f"heads: 2 x {self.heads} does not divide the width {self.width} (rotary needs pairs)"
+            )
+        return self
+
+
+class Mlp(Settings):
+    """Residual multilayer perceptron with adaptive layer norm: for short rows and laptops."""
+
+    name: Literal["mlp"]
+    width: int = Field(384, ge=8, le=8192, description="width of the residual stream")
+    blocks: int = Field(2, ge=1, le=128, description="residual blocks")
+    time_width: int = Field(128, ge=8, le=4096, description="width of the time embedding")
+    dropout: float = Field(0.0, ge=0, lt=1, description="dropout probability")
+
+
+Network = Annotated[Transformer | Mlp, Field(discriminator="name")]
+
+
+class Pairing(Settings):
+    """Algorithm 1."""
+
+    steps: int = Field(20, ge=1, le=10_000, description="T, backward steps from data to source")
+
+
+class Training(Settings):
+    """One optimisation run."""
+
+    loss: Literal["nelbo", "cross_entropy"] = Field("nelbo", description="training loss")
+    batch_size: int = Field(ge=1, le=2**20, description="rows per iteration")
+    iterations: int = Field(ge=1, description="optimiser updates")
+    learning_rate: float = Field(gt=0, le=1, description="peak learning rate of AdamW")
+    warmup_iterations: int = Field(0, ge=0, description="iterations of linear warm-up")
+    decay: Literal["cosine", "constant"] = Field("constant", description="learning rate after the warm-up")
+    final_learning_rate: float = Field(
+        0.0, ge=0, le=1, description="learning rate at the end of a cosine decay"
+    )
+    ema_decay: float = Field(0.9999, ge=0, lt=1, description="d of the weights' moving average")
+    gradient_clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    validate_every: int = Field(1000, ge=1, description="iterations between two validations")
+
+    @model_validator(mode="after")
+    def _schedule_fits(self) -> "Training":
+        if self.warmup_iterations >= self.iterations:
+            raise ValueError(
+                f"warmup_iterations: {self.warmup_iterations} is not below {self.iterations} iterations"
+            )
+        if self.final_learning_rate > self.learning_rate:
+            raise ValueError(f"final_learning_rate: {self.final_learning_rate} is above {self.learning_rate}")
+        return self
+
+
+class Sampling(Settings):
+    """How samples are drawn from a model."""
+
+    samples: int = Field(1024, ge=1, le=10**7, description="samples per trial")
+    trials: int = Field(10, ge=1, le=1000, description="independent repetitions, for mean and deviation")
+    greedy_tail: bool = Field(True, description="end on the denoiser's most likely symbols")
+
+
+class Evaluation(Sampling):
+    """A named protocol: at which numbers of steps, how many samples."""
+
+    nfe: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
+        min_length=1, description="sampling steps"
+    )
+
+    @model_validator(mode="after")
+    def _distinct_nfe(self) -> "Evaluation":
+        if len(set(self.nfe)) < len(self.nfe):
+            raise ValueError(f"nfe: {list(self.nfe)} names a number twice")
+        return self
+
+
+class PairSettings(Settings):
+    """What a file of pairs depends on, beside the token rows."""
+
+    coupling: Literal["pairflow", "random"] = Field(
+        "pairflow", description="closed-form or independent sources"
+    )
+    steps: int | None = Field(20, ge=1, le=10_000, description="T, backward steps (pairflow)")
+    subsets: int = Field(1, ge=1, description="P, random parts that are paired apart (pairflow)")
+    seed: Seed = Field(0, description="seed of the random numbers")
+
+    @model_validator(mode="after")
+    def _steps_for_pairflow(self) -> "PairSettings":
+        if self.coupling == "pairflow" and self.steps is None:
+            raise ValueError("steps: the coupling pairflow needs a number of steps")
+        return self
+
+
+class TrainSettings(Settings):
+    """What a model depends on, beside the token rows or pairs."""
+
+    method: str = Field(description="udlm, random, pairflow or pairflow-sub<P>")
+    seed: Seed = Field(0, description="seed of weights, data order, noise and dropout")
+    network: Network = Field(description='network as JSON, e.g. \'{"name": "mlp", "width": 384}\'')
+    training: Training
+
+
+class SampleSettings(Sampling):
+    """What a file of samples depends on, beside the model."""
+
+    nfe: int = Field(ge=1, le=10_000, description="sampling steps")
+    seed: Seed = Field(0, description="seed of the source states and of the sampler")
+
+
+class Method(Settings):
+    """A parsed method name: `base[-sub<P>]`."""
+
+    base: str
+    subsets: int = 1
+
+    @property
+    def coupling(self) -> str | None:
+        """Name of its file of pairs; None where the source is drawn afresh."""
+        if self.base == "udlm":
+            return None
+        return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
+
+
+def parse_method(name: str) -> Method:
+    """Read a method name; InputError names the part that is not known."""
+    match = _METHOD.fullmatch(name)
+    if match is None or match["base"] not in BASES:
+        near = nearest(match["base"] if match else name, BASES)
+        raise InputError(f"unknown method '{name}'{near}: known are {', '.join(BASES)} and pairflow-sub<P>")
+    if match["subsets"] and match["base"] != "pairflow":
+        raise InputError(f"unknown method '{name}': only pairflow has subsets")
+    if match["subsets"] == "1":
+        raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
+    return Method(base=match["base"], subsets=int(match["subsets"] or 1))
+
+
+class Experiment(Settings):
+    """One named entry of workflow_config.yaml."""
+
+    description: str = Field(description="one line for the report")
+    scale: Literal["paper", "reduced"] = Field(
+        description="paper: the protocol's own numbers; reduced: anything less"
+    )
+    seeds: tuple[Seed, ...] = Field((0,), min_length=1, description="seeds of everything after the split")
+    data: Data
+    network: Network
+    pairing: Pairing = Pairing()
+    training: Training
+    methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
+    evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _known_methods(self) -> "Experiment":
+        for name in self.methods:
+            parse_method(name)
+        for key in ("methods", "seeds"):
+            values = getattr(self, key)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key}: {list(values)} names one twice")
+        return self
+
+    def couplings(self) -> list[str]:
+        """Names of the files of pairs that the methods need."""
+        names = (parse_method(name).coupling for name in self.methods)
+        return sorted({name for name in names if name})
+
+    def pair_settings(self, coupling: str, seed: int) -> PairSettings:
+        method = parse_method(coupling)
+        steps = self.pairing.steps if method.base == "pairflow" else None
+        return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
+
+    def train_settings(self, method: str, seed: int) -> TrainSettings:
+        return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
+
+    def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
+        shared = self.evaluations[evaluation].model_dump(exclude={"nfe"})
+        return SampleSettings(**shared, nfe=nfe, seed=seed)
+
+
+def load(values: Mapping[str, Any], origin: str | Path) -> dict[str, Experiment]:
+    """Check a whole configuration: `experiments`, a mapping of name to Experiment.
+
+    Raises InputError with one line: `origin`, the key, what was expected and what was found.
+    """
+
+    class Configuration(Settings):
+        experiments: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Experiment] = Field(
+            min_length=1
+        )
+
+    return check(Configuration, values, origin).experiments
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> Model:
+    """`values` as a checked `model`; InputError with one line about the first mistake."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {_one_line(model, error)}") from error
+
+
+def nearest(name: str, known: Any) -> str:
+    """` (did you mean 'x'?)`, or nothing where no known name is near."""
+    near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def _one_line(model: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
+    if first["type"] == "missing":
+        return f"missing key '{where}'"
+    if first["type"] == "union_tag_invalid":
+        known, found = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
+        return f"{where}: unknown name '{found}'{nearest(found, known.split(', '))}: known are {known}"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{where}: {message}" if where else message
+    return f"{where}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
+
+
+def _known_keys(model: type[BaseModel]) -> set[str]:
+    """All key names of a model and the models inside it."""
+    keys, todo = set(), [model]
+    while todo:
+        for name, info in todo.pop().model_fields.items():
+            keys.add(name)
+            todo += [part for part in _parts(info.annotation) if part not in todo]
+    return keys
+
+
+def _parts(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [part for inner in getattr(annotation, "__args__", ()) for part in _parts(inner)]

@@ -1,0 +1,74 @@
+"""Where an experiment's files lie, below results/<experiment>
+
+The rules declare the same paths as patterns.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pairflow.config import Experiment
+
+
+class Run(NamedTuple):
+    """One file of samples and its metrics."""
+
+    seed: int
+    method: str
+    evaluation: str
+    nfe: int
+
+
+def runs(experiment: Experiment) -> Iterator[Run]:
+    """Every (seed, method, evaluation, NFE) of an experiment."""
+    for seed in experiment.seeds:
+        for method in experiment.methods:
+            for name, evaluation in experiment.evaluations.items():
+                for nfe in evaluation.nfe:
+                    yield Run(seed, method, name, nfe)
+
+
+def data(root: Path, name: str) -> Path:
+    return root / "data" / name
+
+
+def pairs(root: Path, seed: int, coupling: str) -> Path:
+    return root / f"seed{seed}" / "pairs" / f"{coupling}.parquet"
+
+
+def model(root: Path, seed: int, method: str) -> Path:
+    return root / f"seed{seed}" / "models" / method
+
+
+def samples(root: Path, run: Run) -> Path:
+    return root / f"seed{run.seed}" / "samples" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
+
+
+def metrics(root: Path, run: Run) -> Path:
+    return root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
+
+
+def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
+    """What the report reads, by kind."""
+    every = list(runs(experiment))
+    shown = [
+        run for run in every if run.seed == experiment.seeds[0] and run.nfe in shown_nfe(experiment, run)
+    ]
+    return {
+        "data": [data(root, name) for name in ("train.parquet", "validation.parquet", "vocabulary.json")]
+        + [data(root, name) for name in ("smiles.parquet", "rejected.parquet")],
+        "pairs": [pairs(root, seed, name) for seed in experiment.seeds for name in experiment.couplings()],
+        "logs": [
+            model(root, seed, name) / "log.parquet"
+            for seed in experiment.seeds
+            for name in experiment.methods
+        ],
+        "samples": [samples(root, run) for run in shown],
+        "metrics": [metrics(root, run) for run in every],
+    }
+
+
+def shown_nfe(experiment: Experiment, run: Run) -> tuple[int, int]:
+    """The lowest and the highest NFE of a run's evaluation: those whose samples the report draws."""
+    nfe = experiment.evaluations[run.evaluation].nfe
+    return min(nfe), max(nfe)

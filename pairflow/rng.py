@@ -1,0 +1,106 @@
+"""Random numbers as a pure function of (seed, row, step, position), the same on every machine.
+
+Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with
+
+    key     = (seed mod 2^32, seed div 2^32)
+    counter = (position, step, row mod 2^32, row div 2^32)
+
+Of its four 32-bit output words, words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
+[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is unused.
+
+Steps T..1 belong to Algorithm 1. Step 0 holds the uniform source (positions below N) and the order of rows
+(position 2^32 - 1).
+
+`philox4x32`, `uniform`, `choose` and `split` take uint64 arrays under NumPy and uint64 scalars under Numba,
+which compiles them as they stand.
+"""
+
+import hashlib
+import json
+import operator
+
+import numpy as np
+
+_MASK = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MULTIPLIER_0 = np.uint64(0xD2511F53)
+_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)
+_WEYL_1 = np.uint64(0xBB67AE85)
+_SPARE_BITS = np.uint64(11)
+_CHUNK = 1 << 20  # counters at a time: bounds the memory of `uniform_tokens`
+_ORDER_POSITION = np.uint64(0xFFFFFFFF)
+
+
+def philox4x32(c0, c1, c2, c3, k0, k1):
+    """Ten rounds of Philox4x32: four output words for the counter (c0, c1, c2, c3) and the key (k0, k1).
+
+    All values are uint64 below 2^32; arrays broadcast.
+    """
+    for _ in range(10):
+        product_0 = _MULTIPLIER_0 * c0
+        product_1 = _MULTIPLIER_1 * c2
+        c0, c2 = (product_1 >> _HALF) ^ c1 ^ k0, (product_0 >> _HALF) ^ c3 ^ k1
+        c1, c3 = product_1 & _MASK, product_0 & _MASK
+        k0 = (k0 + _WEYL_0) & _MASK
+        k1 = (k1 + _WEYL_1) & _MASK
+    return c0, c1, c2, c3
+
+
+def uniform(w0, w1):
+    """The float64 ((w0 + 2^32 w1) >> 11) * 2^-53 in [0, 1)."""
+    return ((w0 | (w1 << _HALF)) >> _SPARE_BITS) * 2.0**-53
+
+
+def choose(word, n):
+    """The integer (word * n) >> 32 in [0, n), for a uint64 `n` of at most 2^32."""
+    return (word * n) >> _HALF
+
+
+def split(number):
+    """The low and the high 32 bits of a uint64."""
+    return number & _MASK, number >> _HALF
+
+
+def draws(seed: int, rows, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of one step of Algorithm 1: uniforms (B, N) float64 and choice words (B, N) uint64.
+
+    `rows` (B,) are the rows' global numbers, `length` is N.
+    """
+    positions = np.arange(length, dtype=np.uint64)
+    w0, w1, w2 = _words(seed, rows, step, positions)
+    return uniform(w0, w1), w2
+
+
+def uniform_tokens(seed: int, rows, length: int, vocabulary_size: int) -> np.ndarray:
+    """Source states x0 (len(rows), N), uniform over K^N and independent of any data: the coupling `random`.
+
+    `rows` (B,) are the rows' global numbers, `length` is N. The dtype is the smallest unsigned one that holds
+    K - 1.
+    """
+    rows = np.asarray(rows, dtype=np.uint64)
+    tokens = np.empty((len(rows), length), dtype=np.min_scalar_type(vocabulary_size - 1))
+    size = max(1, _CHUNK // length)
+    for start in range(0, len(rows), size):
+        _, words = draws(seed, rows[start : start + size], 0, length)
+        tokens[start : start + size] = choose(words, np.uint64(vocabulary_size))
+    return tokens
+
+
+def random_order(seed: int, count: int) -> np.ndarray:
+    """A random permutation of 0..count-1 (count,) int64: rows sorted by a 64-bit number of their own."""
+    w0, w1, _ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
+    return np.argsort((w0 | (w1 << _HALF))[:, 0], kind="stable")
+
+
+def stream_seed(*labels: str | int) -> int:
+    """A 63-bit seed for another generator, hashed (SHA-256) from labels: `stream_seed(seed, "train", 7)`."""
+    names = [label if isinstance(label, str) else operator.index(label) for label in labels]
+    digest = hashlib.sha256(json.dumps(names).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _words(seed, rows, step, positions):
+    low, high = split(np.asarray(rows, dtype=np.uint64)[:, None])
+    w0, w1, w2, _ = philox4x32(positions, np.uint64(step), low, high, *split(np.uint64(seed)))
+    return w0, w1, w2

@@ -1,0 +1,44 @@
+"""The clock of the flow: noise at t = 0, data at t = 1 (diffusion papers write alpha for kappa).
+
+Everything here is plain arithmetic, so it takes floats, NumPy arrays and torch tensors alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Linear:
+    """kappa(t) = start + (1 - start) t: the share of positions that show the data at time t.
+
+    `start` is kappa(0), in [0, 1).
+    """
+
+    start: float = 0.0
+
+    def kappa(self, t):
+        """kappa(t), in the shape of `t` (in [0, 1])."""
+        return self.start + (1 - self.start) * t
+
+    def derivative(self, t):
+        """d kappa / dt = 1 - start, which does not depend on `t`."""
+        return 1 - self.start
+
+
+PAIRING = Linear(0.0)
+"""kappa = t: the clock of the closed forms and of Algorithm 1."""
+
+DIFFUSION = Linear(1e-3)
+"""kappa = 1e-3 + 0.999 t: the clock of training and sampling, on which nothing diverges at t = 0."""
+
+
+def gamma(kappa, vocabulary_size: int):
+    """gamma = (1 + (K-1) kappa) / (1 - kappa): how much likelier the data's symbol is seen than any other.
+
+    PairFlow, closed_forward_velocity. Infinite at kappa = 1. In the shape of `kappa`.
+    """
+    if isinstance(kappa, int | float):
+        kappa = np.float64(kappa)  # a Python float would raise at 1 instead of giving infinity
+    with np.errstate(divide="ignore"):
+        return (1 + (vocabulary_size - 1) * kappa) / (1 - kappa)

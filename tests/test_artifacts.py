@@ -1,0 +1,93 @@
+"""Parquet contracts: round trips, whole-or-nothing writes, refusals by name."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    atomic,
+    provenance_path,
+    read_table,
+    token_array,
+    token_column,
+    token_dtype,
+    write_table,
+)
+from pairflow.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("vocabulary_size", "dtype"),
+    [(2, "uint8"), (256, "uint8"), (257, "uint16"), (65536, "uint16"), (65537, "int32")],
+)
+def test_token_rows_round_trip_in_the_smallest_dtype(tmp_path, vocabulary_size, dtype):
+    tokens = np.array([[0, 1, vocabulary_size - 1], [1, 0, 1]])
+    assert token_dtype(vocabulary_size) == dtype
+    science = Science(kind="tokens", length=3, vocabulary_size=vocabulary_size, vocabulary="abc", padding=3)
+    path = tmp_path / "rows.parquet"
+    write_table(path, pa.table({"tokens": token_column(tokens, vocabulary_size)}), science)
+    table, found = read_table(path, "tokens")
+    assert found == science
+    assert table.schema.field("tokens").type == pa.list_(pa.from_numpy_dtype(dtype), 3)
+    np.testing.assert_array_equal(token_array(table["tokens"]), tokens)
+
+
+def test_equal_tables_give_equal_bytes(tmp_path):
+    for name in ("a", "b"):
+        write_table(
+            tmp_path / name, pa.table({"x": [1, 2]}), Science(kind="tokens", parameters={"b": 1, "a": 2})
+        )
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_failed_write_leaves_nothing_and_keeps_what_was_there(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("old")
+    with pytest.raises(RuntimeError), atomic(first, second) as [one, two]:  # noqa: PT012
+        one.write_text("new")
+        two.write_text("half")
+        raise RuntimeError
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
+    assert first.read_text() == "old"
+
+
+def test_one_missing_output_moves_none(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    with pytest.raises(FileNotFoundError), atomic(first, second) as [one, _]:
+        one.write_text("new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_name_the_file_and_what_was_found(tmp_path):
+    path = tmp_path / "x.parquet"
+    with pytest.raises(InputError, match=r"x\.parquet: no such file"):
+        read_table(path)
+    path.write_text("not parquet")
+    with pytest.raises(InputError, match=r"x\.parquet: not a Parquet file of pairflow"):
+        read_table(path)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(InputError, match=r"x\.parquet: not a Parquet file of pairflow"):
+        read_table(path)
+    write_table(path, pa.table({"a": [1]}), Science(kind="pairs"))
+    with pytest.raises(InputError, match=r"x\.parquet: holds pairs, expected tokens or samples"):
+        read_table(path, "tokens", "samples")
+
+
+def test_other_vocabulary_is_refused(tmp_path):
+    with pytest.raises(InputError, match="a and b do not belong together: vocabulary 111 against 222"):
+        Science(kind="samples", vocabulary="111").require_same_vocabulary("222", "a", "b")
+
+
+def test_provenance_stands_beside_the_file(tmp_path):
+    path = tmp_path / "x.parquet"
+    Stopwatch().write(path)
+    facts = json.loads(provenance_path(path).read_text())
+    assert facts["seconds"] >= 0
+    assert facts["peak_memory_mb"] > 10
+    assert facts["device"] == "cpu"
+    assert facts["versions"]["pairflow"]

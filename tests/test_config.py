@@ -1,0 +1,148 @@
+"""The configuration is closed, bounded and cross-checked; each mistake is one line that names it."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pairflow.config import BASES, load, parse_method
+from pairflow.errors import InputError
+
+REPOSITORY = Path(__file__).parent.parent
+SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
+
+
+def changed(path: str, value) -> dict:
+    """The shipped experiment `demo` alone, with one key set (`value` None: removed)."""
+    values = {"experiments": {"demo": copy.deepcopy(SHIPPED["experiments"]["demo"])}}
+    place = values["experiments"]["demo"]
+    *keys, last = path.split(".")
+    for key in keys:
+        place = place[key]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return values
+
+
+def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
+    experiments = load(SHIPPED, "workflow_config.yaml")
+    assert {"demo", "qm9_small", "qm9"} <= set(experiments)
+    qm9 = experiments["qm9"]
+    assert qm9.scale == "paper"
+    assert (qm9.data.length, qm9.data.validation_fraction, qm9.data.split_seed) == (32, 0.05, 42)
+    assert qm9.data.drop_duplicates is False
+    assert qm9.network.model_dump() == {
+        "name": "transformer",
+        "width": 768,
+        "blocks": 12,
+        "heads": 12,
+        "time_width": 128,
+        "dropout": 0.1,
+    }
+    assert qm9.pairing.steps == 20
+    training = qm9.training
+    assert (training.batch_size, training.iterations, training.loss) == (1024, 50_000, "nelbo")
+    assert (training.learning_rate, training.warmup_iterations, training.final_learning_rate) == (
+        3e-4,
+        1000,
+        3e-6,
+    )
+    assert (training.decay, training.ema_decay, training.gradient_clip) == ("cosine", 0.9999, 1.0)
+    main = qm9.evaluations["main"]
+    assert (main.nfe, main.samples, main.trials, main.greedy_tail) == (
+        (1, 2, 4, 8, 16, 32, 64),
+        1024,
+        10,
+        True,
+    )
+    assert experiments["demo"].scale == experiments["qm9_small"].scale == "reduced"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("pairing.stepz", 3, r"unknown key 'experiments\.demo\.pairing\.stepz' \(did you mean 'steps'\?\)"),
+        ("trainings", {}, r"unknown key 'experiments\.demo\.trainings' \(did you mean 'training'\?\)"),
+        ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
+        ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
+        ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
+        (
+            "training.learning_rate",
+            float("nan"),
+            r"learning_rate: input should be a finite number, found nan",
+        ),
+        ("training.batch_size", None, r"missing key 'experiments\.demo\.training\.batch_size'"),
+        ("training.warmup_iterations", 1500, r"warmup_iterations: 1500 is not below 1500 iterations"),
+        ("training.final_learning_rate", 0.5, r"final_learning_rate: 0\.5 is above 0\.002"),
+        ("data.validation_fraction", 1.0, r"validation_fraction: input should be less than 1, found 1\.0"),
+        (
+            "network.name",
+            "mpl",
+            r"network: unknown name 'mpl' \(did you mean 'mlp'\?\): known are transformer, mlp",
+        ),
+        ("network.heads", 4, r"unknown key 'experiments\.demo\.network\.mlp\.heads'"),
+        (
+            "methods",
+            ["udlm", "pairflw"],
+            r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are udlm",
+        ),
+        ("methods", ["udlm", "udlm"], r"methods: \['udlm', 'udlm'\] names one twice"),
+        ("methods", [], r"methods: tuple should have at least 1 item"),
+        ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] names a number twice"),
+        ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
+        ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
+        ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_it(path, value, message):
+    with pytest.raises(InputError, match=message) as raised:
+        load(changed(path, value), "my.yaml")
+    assert str(raised.value).startswith("my.yaml: ")
+    assert "\n" not in str(raised.value)
+
+
+def test_transformer_heads_must_divide_the_width():
+    network = {"name": "transformer", "width": 100, "heads": 3}
+    with pytest.raises(InputError, match="heads: 2 x 3 does not divide the width 100"):
+        load(changed("network", network), "my.yaml")
+
+
+def test_methods_follow_one_grammar():
+    assert [parse_method(name).base for name in BASES] == list(BASES)
+    assert parse_method("pairflow-sub4").subsets == 4
+    assert parse_method("pairflow-sub4").coupling == "pairflow-sub4"
+    assert parse_method("udlm").coupling is None
+    for name in (
+        "pairflow-sub0",
+        "pairflow-sub1",
+        "udlm-sub2",
+        "pairflow+",
+        "Pairflow",
+        "pairflow-sub",
+        "../x",
+        "",
+    ):
+        with pytest.raises(InputError, match="method"):
+            parse_method(name)
+
+
+def test_settings_hold_only_what_the_step_depends_on():
+    experiment = load(SHIPPED, "x")["demo"]
+    assert experiment.couplings() == ["pairflow", "random"]
+    assert experiment.pair_settings("random", 0).steps is None  # a changed step count leaves `random` alone
+    assert experiment.pair_settings("pairflow", 3).model_dump() == {
+        "coupling": "pairflow",
+        "steps": 20,
+        "subsets": 1,
+        "seed": 3,
+    }
+    assert set(experiment.sample_settings("main", 4, 0).model_dump()) == {
+        "nfe",
+        "samples",
+        "trials",
+        "greedy_tail",
+        "seed",
+    }
