@@ -1,0 +1,1 @@
+"""Metrics: arithmetic on samples."""

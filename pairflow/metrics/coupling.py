@@ -1,0 +1,31 @@
+"""Diagnostics of a coupling: how far apart its pairs are, and whether x0 looks like the source."""
+
+import numpy as np
+
+from pairflow.errors import InputError
+
+
+def hamming_histogram(x0, x1) -> np.ndarray:
+    """Number of pairs at each Hamming distance 0..N, as (N+1,) int64, of `x0` and `x1`, integers (M, N).
+
+    Raises InputError if the two are not of one 2-D shape.
+    """
+    x0, x1 = np.asarray(x0), np.asarray(x1)
+    if x0.ndim != 2 or x0.shape != x1.shape:
+        raise InputError(f"x0, x1: expected one shape (rows, positions), found {x0.shape} and {x1.shape}")
+    distance = np.count_nonzero(x0 != x1, axis=1)
+    return np.bincount(distance, minlength=x0.shape[1] + 1)
+
+
+def independent_distance(length: int, vocabulary_size: int) -> float:
+    """N (K-1) / K: the mean Hamming distance, in positions, of x1 from an independent uniform x0."""
+    return length * (vocabulary_size - 1) / vocabulary_size
+
+
+def symbol_frequencies(x0, vocabulary_size: int) -> np.ndarray:
+    """Share of each symbol over all rows and positions of `x0` (M, N), (K,) float64: 1/K for the source."""
+    x0 = np.asarray(x0)
+    counts = np.zeros(vocabulary_size, dtype=np.int64)
+    for column in x0.T:  # by column, because bincount widens what it is given to 64 bits
+        counts += np.bincount(column, minlength=vocabulary_size)
+    return counts / x0.size

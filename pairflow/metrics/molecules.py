@@ -1,0 +1,35 @@
+"""Counts of valid, unique and novel molecules in one trial (protocol, section 5)."""
+
+from collections.abc import Sequence, Set
+
+from rdkit import Chem, rdBase
+
+
+def canonical(smiles: str) -> str | None:
+    """RDKit's canonical SMILES (stereochemistry kept); None for an empty text or one that RDKit refuses."""
+    molecule = Chem.MolFromSmiles(smiles) if smiles else None
+    return None if molecule is None else Chem.MolToSmiles(molecule)
+
+
+def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
+    """Count the valid, unique and novel molecules of one trial.
+
+    `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
+    and rows left out of training). Keys of the result:
+
+    - `valid`: samples that RDKit parses and that are not empty.
+    - `unique`, `novel`: distinct strings among the valid, and those of them that are not in `reference`, as
+      the paper's authors count: two spellings of a molecule are two, a known molecule spelt anew is novel.
+    - `unique_strict`, `novel_strict`: the same after canonicalisation: molecules are counted, not spellings.
+    """
+    with rdBase.BlockLogs():
+        spellings = {text: canonical(text) for text in set(strings)}
+    valid = {text: molecule for text, molecule in spellings.items() if molecule is not None}
+    molecules = set(valid.values())
+    return {
+        "valid": sum(text in valid for text in strings),
+        "unique": len(valid),
+        "novel": len(valid.keys() - reference),
+        "unique_strict": len(molecules),
+        "novel_strict": len(molecules - reference),
+    }

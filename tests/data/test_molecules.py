@@ -1,0 +1,243 @@
+"""Molecules: tokens, vocabulary, and the way from raw rows to token rows."""
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+
+from pairflow.data import sources
+from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, read_column, tokenize
+from pairflow.errors import InputError
+
+needs_data = pytest.mark.skipif(sources.DATA_DIR not in os.environ, reason=f"{sources.DATA_DIR} is not set")
+
+
+@pytest.fixture
+def vocabulary():
+    return Vocabulary.of(tokenize("CCO") + tokenize("N"))
+
+
+def test_tokens():
+    smiles = "C[C@@H](Br)c1ccc(Cl)cc1/C=C/%12"
+    assert tokenize(smiles) == [
+        *("C", "[C@@H]", "(", "Br", ")", "c", "1", "c", "c", "c", "(", "Cl", ")", "c", "c", "1"),
+        *("/", "C", "=", "C", "/", "%12"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["C C", "C[NH", "CxC", "C<mask>", "C%1"])
+def test_what_is_no_smiles(text):
+    with pytest.raises(InputError, match=r"not a SMILES string: .* belong to no token"):
+        tokenize(text)
+
+
+def test_vocabulary_ids(vocabulary):
+    assert vocabulary.tokens == (*SPECIALS, "C", "N", "O")
+    assert SPECIALS[:5] == ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>")
+    assert vocabulary.size == 13
+    assert vocabulary.encode("CCO", 7) == [0, 10, 10, 12, 1, 3, 3]
+
+
+def test_decode(vocabulary):
+    assert vocabulary.decode(vocabulary.encode("CCO", 9)) == "CCO"
+    assert vocabulary.decode(np.array([0, 3, 10, 0, 12, 1, 11], np.uint8)) == "CO"
+    assert vocabulary.decode([10, 2, 10, 4, 9]) == "C<mask>C<unk><reserved9>"
+    assert vocabulary.decode([1, 10]) == ""
+
+
+def test_encode_refuses(vocabulary):
+    with pytest.raises(InputError, match=r"^too long \(3 tokens, limit 2\)$"):
+        vocabulary.encode("CCO", 4)
+    with pytest.raises(InputError, match=r"^unknown token F$"):
+        vocabulary.encode("CF", 8)
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(256, "uint8"), (257, "uint16"), (65537, "int32")])
+def test_smallest_dtype(size, dtype):
+    assert Vocabulary.of(f"[{k}C]" for k in range(size - 10)).dtype == dtype
+
+
+def test_vocabulary_file(vocabulary, tmp_path):
+    vocabulary.save(tmp_path / "vocabulary.json")
+    loaded = Vocabulary.load(tmp_path / "vocabulary.json")
+    assert loaded == vocabulary
+    assert loaded.hash == vocabulary.hash
+    assert loaded.hash != Vocabulary.of("CF").hash
+    assert json.loads((tmp_path / "vocabulary.json").read_text())["kind"] == "smiles"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not a vocabulary: Expecting"),
+        ("[1]", 'not a vocabulary: expected {"kind": "smiles"'),
+        ('{"kind": "image", "tokens": []}', "not a vocabulary: expected"),
+        ('{"kind": "smiles", "tokens": [1]}', "not a vocabulary: expected"),
+        ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),
+    ],
+)
+def test_broken_vocabulary_file(tmp_path, content, message):
+    (tmp_path / "v.json").write_text(content)
+    with pytest.raises(InputError, match=rf"v\.json: .*{message}"):
+        Vocabulary.load(tmp_path / "v.json")
+
+
+def test_missing_vocabulary_file(tmp_path):
+    with pytest.raises(InputError, match=r"v\.json: no such file; expected a vocabulary"):
+        Vocabulary.load(tmp_path / "v.json")
+
+
+def test_read_column_plain_and_packed(tmp_path):
+    text = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert read_column(tmp_path / "a.csv", "smiles") == ["CCO\n", "", "N"]
+    assert read_column(tmp_path / "a.csv.gz", "name") == ["ethanol", "nothing", "NA"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "empty; expected a header line with 'smiles', and rows below it"),
+        ("a.csv", b"smiles\n", "empty; expected"),
+        ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
+        ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
+        ("a.csv.gz", gzip.compress(b"smiles\nC\n")[:-9], "not a readable CSV file: Compressed file ended"),
+        ("a.csv", b"smiles\n\xff\xfe\n", "not a readable CSV file: 'utf-8' codec"),
+    ],
+)
+def test_read_column_refuses(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}: {message}"):
+        read_column(tmp_path / name, "smiles")
+
+
+def test_read_column_of_no_file(tmp_path):
+    with pytest.raises(InputError, match=r"a\.csv: no such file"):
+        read_column(tmp_path / "a.csv", "smiles")
+
+
+ROWS = ["OCC\n", "", "CCO", "C1CC", "c1ccccc1", " C ", "CCCCCCCC", "CN"]
+
+
+def small(**changes):
+    settings = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5, "progress": False}
+    return prepare(ROWS, **(settings | changes))
+
+
+def test_prepare():
+    prepared = small()
+    assert list(prepared.smiles["row"]) == [0, 2, 5, 7]
+    assert list(prepared.smiles["smiles"]) == ["CCO", "CCO", "C", "CN"]
+    assert sorted(prepared.smiles["split"]) == ["train", "train", "train", "validation"]
+    assert prepared.vocabulary.tokens[10:] == ("C", "N", "O")
+    assert prepared.train.shape == (3, 9)
+    assert prepared.train.dtype == np.uint8
+    for split in ("train", "validation"):
+        decoded = [prepared.vocabulary.decode(ids) for ids in getattr(prepared, split)]
+        assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
+
+
+def test_rejected_rows_have_reasons():
+    assert small().rejected.to_dict("list") == {
+        "row": [1, 3, 4, 6],
+        "text": ["", "C1CC", "c1ccccc1", "CCCCCCCC"],
+        "reason": ["empty", "unparsable", "too long (8 tokens, limit 7)", "too long (8 tokens, limit 7)"],
+    }
+
+
+def reasons(prepared):
+    return dict(zip(prepared.rejected["row"], prepared.rejected["reason"], strict=True))
+
+
+def test_duplicates_are_dropped_on_request():
+    assert reasons(small(drop_duplicates=True))[2] == "duplicate of row 0"
+
+
+def test_a_given_vocabulary_stays(vocabulary):
+    prepared = small(vocabulary=Vocabulary.of("CN"))
+    assert prepared.vocabulary == Vocabulary.of("CN")
+    assert reasons(prepared)[0] == "unknown token O"
+
+
+def test_large_molecules_are_left_out_first():
+    prepared = small(max_heavy_atoms=2, max_too_long_share=0)
+    assert reasons(prepared)[4] == "over 2 heavy atoms (left out by the experiment)"
+    assert list(prepared.smiles["smiles"]) == ["C", "CN"]
+
+
+def test_a_smaller_training_set_keeps_its_reference():
+    whole, part = small(), small(training_rows=1)
+    assert sorted(part.smiles["split"]) == ["reference", "reference", "train", "validation"]
+    assert (part.smiles["split"] == "validation").equals(whole.smiles["split"] == "validation")
+    assert part.train.shape == (1, 9)
+    assert part.vocabulary == whole.vocabulary
+
+
+def test_the_split_is_a_function_of_its_seed():
+    rows = ["C" * (1 + k % 7) for k in range(200)]
+    splits = [list(prepare(rows, length=9, split_seed=s, progress=False).smiles["split"]) for s in (1, 1, 2)]
+    assert splits[0] == splits[1] != splits[2]
+    assert splits[0].count("validation") == 10
+
+
+def test_a_published_split():
+    prepared = small(validation_rows=[2, 7])
+    assert list(prepared.smiles["split"]) == ["train", "validation", "train", "validation"]
+
+
+def test_refusals():
+    with pytest.raises(
+        InputError,
+        match=r"length: 2 of 6 molecules \(33.33%\) do not fit N = 9, allowed are "
+        r"10.00%; all fit N = 10",
+    ):
+        small(max_too_long_share=0.1)
+    with pytest.raises(InputError, match=r"training_rows: expected 1 to 3 \(the training split\), found 4"):
+        small(training_rows=4)
+    with pytest.raises(InputError, match=r"validation rows: expected 0 to 7 \(the data's rows\), found 8"):
+        small(validation_rows=[0, 8])
+    with pytest.raises(
+        InputError, match=r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"
+    ):
+        prepare(["", "x", "y"], length=9, progress=False)
+    with pytest.raises(InputError, match="no molecule is left: there are no rows"):
+        prepare([], length=9, progress=False)
+
+
+def test_rdkit_stays_silent(capfd):
+    small()
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_data
+@pytest.mark.data
+def test_all_of_qm9():
+    rows = read_column(sources.fetch("qm9"), "smiles")
+    sources.check_rows("qm9", len(rows))
+    prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False)
+    assert prepared.vocabulary.size == 40
+    assert prepared.train.shape == (127_190, 32)
+    assert prepared.validation.shape == (6_695, 32)
+    assert (prepared.train != 3).sum(1).max() == 24
+    assert not len(prepared.rejected)
+    for split in ("train", "validation"):
+        expected = prepared.smiles["smiles"][prepared.smiles["split"] == split]
+        assert [prepared.vocabulary.decode(row) for row in getattr(prepared, split).tolist()] == list(
+            expected
+        )
+
+
+@needs_data
+@pytest.mark.data
+def test_zinc_vocabulary_and_longest_row():
+    rows = read_column(sources.fetch("zinc250k"), "smiles")
+    sources.check_rows("zinc250k", len(rows))
+    assert rows[0] == rows[0].strip()
+    vocabulary = Vocabulary.of(token for text in rows for token in tokenize(text.strip()))
+    assert vocabulary.size == 72
+    assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
+    assert len(sources.validation_rows("zinc250k")) == 24_887

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from pairflow import InputError
+from pairflow.metrics.coupling import hamming_histogram, independent_distance, symbol_frequencies
+
+
+def test_hamming_histogram():
+    x0 = np.array([[0, 1, 2], [0, 1, 2], [2, 2, 2]], dtype=np.uint8)
+    x1 = np.array([[0, 1, 2], [0, 2, 1], [0, 0, 0]], dtype=np.uint8)
+    assert hamming_histogram(x0, x1).tolist() == [1, 0, 1, 1]
+
+
+def test_independent_distance_is_the_mean_over_uniform_pairs():
+    assert independent_distance(10, 10) == 9.0
+    rng = np.random.default_rng(0)
+    histogram = hamming_histogram(rng.integers(0, 5, (20000, 8)), rng.integers(0, 5, (20000, 8)))
+    assert histogram @ np.arange(9) / 20000 == pytest.approx(independent_distance(8, 5), abs=0.05)
+
+
+def test_symbol_frequencies():
+    frequencies = symbol_frequencies(np.array([[0, 1], [1, 3]], dtype=np.uint8), 5)
+    assert frequencies.tolist() == [0.25, 0.5, 0, 0.25, 0]
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(
+        InputError, match=r"x0, x1: expected one shape \(rows, positions\), found \(2, 3\) and \(2, 4\)"
+    ):
+        hamming_histogram(np.zeros((2, 3), int), np.zeros((2, 4), int))
