@@ -1,0 +1,130 @@
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pairflow
+from pairflow.metrics import coupling
+from pairflow.pairing import reference
+from pairflow.pairing.engine import subset_rows
+
+
+def clustered(rows=2000, length=12, vocabulary_size=8, seed=0):
+    rng = np.random.default_rng(seed)
+    data = rng.integers(0, vocabulary_size, (5, length))[rng.integers(0, 5, rows)]
+    flips = rng.random((rows, length)) < 0.2
+    return np.where(flips, rng.integers(0, vocabulary_size, (rows, length)), data).astype(np.uint8)
+
+
+def pair(tokens, **settings):
+    return pairflow.pair(tokens, **{"vocabulary_size": 8, "progress": False, **settings})
+
+
+def test_shape_dtype_and_range():
+    tokens = clustered(50)
+    for dtype in (np.uint8, np.int16, np.int64):
+        sources = pair(tokens.astype(dtype))
+        assert (sources.shape, sources.dtype) == (tokens.shape, dtype)
+        assert sources.min() >= 0
+        assert sources.max() < 8
+
+
+def test_every_backend_gives_the_same_bytes():
+    tokens = clustered(100)
+    results = [pair(tokens, backend=backend, subsets=3) for backend in ("auto", "cpu", "reference")]
+    assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
+
+
+def test_the_bytes_of_a_pairing_never_change():
+    tokens = np.arange(20).reshape(5, 4) % 6
+    sources = pair(tokens, vocabulary_size=6, steps=3, seed=1)
+    assert sources.tolist() == [[1, 1, 1, 4], [4, 3, 1, 3], [0, 4, 4, 5], [4, 4, 4, 3], [3, 0, 2, 1]]
+
+
+def test_input_is_left_alone_and_lists_are_taken():
+    tokens = clustered(20)
+    before = tokens.copy()
+    sources = pair(tokens)
+    assert np.array_equal(tokens, before)
+    assert np.array_equal(pair(tokens.tolist()), sources)
+    assert np.array_equal(pair(np.asfortranarray(tokens)), sources)
+
+
+def test_seed_and_steps_matter():
+    tokens = clustered(50)
+    assert not np.array_equal(pair(tokens), pair(tokens, seed=1))
+    assert not np.array_equal(pair(tokens), pair(tokens, steps=21))
+
+
+def test_subsets_are_a_partition_of_equal_parts():
+    parts = subset_rows(10, 3, 0)
+    assert sorted(map(len, parts)) == [3, 3, 4]
+    assert sorted(np.concatenate(parts)) == list(range(10))
+    assert any(not np.array_equal(a, b) for a, b in zip(parts, subset_rows(10, 3, 1), strict=True))
+
+
+def test_a_pairing_in_subsets_is_the_pairing_of_its_parts():
+    tokens = clustered(203)
+    sources = pair(tokens, subsets=4, seed=5)
+    for rows in subset_rows(203, 4, 5):
+        part = tokens[rows]
+        alone = reference.pair_rows(part, part, rows, vocabulary_size=8, steps=20, seed=5)
+        assert np.array_equal(sources[rows], alone)
+    assert not np.array_equal(sources, pair(tokens, seed=5))
+
+
+def test_sources_look_uniform_and_lie_near_their_data():
+    tokens = clustered()
+    sources = pair(tokens)
+    counts = coupling.symbol_frequencies(sources, 8) * sources.size
+    expected = sources.size / 8
+    assert ((counts - expected) ** 2 / expected).sum() < 24.3  # chi-square, 7 degrees of freedom, p = 0.001
+    distance = coupling.hamming_histogram(sources, tokens) @ np.arange(13) / len(tokens)
+    assert distance < coupling.independent_distance(12, 8) - 1
+
+
+def test_importing_pairflow_is_light():
+    code = (
+        "import sys, pairflow; print({'torch', 'numba', 'rdkit', 'snakemake', 'pandas'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+GOOD = [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "settings", "message"),
+    [
+        ([[0.5, 1.0]], {}, "tokens: expected an integer dtype, found float64"),
+        ([[True, False]], {}, "tokens: expected an integer dtype, found bool"),
+        ([0, 1, 2], {}, "tokens: expected a 2-D array (rows, positions), found 1 dimension(s)"),
+        ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
+        ([[]], {}, "tokens: expected at least one row and one position, found shape (1, 0)"),
+        (np.zeros((0, 3), int), {}, "tokens: expected at least one row and one position, found shape (0, 3)"),
+        ([[0, 1], [2, -1]], {}, "tokens: row 1, position 1: expected a token in 0..7, found -1"),
+        ([[0, 1], [8, 2]], {}, "tokens: row 1, position 0: expected a token in 0..7, found 8"),
+        (np.zeros((1, 4097), int), {}, "tokens: expected at most 4096 positions per row, found 4097"),
+        (GOOD, {"vocabulary_size": 1}, "vocabulary_size: expected an integer in 2..65536, found 1"),
+        (GOOD, {"vocabulary_size": 65537}, "vocabulary_size: expected an integer in 2..65536, found 65537"),
+        (GOOD, {"vocabulary_size": 8.0}, "vocabulary_size: expected an integer in 2..65536, found 8.0"),
+        (GOOD, {"steps": 0}, "steps: expected an integer in 1..4294967295, found 0"),
+        (GOOD, {"steps": "20"}, "steps: expected an integer in 1..4294967295, found '20'"),
+        (GOOD, {"subsets": 0}, "subsets (of 2 rows): expected an integer in 1..2, found 0"),
+        (GOOD, {"subsets": 3}, "subsets (of 2 rows): expected an integer in 1..2, found 3"),
+        (GOOD, {"seed": -1}, "seed: expected an integer in 0..18446744073709551615, found -1"),
+        (GOOD, {"threads": 0}, "threads: expected an integer in 1..4096, found 0"),
+        (GOOD, {"backend": "cuda"}, "backend: expected one of auto, cpu, gpu, reference; found 'cuda'"),
+        (
+            GOOD,
+            {"backend": "gpu"},
+            "backend: no GPU engine is in this version; expected auto, cpu or reference, found 'gpu'",
+        ),
+    ],
+)
+def test_bad_input(tokens, settings, message):
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(message)}$"):
+        pair(tokens, **settings)
