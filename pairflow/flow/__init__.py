@@ -1,0 +1,1 @@
+"""The discrete flow: noising, losses and samplers."""

@@ -1,0 +1,69 @@
+"""One function per loss; nats per token; all take (log_probabilities, x1, x_t, alpha, alpha_derivative).
+
+log_probabilities (B, N, K) is the network's log x_theta, the distribution over x1 at each position; x1, x_t
+(B, N) are tokens; alpha = kappa(t) and alpha_derivative = kappa'(t) are (B,) or scalars, alpha in (0, 1).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+
+def uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
+    """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024). Returns (B, N).
+
+        kappa' / (K alpha) * sum_j [a_j log(a_j / b_j) - a_j + b_j]
+
+    with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = K alpha onehot(x1) + 1 - alpha and
+    q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
+    Minimised by the leave-one-out p(x1^i | x_t without position i).
+
+    a_j is the same u for all j but x1, so sum_j log q_j and the entries of q at x1 and x_t are all it takes.
+    """
+    vocabulary_size = log_probabilities.shape[-1]
+    alpha = _column(alpha, log_probabilities)  # (B, 1)
+    scale = vocabulary_size * alpha
+    weight = _column(alpha_derivative, log_probabilities) / scale
+    probabilities = log_probabilities.exp()  # (B, N, K)
+    # q = 1 + alpha (K x_theta - 1): log1p keeps its digits where alpha is small and every q is near 1.
+    log_q = torch.log1p(alpha[..., None] * (vocabulary_size * probabilities - 1))  # (B, N, K)
+    log_q_1 = log_q.gather(-1, x1[..., None])[..., 0]  # (B, N)
+    log_q_i = log_q.gather(-1, x_t[..., None])[..., 0]
+    p_i = probabilities.gather(-1, x_t[..., None])[..., 0]
+
+    same = (x_t == x1).to(probabilities.dtype)  # (B, N)
+    xbar_i = 1 - alpha + scale * same
+    u = (1 - alpha) / xbar_i
+    a_1 = (1 - alpha + scale) / xbar_i
+    sum_a_log_a = (vocabulary_size - 1) * u * u.log() + a_1 * a_1.log()
+    sum_a_log_b = u * (log_q.sum(-1) - vocabulary_size * log_q_i) + (a_1 - u) * (log_q_1 - log_q_i)
+    # sum_j (b_j - a_j) = K / q_i - K / xbar_i: taking K alpha out of the difference leaves nothing to cancel.
+    sum_b_minus_a = vocabulary_size * scale * (same - p_i) / (xbar_i * (1 - alpha + scale * p_i))
+    return weight * (sum_a_log_a - sum_a_log_b + sum_b_minus_a)
+
+
+def cross_entropy(log_probabilities, x1, *_noising):
+    """The simple discrete flow-matching loss -log x_theta[x1], whatever the noise. Returns (B, N).
+
+    Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms.
+    """
+    return -log_probabilities.gather(-1, x1[..., None])[..., 0]
+
+
+class Loss(NamedTuple):
+    """A loss and the kind of denoiser that minimises it: "leave_one_out" or "posterior"."""
+
+    function: Callable
+    learns: str
+
+
+LOSSES = {
+    "nelbo": Loss(uniform_nelbo, "leave_one_out"),
+    "cross_entropy": Loss(cross_entropy, "posterior"),
+}
+
+
+def _column(value, like):
+    """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
+    return torch.as_tensor(value, dtype=like.dtype, device=like.device).reshape(-1, 1)

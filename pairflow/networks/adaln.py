@@ -1,0 +1,24 @@
+"""Adaptive layer normalisation (DiT, Peebles and Xie 2023): the time shifts, scales and gates each block."""
+
+from torch import nn
+
+
+class Modulation(nn.Module):
+    """A linear map from the time to `parts` vectors, zero at the start (adaLN-zero).
+
+    (B, time_width) -> a tuple of `parts` tensors (B, 1, width).
+    """
+
+    def __init__(self, time_width, width, parts):
+        super().__init__()
+        self.parts = parts
+        self.linear = nn.Linear(time_width, parts * width)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, time):
+        return self.linear(time)[:, None].chunk(self.parts, dim=-1)
+
+
+def modulate(h, shift, scale):
+    return h * (1 + scale) + shift

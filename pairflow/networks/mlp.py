@@ -1,0 +1,61 @@
+"""A residual perceptron over the whole sequence: for demos and laptops, quick to train on a CPU."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from pairflow.networks.adaln import Modulation, modulate
+from pairflow.networks.time_embedding import TimeEmbedding
+
+EXPANSION = 2
+
+
+class MLP(nn.Module):
+    """Flattened one-hot tokens through residual blocks with adaLN, plus a time-gated copy of the input."""
+
+    def __init__(self, *, length, vocabulary_size, width, blocks, time_width, dropout):
+        super().__init__()
+        self.vocabulary_size = vocabulary_size
+        self.time = TimeEmbedding(time_width)
+        self.inputs = nn.EmbeddingBag(length * vocabulary_size, width, mode="sum")
+        nn.init.normal_(self.inputs.weight, std=length**-0.5)
+        offsets = torch.arange(length) * vocabulary_size
+        self.register_buffer("offsets", offsets, persistent=False)
+        self.blocks = nn.ModuleList(Block(width, time_width, dropout) for _ in range(blocks))
+        self.norm = nn.LayerNorm(width, bias=False)
+        self.modulation = Modulation(time_width, width, parts=2)
+        self.head = nn.Linear(width, length * vocabulary_size)
+        self.copy_gate = nn.Linear(time_width, 1)
+        for linear in (self.head, self.copy_gate):
+            nn.init.zeros_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x_t, sigma):
+        """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
+        time = F.silu(self.time(sigma))  # (B, time_width)
+        # The flattened one-hot times a matrix, as the sum of the rows that it picks: 4x faster on a CPU.
+        h = self.inputs(x_t + self.offsets)[:, None]  # (B, 1, width)
+        for block in self.blocks:
+            h = block(h, time)
+        h = modulate(self.norm(h), *self.modulation(time))
+        logits = self.head(h).unflatten(-1, (-1, self.vocabulary_size))[:, 0]  # (B, N, K)
+        return logits + self.copy_gate(time)[..., None] * F.one_hot(x_t, self.vocabulary_size)
+
+
+class Block(nn.Module):
+    """A perceptron, normalised, modulated and gated by the time (adaLN-zero)."""
+
+    def __init__(self, width, time_width, dropout):
+        super().__init__()
+        self.modulation = Modulation(time_width, width, parts=3)
+        self.norm = nn.LayerNorm(width, bias=False)
+        self.perceptron = nn.Sequential(
+            nn.Linear(width, EXPANSION * width),
+            nn.GELU(approximate="tanh"),
+            nn.Linear(EXPANSION * width, width),
+            nn.Dropout(dropout),
+        )
+
+    def forward(self, h, time):
+        shift, scale, gate = self.modulation(time)  # each (B, 1, width)
+        return h + gate * self.perceptron(modulate(self.norm(h), shift, scale))

@@ -1,0 +1,139 @@
+"""The losses of `pairflow.flow.losses`: known values, the small-step KL, and what they are minimised by."""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from pairflow.flow.losses import LOSSES, cross_entropy, uniform_nelbo
+from pairflow.flow.process import ancestral_posterior, leave_one_out_to_posterior
+
+
+def random_batch(vocabulary_size, dtype=torch.float64):
+    torch.manual_seed(0)
+    log_probabilities = (3 * torch.randn(400, 5, vocabulary_size, dtype=dtype)).log_softmax(-1)
+    x1 = torch.randint(vocabulary_size, (400, 5))
+    alpha = torch.rand(400, dtype=dtype) * 0.998 + 1e-3
+    x_t = torch.where(torch.rand(400, 5) < alpha[:, None], x1, torch.randint(vocabulary_size, (400, 5)))
+    return log_probabilities, x1, x_t, alpha
+
+
+def nelbo_as_written(log_probabilities, x1, x_t, alpha, alpha_derivative):
+    """The equation of the docstring, term by term."""
+    size = log_probabilities.shape[-1]
+    a = size * alpha[:, None, None] * F.one_hot(x1, size) + 1 - alpha[:, None, None]
+    b = size * alpha[:, None, None] * log_probabilities.exp() + 1 - alpha[:, None, None]
+    a, b = (q / q.gather(-1, x_t[..., None]) for q in (a, b))
+    return (alpha_derivative / (size * alpha))[:, None] * (a * (a / b).log() - a + b).sum(-1)
+
+
+@pytest.mark.parametrize("vocabulary_size", [2, 7, 40])
+def test_nelbo_is_the_equation_and_never_negative(vocabulary_size):
+    batch = random_batch(vocabulary_size)
+    nelbo = uniform_nelbo(*batch, alpha_derivative=0.999)
+    assert nelbo.shape == (400, 5)
+    assert (nelbo >= 0).all()
+    torch.testing.assert_close(nelbo, nelbo_as_written(*batch, 0.999), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("vocabulary_size", [2, 40])
+def test_nelbo_in_float32_is_as_good_as_in_float64(vocabulary_size):
+    batch = random_batch(vocabulary_size, torch.float32)
+    exact = uniform_nelbo(batch[0].double(), *batch[1:3], batch[3].double(), alpha_derivative=0.999)
+    nelbo = uniform_nelbo(*batch, alpha_derivative=0.999)
+    assert nelbo.dtype == torch.float32
+    torch.testing.assert_close(nelbo.double(), exact, rtol=1e-3, atol=2e-4)
+
+
+def test_nelbo_vanishes_at_the_truth():
+    _, x1, x_t, alpha = random_batch(7)
+    truth = F.one_hot(x1, 7).double().log()  # minus infinity off x1
+    assert uniform_nelbo(truth, x1, x_t, alpha, 0.999).abs().max() < 1e-9
+
+
+def test_nelbo_has_finite_gradients_at_the_truth():
+    _, x1, x_t, alpha = random_batch(7, torch.float32)
+    logits = (200.0 * F.one_hot(x1, 7)).requires_grad_()
+    uniform_nelbo(logits.log_softmax(-1), x1, x_t, alpha, 0.999).mean().backward()
+    assert logits.grad.isfinite().all()
+
+
+def test_nelbo_is_the_limit_of_the_kl_over_a_small_step():
+    log_probabilities, x1, x_t, alpha = random_batch(7)
+    alpha = 0.1 + 0.8 * alpha
+    nelbo = uniform_nelbo(log_probabilities, x1, x_t, alpha, 0.999)
+    gaps = []
+    for step in (1e-4, 1e-5):
+        less_noisy = alpha + 0.999 * step
+        truth = ancestral_posterior(F.one_hot(x1, 7), x_t, alpha, less_noisy)
+        model = ancestral_posterior(log_probabilities.exp(), x_t, alpha, less_noisy)
+        kl = (torch.special.xlogy(truth, truth) - torch.special.xlogy(truth, model)).sum(-1)
+        gaps.append((kl / step - nelbo).abs().mean() / nelbo.mean())
+    assert gaps[1] < 1e-3
+    assert 8 < gaps[0] / gaps[1] < 12  # the gap is of the order of the step
+
+
+def test_cross_entropy_is_minus_the_log_probability():
+    log_probabilities, x1, x_t, alpha = random_batch(7)
+    loss = cross_entropy(log_probabilities, x1, x_t, alpha, 0.999)
+    assert loss.shape == (400, 5)
+    assert loss[3, 2] == -log_probabilities[3, 2, x1[3, 2]]
+
+
+K, ALPHA = 3, 0.35
+DATA = torch.tensor([[0, 1], [2, 2], [2, 0], [2, 1]])
+STATES = torch.tensor(list(itertools.product(range(K), repeat=2)))
+
+
+def likelihood(match):
+    return ALPHA * match.double() + (1 - ALPHA) / K
+
+
+def every_pair():
+    """All (x1, x_t) of a tiny data set with their probabilities: (P, 2), (P, 2), (P,)."""
+    x1 = DATA.repeat_interleave(len(STATES), 0)
+    x_t = STATES.repeat(len(DATA), 1)
+    return x1, x_t, likelihood(x1 == x_t).prod(-1) / len(DATA)
+
+
+def exact_leave_one_out():
+    """log p(x1^i | the other position of x_t), (states, 2, K)."""
+    weights = likelihood(STATES[:, None] == DATA).flip(-1)  # (S, M, 2): of the other position
+    return (
+        torch.einsum("smn,mnk->snk", weights, F.one_hot(DATA, K).double()) / weights.sum(1)[..., None]
+    ).log()
+
+
+def expected_loss(loss, log_probabilities):
+    x1, x_t, weight = every_pair()
+    per_token = loss(log_probabilities[x_t @ torch.tensor([K, 1])], x1, x_t, ALPHA, 1.0)
+    return (weight[:, None] * per_token).sum()
+
+
+@pytest.mark.parametrize("name", ["nelbo", "cross_entropy"])
+def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name):
+    leave_one_out = exact_leave_one_out()
+    exact = {
+        "leave_one_out": leave_one_out,
+        "posterior": leave_one_out_to_posterior(leave_one_out, STATES, ALPHA),
+    }
+    loss, learns = LOSSES[name]
+    (other,) = set(exact) - {learns}
+    best = expected_loss(loss, exact[learns])
+    assert best < expected_loss(loss, exact[other]) - 1e-3
+    torch.manual_seed(0)
+    for _ in range(20):
+        nearby = (exact[learns].exp() + 0.01 * torch.rand(len(STATES), 2, K)).log()
+        assert best < expected_loss(loss, nearby.log_softmax(-1))
+
+
+@pytest.mark.parametrize("name", ["nelbo", "cross_entropy"])
+def test_the_gradient_vanishes_at_the_minimiser(name):
+    loss, learns = LOSSES[name]
+    logits = exact_leave_one_out()
+    if learns == "posterior":
+        logits = leave_one_out_to_posterior(logits, STATES, ALPHA)
+    logits = logits.clamp(min=-700).requires_grad_()  # the first position never holds 1: log 0
+    expected_loss(loss, logits.log_softmax(-1)).backward()
+    assert logits.grad.abs().max() < 1e-10

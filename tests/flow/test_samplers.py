@@ -1,0 +1,148 @@
+"""The samplers of `pairflow.flow.samplers`, given the exact denoiser of a tiny data set.
+
+The distribution that a sampler ends in is computed exactly, by carrying every state's probability through the
+transitions that the sampler itself uses.
+"""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from pairflow.flow.process import leave_one_out_to_posterior
+from pairflow.flow.samplers import LAST_TIME, ancestral, ancestral_alphas, ancestral_transition, draw
+from pairflow.schedule import DIFFUSION, Linear
+
+K = 3
+FROM_NOISE = Linear(0.0)  # its kappa(0) = 0: a uniform source is then exactly the process at t = 0
+ONE = torch.tensor([[0], [2], [2], [2]])
+TWO = torch.tensor([[0, 1], [2, 2], [1, 0], [2, 2]])
+
+
+def states(length):
+    return torch.tensor(list(itertools.product(range(K), repeat=length)))
+
+
+def leave_one_out_of(data):
+    """The exact leave-one-out denoiser of a data set, in float64."""
+
+    def denoise(x_t, kappa):
+        kappa = kappa.double()[:, None, None]
+        match = (x_t[:, None] == data).double()  # (B, M, N)
+        log_likelihood = (kappa * match + (1 - kappa) / K).log()
+        weights = (log_likelihood.sum(-1, keepdim=True) - log_likelihood).softmax(1)  # of all positions but i
+        return torch.einsum("bmn,mnk->bnk", weights, F.one_hot(data, K).double()).log()
+
+    return denoise
+
+
+def posterior_of(data):
+    denoise = leave_one_out_of(data)
+    return lambda x_t, kappa: leave_one_out_to_posterior(denoise(x_t, kappa), x_t, kappa)
+
+
+def law(data):
+    """Probability of every state under the data."""
+    return (states(data.shape[1])[:, None] == data).all(-1).double().mean(-1)
+
+
+def sampled_law(denoise, length, steps, convert=False, schedule=FROM_NOISE):
+    """Probability of every state after the sampler's updates from a uniform source, exactly."""
+    every = states(length)
+    probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64)
+    for alpha_t, alpha_s in itertools.pairwise(ancestral_alphas(steps, schedule)):
+        q = ancestral_transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
+        step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
+        probability = probability @ step
+    return probability
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_one_position_is_sampled_exactly(steps):
+    found = sampled_law(leave_one_out_of(ONE), 1, steps)
+    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K  # the process at the last time
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-8)
+
+
+def test_two_positions_come_near_the_data_like_one_over_the_steps():
+    distances = [
+        0.5 * (sampled_law(leave_one_out_of(TWO), 2, steps) - law(TWO)).abs().sum()
+        for steps in (4, 8, 16, 32)
+    ]
+    assert distances[0] < 0.3
+    for coarse, fine in itertools.pairwise(distances):
+        assert 1.7 < coarse / fine < 2.3
+
+
+def test_a_posterior_is_converted_and_needs_to_be():
+    exact = sampled_law(leave_one_out_of(TWO), 2, steps=8)
+    converted = sampled_law(posterior_of(TWO), 2, steps=8, convert=True)
+    taken_as_it_is = sampled_law(posterior_of(TWO), 2, steps=8)
+    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is told kappa in float32
+    assert (taken_as_it_is - exact).abs().sum() > 0.1
+
+
+def source(rows, length, seed=0):
+    return torch.randint(K, (rows, length), generator=torch.Generator().manual_seed(seed))
+
+
+def test_the_sampler_draws_from_its_law():
+    rows, steps = 20_000, 4
+    samples = ancestral(
+        leave_one_out_of(TWO),
+        source(rows, 2),
+        steps=steps,
+        prediction="leave_one_out",
+        greedy_tail=False,
+        generator=torch.Generator().manual_seed(1),
+    )
+    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
+    expected = sampled_law(leave_one_out_of(TWO), 2, steps, schedule=DIFFUSION)
+    standard_error = (expected * (1 - expected) / rows).sqrt()
+    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
+
+
+def sample(denoise, x0, prediction, **options):
+    return ancestral(
+        denoise, x0, steps=6, prediction=prediction, generator=torch.Generator().manual_seed(1), **options
+    )
+
+
+def test_the_same_generator_gives_the_same_samples():
+    x0, denoise = source(500, 2), leave_one_out_of(TWO)
+    first = sample(denoise, x0, "leave_one_out")
+    assert torch.equal(first, sample(denoise, x0, "leave_one_out"))
+    assert torch.equal(x0, source(500, 2))  # left as it was
+
+
+def test_either_kind_of_denoiser_gives_the_same_samples():
+    x0 = source(500, 2)
+    found = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
+    assert torch.equal(found, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
+    kept = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
+    assert not torch.equal(found, kept)
+
+
+def test_the_greedy_tail_is_the_argmax_of_one_more_call():
+    calls = []
+
+    def denoise(x_t, kappa):
+        calls.append((x_t, kappa))
+        return leave_one_out_of(TWO)(x_t, kappa)
+
+    x0 = source(50, 2)
+    greedy = sample(denoise, x0, "leave_one_out")
+    assert len(calls) == 7
+    x_t, kappa = calls[-1]
+    assert kappa.dtype == torch.float32
+    torch.testing.assert_close(kappa, torch.full((50,), DIFFUSION.kappa(LAST_TIME)))
+    assert torch.equal(x_t, sample(denoise, x0, "leave_one_out", greedy_tail=False))
+    assert torch.equal(greedy, leave_one_out_of(TWO)(x_t, kappa).argmax(-1))
+
+
+def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0], dtype=torch.float64)
+    symbols = draw(probabilities.expand(100, 400, 6), torch.Generator().manual_seed(0))
+    share = torch.bincount(symbols.flatten(), minlength=6) / symbols.numel()
+    assert ((share - probabilities).abs() <= 4 * (probabilities * (1 - probabilities) / 40_000).sqrt()).all()

@@ -1,0 +1,122 @@
+"""The denoising networks: shapes, sizes, how they start, and what they see."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from pairflow.errors import InputError
+from pairflow.networks import build, log_probabilities
+
+N, K = 6, 5
+SMALL = {
+    "mlp": {"name": "mlp", "width": 32, "blocks": 2, "time_width": 16, "dropout": 0.5},
+    "transformer": {
+        "name": "transformer",
+        "width": 32,
+        "blocks": 2,
+        "heads": 4,
+        "time_width": 16,
+        "dropout": 0.5,
+    },
+}
+
+
+@pytest.fixture(params=SMALL)
+def network(request):
+    """A small network, off its zero initialisation."""
+    torch.manual_seed(0)
+    network = build(SMALL[request.param], length=N, vocabulary_size=K)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return network.eval()
+
+
+def inputs(rows=4):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randint(K, (rows, N), generator=generator), 6.9 * torch.rand(rows, generator=generator)
+
+
+def size(settings, **shape):
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in build(settings, **shape).parameters())
+
+
+def test_the_transformer_has_the_size_of_the_paper():
+    settings = {
+        "name": "transformer",
+        "width": 768,
+        "blocks": 12,
+        "heads": 12,
+        "time_width": 128,
+        "dropout": 0.1,
+    }
+    assert size(settings, length=32, vocabulary_size=40) == pytest.approx(92.4e6, rel=0.01)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_new_network_knows_nothing(name):
+    x_t, sigma = inputs()
+    logits = build(SMALL[name], length=N, vocabulary_size=K)(x_t, sigma)
+    assert logits.shape == (4, N, K)
+    assert (logits == 0).all()
+
+
+def test_gradients_reach_every_parameter(network):
+    x_t, sigma = inputs(64)
+    F.cross_entropy(network(x_t, sigma).flatten(0, 1), x_t.roll(1, 0).flatten()).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_rows_do_not_see_each_other(network):
+    x_t, sigma = inputs()
+    torch.testing.assert_close(network(x_t[:1], sigma[:1]), network(x_t, sigma)[:1])
+
+
+def test_positions_see_each_other_and_their_order(network):
+    x_t, sigma = torch.tensor([[0, 1, 2, 3, 3, 3]]), torch.ones(1)
+    swapped = torch.tensor([[1, 0, 2, 3, 3, 3]])
+    assert not torch.allclose(network(x_t, sigma)[:, 2:], network(swapped, sigma)[:, 2:], atol=1e-4)
+
+
+@pytest.mark.parametrize(("near", "far"), [(0.0, 0.01), (6.5, 6.9)])
+def test_times_are_told_apart_at_both_ends(network, near, far):
+    x_t, _ = inputs(1)
+    difference = network(x_t, torch.tensor([near])) - network(x_t, torch.tensor([far]))
+    assert difference.abs().max() > 1e-4
+
+
+def test_dropout_is_on_in_training_only(network):
+    x_t, sigma = inputs()
+    assert torch.equal(network(x_t, sigma), network(x_t, sigma))
+    network.train()
+    assert not torch.equal(network(x_t, sigma), network(x_t, sigma))
+
+
+def test_the_copy_gate_lifts_the_input_token():
+    network = build(SMALL["mlp"], length=N, vocabulary_size=K)
+    torch.nn.init.constant_(network.copy_gate.bias, 3.0)
+    x_t, sigma = inputs()
+    assert torch.equal(network(x_t, sigma), 3.0 * F.one_hot(x_t, K))
+
+
+def test_log_probabilities_take_kappa_and_are_normalised(network):
+    x_t, sigma = inputs()
+    log_p = log_probabilities(network, x_t, torch.exp(-sigma))
+    torch.testing.assert_close(log_p, network(x_t, sigma).log_softmax(-1), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4, N))
+
+
+def test_a_new_denoiser_is_uniform():
+    network = build(SMALL["mlp"], length=N, vocabulary_size=K)
+    log_p = log_probabilities(network, inputs()[0], torch.full((4,), 1e-3))
+    torch.testing.assert_close(log_p, torch.full((4, N, K), -math.log(K)))
+
+
+def test_an_unknown_network_is_refused_by_name():
+    with pytest.raises(InputError, match="expected one of mlp, transformer, found 'gru'"):
+        build({"name": "gru"}, length=N, vocabulary_size=K)
