@@ -1,0 +1,68 @@
+"""Model files: weights in safetensors (raw and averaged), everything needed to use them in model.json."""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from pairflow import networks
+from pairflow.artifacts import digest
+from pairflow.errors import InputError
+
+FORMAT = 1
+
+Weights = Literal["ema", "raw"]
+
+
+def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, facts: dict[str, Any]) -> None:
+    """Write both sets of weights, and `facts` (see `load`) with the hash of the weights."""
+    tensors = {
+        f"raw.{name}": tensor.detach().contiguous().cpu() for name, tensor in network.state_dict().items()
+    }
+    tensors |= {
+        f"ema.{name}": tensor.detach().contiguous().cpu() for name, tensor in ema.state_dict().items()
+    }
+    save_file(tensors, weights)
+    facts = {"format": FORMAT, **facts, "weights": digest(weights)}
+    description.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """model.json: method, network, training, N, K, vocabulary, prediction, parameters, inputs, weights."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        facts = json.loads(path.read_text())
+        found = facts["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a model description of pairflow") from error
+    if found != FORMAT:
+        raise InputError(f"{path}: format {found}, this version reads {FORMAT}")
+    return facts
+
+
+def load(
+    folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu"
+) -> tuple[nn.Module, dict[str, Any]]:
+    """A model folder's network, in evaluation mode, and its description; InputError if they do not match."""
+    weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
+    facts = read_description(description)
+    if not weights.is_file():
+        raise InputError(f"{weights}: no such file")
+    if digest(weights) != facts["weights"]:
+        raise InputError(f"{weights}: these are not the weights that {description} describes")
+    network = networks.build(
+        facts["network"], length=facts["length"], vocabulary_size=facts["vocabulary_size"]
+    )
+    try:
+        tensors = load_file(weights)
+    except SafetensorError as error:
+        raise InputError(f"{weights}: not a safetensors file") from error
+    prefix = f"{which}."
+    network.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+    return network.to(device).eval(), facts

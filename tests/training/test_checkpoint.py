@@ -1,0 +1,53 @@
+"""Model files: what was saved comes back; a folder whose parts do not belong together is refused."""
+
+import json
+
+import pytest
+import torch
+
+from pairflow import networks
+from pairflow.errors import InputError
+from pairflow.training import checkpoint
+
+NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    raw, ema = (networks.build(NETWORK, length=4, vocabulary_size=5) for _ in range(2))
+    facts = {"network": NETWORK, "length": 4, "vocabulary_size": 5, "vocabulary": "v"}
+    checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
+    return tmp_path, raw, ema
+
+
+def test_raw_and_averaged_weights_come_back(folder):
+    path, raw, ema = folder
+    for which, saved in (("raw", raw), ("ema", ema)):
+        network, facts = checkpoint.load(path, which=which)
+        assert facts["vocabulary"] == "v"
+        assert not network.training
+        for name, tensor in saved.state_dict().items():
+            assert torch.equal(network.state_dict()[name], tensor)
+
+
+def test_weights_of_another_run_are_refused(folder):
+    path, raw, ema = folder
+    checkpoint.save(path / "model.safetensors", path / "other.json", ema, raw, {})
+    with pytest.raises(
+        InputError, match=r"model\.safetensors: these are not the weights that .*model\.json describes"
+    ):
+        checkpoint.load(path)
+
+
+def test_missing_and_broken_files_are_named(folder):
+    path, *_ = folder
+    (path / "model.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(InputError, match=r"model\.json: format 99, this version reads 1"):
+        checkpoint.load(path)
+    (path / "model.json").write_text("{")
+    with pytest.raises(InputError, match=r"model\.json: not a model description of pairflow"):
+        checkpoint.load(path)
+    (path / "model.json").unlink()
+    with pytest.raises(InputError, match=r"model\.json: no such file"):
+        checkpoint.load(path)

@@ -1,0 +1,105 @@
+"""What a base model minimises: batches by (seed, iteration), fixed and fresh sources, the validation NLL."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pairflow.training.objectives import Batches, FlowObjective, Validator
+
+CPU = torch.device("cpu")
+
+
+def test_every_epoch_visits_every_row_once():
+    batches = Batches(rows=10, batch_size=4, seed=0, device=CPU)
+    seen = torch.cat([batches(iteration) for iteration in range(5)])  # two epochs
+    assert sorted(seen[:10].tolist()) == list(range(10))
+    assert sorted(seen[10:].tolist()) == list(range(10))
+    assert seen[:10].tolist() != seen[10:].tolist()
+
+
+def test_a_batch_is_a_function_of_seed_and_iteration():
+    first, later = Batches(7, 3, 5, CPU), Batches(7, 3, 5, CPU)
+    expected = [first(iteration).tolist() for iteration in range(6)]
+    assert later(5).tolist() == expected[5]
+    assert later(2).tolist() == expected[2]
+    assert [Batches(7, 3, 6, CPU)(iteration).tolist() for iteration in range(6)] != expected
+
+
+def test_a_batch_may_be_larger_than_the_data():
+    batch = Batches(rows=3, batch_size=8, seed=0, device=CPU)(1)
+    assert len(batch) == 8
+    assert set(batch.tolist()) == {0, 1, 2}
+
+
+class Recorder(nn.Module):
+    """Uniform logits; keeps the states that it was shown."""
+
+    def __init__(self, vocabulary_size):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.states = []
+
+    def forward(self, x_t, sigma):
+        self.states.append(x_t)
+        return self.bias.expand(*x_t.shape, -1)
+
+
+def objective(x0, rows=8, loss="nelbo"):
+    x1 = np.full((rows, 50), 9)
+    return FlowObjective(x1, x0, 10, rows, loss, seed=0, device=CPU)
+
+
+def test_a_fixed_source_is_all_that_shows_beside_the_data():
+    network = Recorder(10)
+    objective(np.full((8, 50), 4))(network, 0)
+    assert set(network.states[0].unique().tolist()) == {4, 9}
+
+
+def test_a_fresh_source_is_uniform_and_changes_with_the_iteration():
+    network = Recorder(10)
+    fresh = objective(None)
+    for iteration in range(2):
+        fresh(network, iteration)
+    fresh(network, 0)
+    assert set(network.states[0].unique().tolist()) == set(range(10))
+    assert not torch.equal(network.states[0], network.states[1])
+    assert torch.equal(network.states[0], network.states[2])
+
+
+def test_cross_entropy_of_a_uniform_guess_is_log_k():
+    assert objective(None, loss="cross_entropy")(Recorder(10), 0).item() == pytest.approx(math.log(10))
+
+
+class Knows(nn.Module):
+    """Predicts symbol 9 with certainty."""
+
+    def forward(self, x_t, sigma):
+        return torch.nn.functional.one_hot(torch.full_like(x_t, 9), 10) * 200.0
+
+
+def test_validation_nll_is_zero_at_the_truth_and_skips_padding():
+    rows = np.full((6, 50), 9)
+    assert Validator(rows, 10, None, "nelbo", 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
+    rows[:, 25:] = 3  # what the network gets wrong, were it counted
+    assert Validator(rows, 10, 3, "nelbo", 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
+    assert Validator(rows, 10, None, "nelbo", 0, CPU)(Knows()) > 1.0
+
+
+class KnowsTheNoise(nn.Module):
+    """The posterior of a denoiser that knows nothing but the noise: 1 - alpha + K alpha [x = x_t]."""
+
+    def forward(self, x_t, sigma):
+        alpha = (-sigma).exp()[:, None, None]
+        return torch.log(1 - alpha + 10 * alpha * torch.nn.functional.one_hot(x_t, 10))
+
+
+def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_whatever_the_kind_of_denoiser():
+    """log K per token for uniform data, up to the clock's two ends."""
+    rows = np.random.default_rng(0).integers(0, 10, (4000, 20))
+    leave_one_out = Validator(rows, 10, None, "nelbo", 0, CPU)(Recorder(10))
+    posterior = Validator(rows, 10, None, "cross_entropy", 0, CPU)(KnowsTheNoise())
+    assert leave_one_out == pytest.approx(math.log(10), rel=0.02)
+    assert posterior == pytest.approx(leave_one_out, rel=1e-4)
