@@ -1,0 +1,6 @@
+"""From metric rows to one self-contained HTML page."""
+
+from pairflow.report.contents import Contents
+from pairflow.report.page import render
+
+__all__ = ["Contents", "render"]

@@ -1,0 +1,182 @@
+"""Charts as inline SVG: the same bytes every time, no names inside (the page's legends have them)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from scipy.stats import binom
+
+from pairflow.report.colours import HEX, Style, style, themed
+from pairflow.report.tables import Table
+
+_SIZE = (4.1, 2.9)  # inches: a third of a wide page, a whole narrow one, with text that is legible in both
+_CURVE_POINTS = 50
+_RC = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "pairflow",
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.edgecolor": HEX["muted"],
+    "axes.labelcolor": HEX["ink"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": HEX["rule"],
+    "grid.linewidth": 0.7,
+    "xtick.color": HEX["muted"],
+    "ytick.color": HEX["muted"],
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.5,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG element that the page may show as it is, and the text that stands in for it."""
+
+    svg: Markup
+    alt: str
+
+
+def quality(table: Table, samples: int, name: str) -> Picture:
+    """Mean and standard deviation of one count against the sampling steps, one line per method."""
+    with _axes(name) as (axes, drawn):
+        for method, cells in table.rows.items():
+            mean = [cell.mean for cell in cells]
+            std = [cell.std for cell in cells]
+            look = style(method)
+            axes.errorbar(
+                table.columns, mean, std, color=look.hex, marker=look.marker, ls=look.line, capsize=2.5
+            )
+        _step_axis(axes, table.columns)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(f"{table.metric} of {samples:,}")
+    values = (
+        f"{method}: "
+        + ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(table.columns, cells, strict=True))
+        for method, cells in table.rows.items()
+    )
+    return Picture(drawn[0], f"{table.metric} of {samples:,} samples by sampling steps. {'; '.join(values)}.")
+
+
+def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
+    """Hamming distances per coupling, (N+1,) counts each, and those of independent uniform sources."""
+    length = len(next(iter(histograms.values()))) - 1
+    edges = np.arange(length + 2) - 0.5
+    with _axes(name) as (axes, drawn):
+        for coupling, counts in histograms.items():
+            look, share = style(coupling), counts / counts.sum()
+            axes.stairs(share, edges, fill=True, color=look.hex, alpha=0.22)
+            axes.stairs(share, edges, color=look.hex, ls=look.line, lw=1.8)
+        expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
+        axes.plot(
+            expected, color=INDEPENDENT.hex, ls=INDEPENDENT.line, marker=INDEPENDENT.marker, lw=1.3, ms=4
+        )
+        axes.set_xlim(edges[0], edges[-1])
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("Hamming distance of x0 and x1")
+        axes.set_ylabel("share of pairs")
+    means = (f"{coupling}: mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items())
+    return Picture(drawn[0], f"Hamming distance between source and data. {'; '.join(means)}.")
+
+
+INDEPENDENT = Style("ink", ".", ":")
+
+
+def mean_distance(counts: np.ndarray) -> float:
+    """Mean of a histogram over 0 .. N."""
+    return float(np.average(np.arange(len(counts)), weights=counts))
+
+
+def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str) -> Picture:
+    """One column of the training logs against the iteration, long logs as means over equal stretches.
+
+    The first tenth of the run does not set the vertical range: it would flatten all the rest.
+    """
+    lines = {
+        method: _stretches(_finite(log, column)) for method, log in logs.items() if has_values(log, column)
+    }
+    with _axes(name) as (axes, drawn):
+        for method, line in lines.items():
+            look, every = style(method), max(1, len(line) // 6)
+            axes.plot(
+                line.iteration,
+                line[column],
+                color=look.hex,
+                marker=look.marker,
+                ls=look.line,
+                markevery=every,
+            )
+        late = pd.concat(
+            [line[line.iteration >= 0.1 * line.iteration.max()][column] for line in lines.values()]
+        )
+        margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
+        axes.set_ylim(late.min() - margin, late.max() + margin)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.set_xlabel("iteration")
+        axes.set_ylabel(label)
+    last = (f"{method}: {line[column].iloc[-1]:.3f}" for method, line in lines.items())
+    return Picture(drawn[0], f"{label} by iteration. At the end {'; '.join(last)}.")
+
+
+def has_values(log: pd.DataFrame, column: str) -> bool:
+    """Whether a training log has anything to draw in a column."""
+    return not _finite(log, column).empty
+
+
+def key(look: Style, name: str) -> Markup:
+    """The sample of a line that stands before its name in a legend."""
+    with _axes(name, (0.42, 0.16)) as (axes, drawn):
+        axes.set_axis_off()
+        axes.plot([0, 1, 2], [0, 0, 0], color=look.hex, marker=look.marker, ls=look.line, markevery=[1])
+    return drawn[0]
+
+
+@contextmanager
+def _axes(name: str, size: tuple[float, float] = _SIZE) -> Iterator[tuple[Axes, list[Markup]]]:
+    """Empty axes to draw on; the SVG is in the list afterwards. `name` sets its ids apart on the page."""
+    drawn: list[Markup] = []
+    with matplotlib.rc_context(_RC):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure.add_subplot(), drawn
+        drawn.append(Markup(_embed(figure, name)))
+
+
+def _embed(figure: Figure, name: str) -> str:
+    """The figure as an element that scales with the page: no prologue, metadata, styles or fixed size."""
+    buffer = StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<(metadata|style).*?</\1>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    return themed(svg)
+
+
+def _step_axis(axes: Axes, steps: list[int]) -> None:
+    axes.set_xscale("log", base=2)
+    every = 1 + (len(steps) - 1) // 8
+    axes.set_xticks(steps, [str(step) if index % every == 0 else "" for index, step in enumerate(steps)])
+    axes.minorticks_off()
+    axes.set_xlabel("sampling steps (NFE)")
+
+
+def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:
+    return log.loc[np.isfinite(log[column].astype(float)), ["iteration", column]]
+
+
+def _stretches(log: pd.DataFrame) -> pd.DataFrame:
+    """At most `_CURVE_POINTS` rows: means over consecutive rows of equal number."""
+    return log.groupby(np.arange(len(log)) * _CURVE_POINTS // max(len(log), _CURVE_POINTS)).mean()

@@ -1,0 +1,228 @@
+"""The page: one HTML file that opens offline. The template escapes all data and configuration."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+import yaml
+from markupsafe import Markup
+
+from pairflow.report import figures, molecules, tables
+from pairflow.report.colours import style
+from pairflow.report.contents import Contents
+from pairflow.report.summary import sentences
+
+_SHOWN = 12
+_STEPS = ("preprocess", "pair", "train", "distill", "sample", "evaluate")
+
+
+def render(contents: Contents) -> str:
+    """The whole report as HTML: no scripts, and nothing that is fetched."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("template.html").render(
+        contents=contents,
+        settings=contents.settings,
+        provenance=contents.provenance,
+        summary=sentences(contents),
+        facts=_facts(contents),
+        configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
+        blocks=_blocks(contents),
+        galleries=_galleries(contents),
+        shown=_SHOWN,
+        seed=contents.settings["seeds"][0],
+        coupling=_coupling(contents),
+        training=_training(contents),
+        costs=_costs(contents.timings, contents.methods),
+    )
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Names and the lines that stand for them."""
+
+    entries: list[tuple[Markup, str]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One evaluation: charts of the paper's counts, tables of all, what they are counted from."""
+
+    name: str
+    scope: str
+    pooled: bool
+    legend: Legend
+    charts: list[figures.Picture]
+    paper: list[tables.Table]
+    strict: list[tables.Table]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Runs of one step, method and device: seconds in all, largest memory (MiB), share of the longest."""
+
+    step: str
+    method: str
+    device: str
+    runs: int
+    seconds: float
+    memory: float
+    share: float
+
+    @property
+    def duration(self) -> str:
+        return duration(self.seconds)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def _legend(names: Iterable[str], prefix: str) -> Legend:
+    return Legend([(figures.key(style(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)])
+
+
+def _blocks(contents: Contents) -> list[Block]:
+    summary = tables.summarise(contents.metrics)
+    return [_block(contents, summary, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
+
+
+def _block(contents: Contents, summary: pd.DataFrame, name: str, prefix: str) -> Block:
+    def some(metrics: Iterable[str]) -> list[tables.Table]:
+        found = (tables.table(summary, name, metric, contents.methods) for metric in metrics)
+        return [table for table in found if table.count]
+
+    rows = contents.metrics[contents.metrics.evaluation == name]
+    paper = some(tables.PAPER)
+    drawn = [method for method in contents.methods if any(method in table.rows for table in paper)]
+    samples = int(rows.samples.max())
+    return Block(
+        name=name,
+        scope=tables.scope(contents.metrics, name),
+        pooled=rows.seed.nunique() > 1,
+        legend=_legend(drawn, prefix),
+        charts=[figures.quality(table, samples, f"{prefix}-{table.metric}") for table in paper],
+        paper=paper,
+        strict=some(tables.STRICT),
+    )
+
+
+def _facts(contents: Contents) -> list[tuple[str, str]]:
+    """What was run, as terms and values."""
+    settings, data = contents.settings, contents.data
+    network, training = dict(settings["network"]), settings["training"]
+    architecture = network.pop("name")
+    evaluations = (
+        f"{name}: {each['samples']:,} samples × {each['trials']} trials at NFE {_comma(each['nfe'])}"
+        for name, each in settings["evaluations"].items()
+    )
+    return [
+        ("Data set", str(settings["data"]["source"])),
+        ("Training rows", f"{data['training_rows']:,}"),
+        ("Validation rows", f"{data['validation_rows']:,}"),
+        ("Rejected rows", f"{data['rejected_rows']:,}"),
+        ("Reference for novelty", f"{data['reference_rows']:,} molecules"),
+        ("Length N", f"{data['length']:,} tokens"),
+        ("Vocabulary K", f"{data['vocabulary_size']:,} symbols"),
+        ("Network", f"{architecture} ({_pairs(network)})"),
+        ("Loss", str(training["loss"])),
+        ("Training", f"{training['iterations']:,} iterations of {training['batch_size']:,} rows"),
+        ("Learning rate", f"{training['learning_rate']:g}, {training['decay']}"),
+        ("Pairing steps T", f"{settings['pairing']['steps']:,}"),
+        ("Methods", _comma(settings["methods"])),
+        ("Seeds", _comma(settings["seeds"])),
+        ("Evaluation", "; ".join(evaluations)),
+        ("Machine", str(contents.provenance["machine"])),
+        ("Versions", _pairs(contents.provenance["versions"])),
+    ]
+
+
+def _comma(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return _comma(f"{key} {value}" for key, value in values.items())
+
+
+def _galleries(contents: Contents) -> dict[str, dict[int, list[molecules.Molecule]]]:
+    return {
+        method: {
+            nfe: molecules.first(contents.samples[method][nfe], _SHOWN)
+            for nfe in sorted(contents.samples[method])
+        }
+        for method in contents.methods
+        if contents.samples.get(method)
+    }
+
+
+def _coupling(contents: Contents) -> dict[str, Any] | None:
+    if not contents.distances:
+        return None
+    length, size = contents.data["length"], contents.data["vocabulary_size"]
+    legend = _legend(contents.distances, "coupling")
+    legend.entries.append(
+        (figures.key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected")
+    )
+    return {
+        "legend": legend,
+        "picture": figures.distances(contents.distances, size, "coupling-distances"),
+        "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
+        "expected": length * (size - 1) / size,
+    }
+
+
+def _training(contents: Contents) -> dict[str, Any] | None:
+    labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
+    logs = {
+        method: contents.training_logs[method]
+        for method in contents.methods
+        if method in contents.training_logs
+    }
+    pictures = {
+        column: figures.curves(logs, column, label, f"training-{column}")
+        for column, label in labels.items()
+        if any(figures.has_values(log, column) for log in logs.values())
+    }
+    return {"legend": _legend(logs, "training"), "pictures": pictures} if pictures else None
+
+
+def _costs(timings: pd.DataFrame, methods: list[str]) -> list[Cost]:
+    """One row per step, method and device, in the order of the workflow."""
+    if timings.empty:
+        return []
+    filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
+    groups = filled.groupby(["step", "method", "device"], sort=True)
+    totals = groups.agg(
+        runs=("seconds", "size"), seconds=("seconds", "sum"), memory=("peak_memory_mb", "max")
+    )
+    longest = totals.seconds.max() or 1
+    rows = [
+        Cost(*names, runs, seconds, memory, seconds / longest)
+        for names, (runs, seconds, memory) in zip(
+            totals.index, totals.itertuples(index=False, name=None), strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: (_place(row.step, _STEPS), _place(row.method, methods)))
+
+
+def _place(name: str, order: Iterable[str]) -> int:
+    """Position in an order that has the unknown ones last."""
+    known = list(order)
+    return known.index(name) if name in known else len(known)

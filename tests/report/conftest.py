@@ -1,0 +1,109 @@
+"""A small report with known numbers, and ways to change it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.config import Experiment
+from pairflow.report import Contents
+
+NFE = (1, 4, 32)
+COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
+
+
+def metric_rows(
+    counts: dict[str, tuple[float, ...]], trials: int = 3, seeds: tuple[int, ...] = (0,)
+) -> pd.DataFrame:
+    """Every metric at `counts` per method and NFE, give or take one from trial to trial."""
+    names = ("valid", "unique", "novel", "unique_strict", "novel_strict")
+    rows = [
+        (method, nfe, trial, metric, value + trial - (trials - 1) / 2, seed)
+        for method, values in counts.items()
+        for nfe, value in zip(NFE, values, strict=True)
+        for metric in names
+        for seed in seeds
+        for trial in range(trials)
+    ]
+    frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "metric", "value", "seed"])
+    return frame.assign(evaluation="main", samples=1024, reference="train", extractor=None)
+
+
+def _settings() -> dict[str, Any]:
+    return Experiment(
+        description="Constructed numbers",
+        scale="reduced",
+        data={"source": "small_molecules", "length": 16},
+        network={"name": "mlp"},
+        training={"batch_size": 256, "iterations": 1500, "learning_rate": 2e-3},
+        methods=tuple(COUNTS),
+        evaluations={"main": {"nfe": NFE, "trials": 3}},
+    ).model_dump(mode="json")
+
+
+def _timings() -> pd.DataFrame:
+    rows = [("preprocess", None, 3.0), ("pair", "pairflow", 12.0)]
+    rows += [("train", method, 48.0) for method in COUNTS]
+    rows += [("sample", method, 2.0 * nfe) for method in COUNTS for nfe in NFE]
+    frame = pd.DataFrame(rows, columns=["step", "method", "seconds"])
+    return frame.assign(
+        peak_memory_mb=512.0, device="cpu", seed=0, machine="Linux, 2 cores", date="2026-01-02"
+    )
+
+
+def _log(level: float) -> pd.DataFrame:
+    iteration = np.arange(0, 1501, 10)
+    loss = level + 2 * np.exp(-iteration / 100)
+    measured = np.where(iteration % 500 == 0, loss + 0.1, np.nan)
+    return pd.DataFrame(
+        {"iteration": iteration, "loss": loss, "learning_rate": 1e-3, "validation_nll": measured}
+    )
+
+
+@pytest.fixture(name="metric_rows")
+def _metric_rows() -> Callable[..., pd.DataFrame]:
+    return metric_rows
+
+
+@pytest.fixture
+def make() -> Callable[..., Contents]:
+    """Contents with some fields replaced; `settings` is merged into the constructed ones."""
+
+    def build(settings: dict[str, Any] | None = None, **changes: Any) -> Contents:
+        samples = ["CCO", "CC(C", "", "c1cc[nH]c1", "NC=O"] * 3
+        contents = Contents(
+            experiment="demo",
+            settings=_settings() | (settings or {}),
+            metrics=metric_rows(COUNTS),
+            timings=_timings(),
+            provenance={
+                "date": "2026-01-02T10:11:12+00:00",
+                "commit": "a1b2c3d4e5",
+                "device": "cpu",
+                "machine": "Linux x86_64, 2 cores",
+                "versions": {"python": "3.12.1", "torch": "2.11.0"},
+                "command": "snakemake --cores 2 results/demo/report.html",
+            },
+            data={
+                "training_rows": 5123,
+                "validation_rows": 270,
+                "rejected_rows": 2,
+                "reference_rows": 5393,
+                "length": 16,
+                "vocabulary_size": 30,
+            },
+            distances={
+                "pairflow": np.array([0] * 8 + [50, 100, 50] + [0] * 6),
+                "random": np.eye(17)[15] * 200,
+            },
+            training_logs={
+                method: _log(level) for method, level in zip(COUNTS, (0.7, 0.65, 0.6), strict=True)
+            },
+            samples={method: {1: samples, 32: samples} for method in COUNTS},
+        )
+        return dataclasses.replace(contents, **changes)
+
+    return build

@@ -1,0 +1,83 @@
+"""The page in a real browser, at the widths of a telephone and of a desk."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from pairflow.report import render
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--virtual-time-budget=5000",
+]
+
+# Headless windows have a least width of their own: a frame of the wanted width has not.
+FRAME = """<!DOCTYPE html><meta charset="utf-8">
+<iframe style="width: {width}px; height: 900px; border: 0" srcdoc="{page}"></iframe>
+<script>
+document.querySelector("iframe").addEventListener("load", event => {{
+  const page = event.target.contentDocument, box = element => element.getBoundingClientRect();
+  const pictures = [...page.querySelectorAll("[role=img] svg")];
+  const wide = [...page.querySelectorAll("body *")].filter(element =>
+    !element.closest(".scroll, pre, svg") && box(element).right > {width} + 0.5);
+  document.body.textContent = "RESULT" + JSON.stringify({{
+    inner: event.target.contentWindow.innerWidth,
+    scroll: page.documentElement.scrollWidth,
+    wide: wide.map(element => element.tagName + "." + element.className),
+    pictures: pictures.length,
+    broken: pictures.filter(svg => box(svg).width < 40 || box(svg).height < 30).length
+      + [...page.images].filter(image => !image.naturalWidth).length,
+  }}) + "END";
+}});
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_overflow_and_no_broken_picture(make, metric_rows, tmp_path, width):
+    long = "pairflow-sub" + 41 * "1" + "+redi+x"
+    contents = make(
+        experiment="e" * 60,
+        settings={"methods": ["udlm", long]},
+        metrics=metric_rows({"udlm": (84, 245, 437), long: (352, 498, 662)}),
+        timings=make().timings.assign(method=long),
+        distances={long: np.ones(17)},
+        samples={long: {1: ["CCO", "C" * 70, "(" * 70], 32: ["C1CC1"]}},
+    )
+    result = measure(render(contents), width, tmp_path)
+    assert result["inner"] == width
+    assert result["wide"] == []
+    assert result["scroll"] <= width
+    assert result["pictures"] >= 9
+    assert result["broken"] == 0
+
+
+def measure(page: str, width: int, folder) -> dict:
+    """Sizes of `page` in a frame of `width` pixels."""
+    file = folder / "frame.html"
+    file.write_text(FRAME.format(width=width, page=html.escape(page)))
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1600,1000",
+        "--dump-dom",
+    ]
+    run = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=60, check=True)
+    found = re.search(r"RESULT(.*?)END", run.stdout)
+    assert found, run.stderr
+    return json.loads(html.unescape(found[1]))

@@ -1,0 +1,107 @@
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report import figures
+from pairflow.report.colours import HEX, style, themed
+from pairflow.report.tables import Cell, Table
+
+TABLE = Table(
+    "valid",
+    [1, 2, 4],
+    {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], "odd $x$ <b>": [Cell(9, 1, 2)] * 3},
+)
+LOG = pd.DataFrame(
+    {"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, np.nan, 0.5]}
+)
+
+
+def texts(svg: str) -> list[str]:
+    return [node.text for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_quality_shows_the_steps_and_the_sample_count():
+    picture = figures.quality(TABLE, 1024, "q")
+    assert {"1", "2", "4", "valid of 1,024"} <= set(texts(picture.svg))
+    assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
+
+
+def test_names_of_the_data_stay_out_of_the_drawing():
+    picture = figures.quality(TABLE, 1024, "q")
+    assert "odd" not in picture.svg
+    assert "odd $x$ <b>" in picture.alt
+
+
+def test_the_same_bytes_every_time():
+    assert figures.quality(TABLE, 1024, "q").svg == figures.quality(TABLE, 1024, "q").svg
+
+
+def test_ids_of_two_drawings_differ_and_references_follow():
+    first, second = (figures.quality(TABLE, 1024, name).svg for name in ("one", "two"))
+    ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
+    assert ids[0].isdisjoint(ids[1])
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
+
+
+def test_drawings_scale_and_take_the_colours_of_the_page():
+    svg = figures.quality(TABLE, 1024, "q").svg
+    root = ElementTree.fromstring(svg)
+    assert root.get("viewBox")
+    assert root.get("width") is root.get("height") is None
+    assert f"var(--blue, {HEX['blue']})" in svg
+    assert "<metadata" not in svg
+
+
+@pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)]])
+def test_quality_of_a_single_point(cells):
+    assert figures.quality(Table("valid", [1], {"a": cells}), 10, "q").svg
+
+
+def test_many_step_counts_are_not_all_labelled():
+    steps = [2**power for power in range(11)]
+    svg = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), 10, "q").svg
+    assert "1024" in texts(svg)
+    assert "2" not in texts(svg)
+
+
+def test_mean_distance():
+    assert figures.mean_distance(np.array([1, 0, 3])) == 1.5
+
+
+def test_distances_tell_the_means():
+    picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
+    assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
+    assert "share of pairs" in texts(picture.svg)
+
+
+def test_curves_skip_what_was_not_measured():
+    logs = {"udlm": LOG, "random": LOG.assign(validation_nll=np.nan)}
+    assert (
+        figures.curves(logs, "validation_nll", "NLL", "c").alt == "NLL by iteration. At the end udlm: 0.500."
+    )
+    assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
+
+
+def test_curves_survive_a_diverged_run():
+    assert figures.curves({"udlm": LOG.assign(loss=[1.0, np.inf, 2.0])}, "loss", "loss", "c").alt.endswith(
+        "2.000."
+    )
+
+
+def test_long_curves_are_thinned_to_means():
+    log = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
+    assert figures.curves({"udlm": log}, "loss", "loss", "c").alt.endswith("udlm: 1.000.")
+
+
+def test_known_methods_look_different_and_unknown_ones_always_the_same():
+    known = [style(name) for name in ("pairflow", "udlm", "random", "mdlm")]
+    assert len({look.colour for look in known}) == len({look.marker for look in known}) == 4
+    assert style("pairflow-sub5+redi") == style("pairflow-sub5+redi")
+    assert style("pairflow-sub5+redi").colour not in {look.colour for look in known}
+
+
+def test_themed_leaves_other_colours():
+    assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"

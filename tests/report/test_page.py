@@ -1,0 +1,183 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report import render
+from pairflow.report.page import duration
+
+SCRIPT = "<script>alert(1)</script>"
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Document(HTMLParser):
+    """Tags, attributes and text of a page; fails on tags that do not match."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def headings(self) -> list[str]:
+        return [attributes["id"] for tag, attributes in self.tags if tag == "section"]
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def test_every_section_is_there_once(make):
+    document = Document(render(make()))
+    assert document.headings() == ["summary", "run", "quality", "molecules", "coupling", "training", "cost"]
+    ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_same_bytes_every_time(make):
+    assert render(make()) == render(make())
+
+
+def test_nothing_is_fetched_and_nothing_runs(make):
+    html = render(make())
+    for tag, attributes in Document(html).tags:
+        assert tag not in {"script", "link", "iframe", "img", "object", "embed", "base"}
+        for name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith("#"), (tag, attributes)
+        assert not any(name.startswith("on") for name in attributes)
+    assert not re.search(r"url\((?!#)|@import", html)
+
+
+def test_pictures_have_text_that_stands_in_for_them(make):
+    pictures = [
+        attributes for _, attributes in Document(render(make())).tags if attributes.get("role") == "img"
+    ]
+    assert len(pictures) > 6
+    assert all(attributes["aria-label"] for attributes in pictures)
+
+
+@pytest.mark.parametrize("name", [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60])
+def test_names_and_smiles_are_only_text(make, metric_rows, name):
+    contents = make(
+        experiment=name,
+        settings={"methods": [name, "udlm"], "description": name},
+        metrics=metric_rows({name: (1, 2, 3), "udlm": (2, 3, 4)}).assign(evaluation=name),
+        timings=make().timings.assign(method=name, device=name),
+        provenance=make().provenance | {"command": name, "commit": name, "versions": {name: name}},
+        distances={name: np.ones(17)},
+        training_logs={name: make().training_logs["udlm"]},
+        samples={name: {1: [name, "CCO"]}},
+    )
+    document = Document(render(contents))
+    assert not {"script", "img"} & {tag for tag, _ in document.tags}
+    assert document.words().count(name) > 10
+
+
+@pytest.mark.parametrize(("scale", "labelled"), [("reduced", True), ("paper", False)])
+def test_reduced_scale_is_labelled(make, scale, labelled):
+    words = Document(render(make(settings={"scale": scale}))).words()
+    assert ("Reduced scale. These numbers are not comparable with the paper’s" in words) is labelled
+
+
+def test_tables_hold_means_deviations_and_the_best_in_bold(make):
+    html = render(make())
+    assert "<td><strong>352.0</strong> <small>± 1.0</small></td>" in html
+    assert "<td>84.0 <small>± 1.0</small></td>" in html
+    assert html.count("<strong>352.0</strong>") == 5
+    assert "1,024 samples × 3 trials × 1 seed" in html
+
+
+def test_incomplete_cells_say_how_many_values_they_have(make):
+    metrics = make().metrics
+    lost = (metrics.method == "udlm") & (metrics.nfe == 1)
+    metrics.loc[lost & (metrics.trial == 0), "value"] = np.nan
+    html = render(make(metrics=metrics))
+    assert "<td>84.5 <small>± 0.7</small> <small>(n = 2)</small></td>" in html
+
+
+def test_missing_cells_are_dashes(make):
+    metrics = make().metrics
+    html = render(make(metrics=metrics[(metrics.method != "udlm") | (metrics.nfe != 1)]))
+    assert "<td>–</td>" in html
+    assert ">nan" not in html
+
+
+def test_one_method_one_trial(make, metric_rows):
+    html = render(
+        make(settings={"methods": ["udlm"]}, metrics=metric_rows({"udlm": (84, 245, 437)}, trials=1))
+    )
+    assert "<td>84.0</td>" in html
+    assert "<strong>84.0" not in html
+
+
+def test_several_seeds_are_pooled_and_it_says_so(make, metric_rows):
+    contents = make(metrics=metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2)))
+    words = Document(render(contents)).words()
+    assert "1,024 samples × 3 trials × 3 seeds" in words
+    assert "over all seeds and trials together" in words
+
+
+def test_every_evaluation_has_its_block(make):
+    metrics = make().metrics
+    words = Document(render(make(metrics=pd.concat([metrics, metrics.assign(evaluation="check")])))).words()
+    assert "Evaluation main" in words
+    assert "Evaluation check" in words
+
+
+def test_parts_without_results_are_left_out(make):
+    empty = make(
+        metrics=make().metrics.iloc[:0],
+        timings=make().timings.iloc[:0],
+        distances={},
+        training_logs={},
+        samples={},
+    )
+    assert Document(render(empty)).headings() == ["run"]
+
+
+def test_invalid_samples_are_struck_out(make):
+    html = render(make())
+    assert "<del>CC(C</del>" in html
+    assert "7 of 12 valid" in html
+    assert "✕ empty" in html
+
+
+def test_costs_are_totals_in_the_order_of_the_workflow(make):
+    words = Document(render(make())).words()
+    assert "sample udlm 1 min 14 s 512 MiB 3 cpu" in words
+    assert (
+        words.index("preprocess – 3.0 s") < words.index("pair pairflow 12 s") < words.index("train udlm 48 s")
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.6, "1 min 00 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 05 min"),
+    ],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text

@@ -1,0 +1,87 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report.summary import ratio, sentences
+
+
+def observations(values: list[float], seeds: list[int] | None = None) -> pd.DataFrame:
+    return pd.DataFrame({"value": values, "seed": seeds or [0] * len(values)})
+
+
+def test_ratio_and_its_standard_error():
+    value, error = ratio(observations([8.0, 12.0]), observations([4.0, 6.0]))
+    # Both sides have a relative standard error of 1/5: sqrt(2) / 5 of the ratio.
+    assert value == 2.0
+    assert error == pytest.approx(2 * np.sqrt(2) / 5)
+
+
+def test_ratio_over_seeds_takes_a_seed_as_one_observation():
+    ours = observations([9.0, 11.0, 19.0, 21.0], [0, 0, 1, 1])
+    value, error = ratio(ours, observations([5.0, 5.0, 5.0, 5.0], [0, 0, 1, 1]))
+    assert value == 3.0
+    assert error == pytest.approx(5.0 / 5.0)
+
+
+@pytest.mark.parametrize("baseline", [[], [0.0, 0.0], [np.nan]])
+def test_no_ratio_without_a_baseline(baseline):
+    assert np.isnan(ratio(observations([1.0]), observations(baseline))).all()
+
+
+def test_single_observations_have_no_error():
+    value, error = ratio(observations([3.0]), observations([2.0]))
+    assert value == 1.5
+    assert np.isnan(error)
+
+
+def test_sentences_hold_the_numbers(make):
+    quality, relative, distance, cost = sentences(make())
+    assert quality == (
+        "Valid molecules at 1 sampling step: 352.0 ± 1.0 with pairflow, 183.0 ± 1.0 with random and "
+        "84.0 ± 1.0 with udlm (mean ± standard deviation; 1,024 samples × 3 trials × 1 seed)."
+    )
+    assert "4.19 ± 0.03 times at 1 sampling step and 1.51 ± 0.00 times at 32 sampling steps" in relative
+    assert "over trials of one training" in relative
+    assert "9.00 of 16 tokens" in distance
+    assert "15.47" in distance
+    assert "12.0 s, 25.0% of the 48.0 s" in cost
+
+
+def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
+    only = make(
+        settings={"methods": ["udlm"]},
+        metrics=metric_rows({"udlm": (84, 245, 437)}),
+        distances={},
+        timings=no_rows(),
+    )
+    assert len(sentences(only)) == 1
+    assert "pairflow" not in sentences(only)[0]
+
+
+def test_no_metrics_and_no_timings_give_no_sentence(make):
+    assert sentences(make(metrics=make().metrics.iloc[:0], timings=no_rows(), distances={})) == []
+
+
+def test_nan_is_not_a_number_of_molecules(make):
+    metrics = make().metrics
+    metrics.loc[metrics.method == "udlm", "value"] = np.nan
+    text = " ".join(sentences(make(metrics=metrics)))
+    assert "nan" not in text
+    assert "udlm" not in text
+
+
+def test_a_single_trial_says_so(make, metric_rows):
+    contents = make(metrics=metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, trials=1))
+    quality, relative, *_ = sentences(contents)
+    assert "one value each" in quality
+    assert "no uncertainty" in relative
+
+
+def test_several_seeds_say_so(make, metric_rows):
+    counts = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}
+    _, relative, *_ = sentences(make(metrics=metric_rows(counts, seeds=(0, 1, 2))))
+    assert "standard error over 3 seeds" in relative
+
+
+def no_rows() -> pd.DataFrame:
+    return pd.DataFrame({"step": [], "method": [], "seconds": [], "peak_memory_mb": [], "device": []})
