@@ -1,0 +1,22 @@
+# From raw data to results/<experiment>/report.html. Every scientific value is in workflow_config.yaml.
+from snakemake.utils import min_version
+
+min_version("9.10")
+
+
+configfile: "workflow_config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/preprocess.smk"
+include: "rules/pair.smk"
+include: "rules/train.smk"
+include: "rules/sample.smk"
+include: "rules/evaluate.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        expand("results/{experiment}/report.html", experiment="demo"),

@@ -1,0 +1,30 @@
+"""The `pairflow` command: every step under one name."""
+
+import importlib
+
+import click
+
+from pairflow._version import __version__
+
+STEPS = ("preprocess", "pair", "train", "sample", "evaluate", "report")
+
+
+class Steps(click.Group):
+    """Imports a step when it is asked for, so that `pairflow --help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(STEPS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in STEPS:
+            return None
+        return importlib.import_module(f"pairflow.steps.{cmd_name}").main
+
+
+@click.command(cls=Steps, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pairflow")
+def main() -> None:
+    """Few-step discrete generation with closed-form source-target couplings.
+
+    Each command is one step; Snakemake chains them: snakemake --cores 2 results/demo/report.html
+    """

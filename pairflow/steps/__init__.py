@@ -1,0 +1,1 @@
+"""One thin command per rule: read, call, write. Each runs alone as `python -m pairflow.steps.<step>`."""

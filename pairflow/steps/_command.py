@@ -1,0 +1,134 @@
+"""Turns a Settings class into a command: an option per field, `--settings JSON` for all, one-line errors."""
+
+import functools
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from pairflow.config import Settings, check
+from pairflow.errors import InputError
+
+_SCALARS = {int: int, float: float, str: str, bool: bool}
+
+existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
+out = functools.partial(click.option, type=click.Path(path_type=Path, dir_okay=False), required=True)
+quiet = click.option("--quiet", is_flag=True, help="No progress bar.")
+device = click.option(
+    "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
+)
+threads = click.option("--threads", type=click.IntRange(1), help="CPU threads  [default: all]")
+
+
+class Command(click.Command):
+    """Prints a user's mistake as one line on stderr, exit code 2, no traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
+            sys.exit(2)
+
+
+def step(settings: type[Settings] | None = None) -> Callable:
+    """Decorator: a click command whose first argument is the checked `settings`."""
+
+    def decorate(function: Callable) -> click.Command:
+        name = function.__module__.rpartition(".")[2]
+        if function.__module__ == "__main__":
+            name = Path(inspect.getfile(function)).stem
+        if settings is None:
+            return click.command(name, cls=Command)(function)
+
+        @functools.wraps(function)
+        def run(**given: Any) -> Any:
+            values = _settings_json(given.pop("settings"))
+            for key, path in _fields(settings).items():
+                value = given.pop(key)
+                if value is not None:
+                    _put(values, path, value)
+            return function(check(settings, values, "settings"), **given)
+
+        for key, path in reversed(_fields(settings).items()):
+            run = _option(key, _field(settings, path))(run)
+        run = click.option("--settings", metavar="JSON", help="All settings at once; options override it.")(
+            run
+        )
+        return click.command(name, cls=Command)(run)
+
+    return decorate
+
+
+def _settings_json(text: str | None) -> dict[str, Any]:
+    try:
+        values = json.loads(text or "{}")
+    except ValueError as error:
+        raise InputError(f"--settings: not JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise InputError("--settings: expected a JSON object")
+    return values
+
+
+def _fields(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+    """Option name -> path of keys; an inner model gives its own fields, a union of models one JSON option."""
+    fields: dict[str, tuple[str, ...]] = {}
+    for name, info in model.model_fields.items():
+        if inspect.isclass(info.annotation) and issubclass(info.annotation, BaseModel):
+            fields |= {key: (name, *path) for key, path in _fields(info.annotation).items()}
+        else:
+            fields[name] = (name,)
+    return fields
+
+
+def _field(model: type[BaseModel], path: tuple[str, ...]) -> FieldInfo:
+    info = model.model_fields[path[0]]
+    return info if len(path) == 1 else _field(info.annotation, path[1:])
+
+
+def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for key in path[:-1]:
+        values = values.setdefault(key, {})
+    values[path[-1]] = value
+
+
+def _option(name: str, info: FieldInfo) -> Callable:
+    flag = "--" + name.replace("_", "-")
+    text = info.description or ""
+    if not info.is_required():
+        text += f"  [default: {'none' if info.default is None else info.default}]"
+    kind = _click_type(info.annotation)
+    if kind is bool:
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+    return click.option(flag, name, type=kind, default=None, help=text)
+
+
+def _click_type(annotation: Any) -> Any:
+    """int, float, str, bool, a choice, or JSON for anything deeper."""
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    members = [member for member in get_args(annotation) if member is not type(None)]
+    if get_origin(annotation) is Literal:
+        return click.Choice(members)
+    if get_origin(annotation) is UnionType and len(members) == 1:
+        return _click_type(members[0])
+    return _Json()
+
+
+class _Json(click.ParamType):
+    name = "json"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            self.fail(f"not JSON ({error})", param, ctx)

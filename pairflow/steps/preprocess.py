@@ -1,0 +1,54 @@
+"""Raw molecules to token rows: read, canonicalise, tokenise, split."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from pairflow.artifacts import Science, Stopwatch, atomic, digest, token_column, write_table
+from pairflow.config import Data
+from pairflow.steps._command import out, quiet, step
+
+
+@step(Data)
+@out("--train", help="Training token rows, Parquet.")
+@out("--validation", help="Validation token rows, Parquet.")
+@out("--vocabulary", help="Vocabulary, JSON.")
+@out("--smiles", help="Canonical SMILES of the whole data set, Parquet.")
+@out("--rejected", help="Rows that were left out, with reasons, Parquet.")
+@quiet
+def main(
+    settings: Data, train: Path, validation: Path, vocabulary: Path, smiles: Path, rejected: Path, quiet: bool
+):
+    """Turn a column of SMILES into token rows, a vocabulary and a table of rejected rows.
+
+    The source is downloaded and verified, or taken from the folder that PAIRFLOW_DATA_DIR names.
+    """
+    from pairflow.data import molecules, sources
+
+    stopwatch = Stopwatch()
+    raw = sources.fetch(settings.source)
+    rows = molecules.read_column(raw, settings.column)
+    sources.check_rows(settings.source, len(rows))
+    choices = settings.model_dump(exclude={"source", "column"})
+    published = sources.validation_rows(settings.source)
+    prepared = molecules.prepare(rows, **choices, validation_rows=published, progress=not quiet)
+    words = prepared.vocabulary
+    shared = {
+        "vocabulary": words.hash,
+        "parameters": settings.model_dump(mode="json"),
+        "inputs": {"source": digest(raw)},
+    }
+    rows_are = {"length": settings.length, "vocabulary_size": words.size, "padding": molecules.PAD}
+    paths = (train, validation, vocabulary, smiles, rejected)
+    with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_rejected]:
+        for path, tokens in ((new_train, prepared.train), (new_validation, prepared.validation)):
+            table = pa.table({"tokens": token_column(tokens, words.size)})
+            write_table(path, table, Science(kind="tokens", **rows_are, **shared))
+        words.save(new_vocabulary)
+        write_table(new_smiles, prepared.smiles, Science(kind="smiles", **shared))
+        write_table(new_rejected, prepared.rejected, Science(kind="rejected rows", **shared))
+    stopwatch.write(train)
+
+
+if __name__ == "__main__":
+    main()

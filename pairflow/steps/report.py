@@ -1,0 +1,151 @@
+"""Everything of an experiment to metrics.parquet, timings.parquet and report.html."""
+
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from pairflow import layout
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    atomic,
+    digest,
+    read_provenance,
+    read_table,
+    token_array,
+    write_table,
+)
+from pairflow.config import Experiment
+from pairflow.errors import InputError
+from pairflow.steps._command import out, step
+
+
+@step(Experiment)
+@click.option(
+    "--root", type=click.Path(path_type=Path), required=True, help="Its folder, results/<experiment>."
+)
+@out("--metrics", help="All metric rows, Parquet.")
+@out("--timings", help="Seconds, memory and device of every job, Parquet.")
+@out("--out", help="The page, HTML.")
+def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Path):
+    """Gather an experiment's metric rows and timings over its seeds, and write its page."""
+    stopwatch = Stopwatch()
+    inputs = layout.report_inputs(root, settings)
+    rows = _metrics(root, settings)
+    times = _timings(root, settings)
+    page = _page(root, settings, rows, times)
+    made = Science(
+        kind="metrics",
+        parameters=settings.model_dump(mode="json"),
+        inputs={str(path.relative_to(root)): digest(path) for path in inputs["metrics"]},
+    )
+    with atomic(metrics, timings, out) as [new_metrics, new_timings, new_page]:
+        write_table(new_metrics, rows, made)
+        write_table(new_timings, times, Science(kind="timings"))
+        new_page.write_text(page, encoding="utf-8")
+    stopwatch.write(out)
+
+
+def _metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """All metric rows; a file that another configuration made is refused by name."""
+    frames = []
+    for run in layout.runs(experiment):
+        path = layout.metrics(root, run)
+        table, science = read_table(path, "metrics")
+        expected = experiment.sample_settings(run.evaluation, run.nfe, run.seed).model_dump(mode="json")
+        for key, value in {"method": run.method, **expected}.items():
+            found = science.parameters.get(key)
+            if found != value:
+                raise InputError(
+                    f"{path}: from another configuration, "
+                    f"{key} is {found} there and {value} in the configuration"
+                )
+        frames.append(table.to_pandas())
+    return pd.concat(frames, ignore_index=True)
+
+
+def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """A row per job, from the provenance beside its output."""
+    jobs = [("preprocess", None, None, layout.data(root, "train.parquet"))]
+    for seed in experiment.seeds:
+        jobs += [("pair", name, seed, layout.pairs(root, seed, name)) for name in experiment.couplings()]
+        jobs += [
+            ("train", name, seed, layout.model(root, seed, name) / "model.safetensors")
+            for name in experiment.methods
+        ]
+    for run in layout.runs(experiment):
+        jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
+        jobs.append(("evaluate", run.method, run.seed, layout.metrics(root, run)))
+    keys = ("seconds", "peak_memory_mb", "device", "machine", "date")
+    rows = [
+        {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in keys}}
+        for step, method, seed, path in jobs
+        for facts in [read_provenance(path)]
+    ]
+    return pd.DataFrame(rows).astype({"seed": "Int64"})
+
+
+def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> str:
+    from pairflow.report.contents import Contents
+    from pairflow.report.page import render
+
+    seed = experiment.seeds[0]
+    couplings, methods = experiment.couplings(), experiment.methods
+    provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
+    logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
+    return render(
+        Contents(
+            experiment=root.name,
+            settings=experiment.model_dump(mode="json"),
+            metrics=metrics,
+            timings=timings,
+            provenance={**provenance, "command": f"snakemake --cores all {root.as_posix()}/report.html"},
+            data=_data(root),
+            distances={name: _distances(layout.pairs(root, seed, name)) for name in couplings},
+            training_logs={
+                name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()
+            },
+            samples=_samples(root, experiment),
+        )
+    )
+
+
+def _data(root: Path) -> dict[str, int]:
+    train, science = read_table(layout.data(root, "train.parquet"), "tokens")
+    return {
+        "training_rows": len(train),
+        "validation_rows": len(read_table(layout.data(root, "validation.parquet"), "tokens")[0]),
+        "rejected_rows": len(read_table(layout.data(root, "rejected.parquet"), "rejected rows")[0]),
+        "reference_rows": len(read_table(layout.data(root, "smiles.parquet"), "smiles")[0]),
+        "length": science.length,
+        "vocabulary_size": science.vocabulary_size,
+    }
+
+
+def _distances(path: Path):
+    from pairflow.metrics.coupling import hamming_histogram
+
+    table, _ = read_table(path, "pairs")
+    return hamming_histogram(token_array(table["x0"]), token_array(table["x1"]))
+
+
+def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, list[str]]]:
+    """Decoded samples of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
+    from pairflow.data.molecules import Vocabulary
+
+    words = Vocabulary.load(layout.data(root, "vocabulary.json"))
+    first = next(iter(experiment.evaluations))
+    samples: dict[str, dict[int, list[str]]] = {name: {} for name in experiment.methods}
+    for run in layout.runs(experiment):
+        if (run.seed, run.evaluation) != (experiment.seeds[0], first):
+            continue
+        if run.nfe in layout.shown_nfe(experiment, run):
+            table, _ = read_table(layout.samples(root, run), "samples")
+            of_trial = token_array(table["tokens"])[table["trial"].to_numpy() == 0]
+            samples[run.method][run.nfe] = [words.decode(row) for row in of_trial]
+    return samples
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""A model to samples."""
+
+import functools
+from pathlib import Path
+
+import pyarrow as pa
+
+from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
+from pairflow.config import SampleSettings
+from pairflow.steps._command import device, existing, out, quiet, step, threads
+
+BATCH = 1024  # rows in the network at once; part of the random streams, so not an option
+
+
+@step(SampleSettings)
+@existing("--model", help="Folder with model.safetensors and model.json.")
+@out("--out", help="Samples, Parquet: tokens, trial, sample.")
+@device
+@threads
+@quiet
+def main(settings: SampleSettings, model: Path, out: Path, device, threads, quiet):
+    """Draw samples: ancestral updates in float64 from uniform noise, then the greedy tail."""
+    import torch
+    from tqdm import tqdm
+
+    from pairflow.steps._device import choose
+    from pairflow.training import checkpoint
+
+    stopwatch = Stopwatch()
+    where = choose(device, threads)
+    stopwatch.device = str(where)
+    network, facts = checkpoint.load(model, device=where)
+    batches = [
+        (trial, first, min(BATCH, settings.samples - first))
+        for trial in range(settings.trials)
+        for first in range(0, settings.samples, BATCH)
+    ]
+    tokens = [
+        _draw(network, facts, settings, trial, first, rows, where)
+        for trial, first, rows in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
+    ]
+    columns = {
+        "tokens": token_column(torch.cat(tokens).numpy(), facts["vocabulary_size"]),
+        "trial": pa.array([trial for trial, _, rows in batches for _ in range(rows)], pa.int32()),
+        "sample": pa.array([first + row for _, first, rows in batches for row in range(rows)], pa.int32()),
+    }
+    made = Science(
+        kind="samples",
+        length=facts["length"],
+        vocabulary_size=facts["vocabulary_size"],
+        vocabulary=facts["vocabulary"],
+        parameters={"method": facts["method"], **settings.model_dump(mode="json")},
+        inputs={"model": facts["weights"]},
+    )
+    with atomic(out) as [temporary]:
+        write_table(temporary, pa.table(columns), made)
+    stopwatch.write(out)
+
+
+def _draw(network, facts, settings: SampleSettings, trial: int, first: int, rows: int, where):
+    """One batch (rows, N) by (seed, trial, first): every method and NFE starts from the same noise."""
+    import torch
+
+    from pairflow import networks, rng
+    from pairflow.flow.samplers import ancestral
+
+    generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "sample", trial, first))
+    shape = (rows, facts["length"])
+    x0 = torch.randint(facts["vocabulary_size"], shape, generator=generator, device=where)
+    return ancestral(
+        functools.partial(networks.log_probabilities, network),
+        x0,
+        steps=settings.nfe,
+        prediction=facts["prediction"],
+        greedy_tail=settings.greedy_tail,
+        generator=generator,
+    ).cpu()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Token rows or pairs to a model."""
+
+from pairflow.artifacts import Science, Stopwatch, atomic, digest, read_table, token_array, write_table
+from pairflow.config import TrainSettings, parse_method
+from pairflow.errors import InputError
+from pairflow.steps._command import device, existing, out, quiet, step, threads
+
+
+@step(TrainSettings)
+@existing("--data", help="Token rows (udlm) or pairs (random, pairflow), Parquet.")
+@existing("--validation", help="Validation token rows, Parquet.")
+@out("--model", help="Weights, safetensors: raw and averaged.")
+@out("--description", help="Description of the model, JSON.")
+@out("--log", help="Training log, Parquet.")
+@device
+@threads
+@quiet
+def main(settings: TrainSettings, data, validation, model, description, log, device, threads, quiet):
+    """Train a denoiser: udlm draws its noise afresh, random and pairflow keep one source per data point."""
+    import torch
+
+    from pairflow import networks, rng
+    from pairflow.flow.losses import LOSSES
+    from pairflow.steps._device import choose
+    from pairflow.training import checkpoint, loop, objectives
+
+    stopwatch = Stopwatch()
+    x0, x1, science = _read(settings.method, data)
+    table, held_out = read_table(validation, "tokens")
+    science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    where = choose(device, threads)
+    stopwatch.device = str(where)
+    torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
+    training, size = settings.training, science.vocabulary_size
+    network = networks.build(settings.network.model_dump(), length=science.length, vocabulary_size=size).to(
+        where
+    )
+    trained = loop.optimise(
+        network,
+        objectives.FlowObjective(x1, x0, size, training.batch_size, training.loss, settings.seed, where),
+        training,
+        seed=settings.seed,
+        validate=objectives.Validator(
+            token_array(table["tokens"]), size, science.padding, training.loss, settings.seed, where
+        ),
+        progress=not quiet,
+    )
+    facts = {
+        **settings.model_dump(mode="json"),
+        "length": science.length,
+        "vocabulary_size": size,
+        "vocabulary": science.vocabulary,
+        "prediction": LOSSES[training.loss].learns,
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "inputs": {"data": digest(data), "validation": digest(validation)},
+    }
+    with atomic(model, description, log) as [new_model, new_description, new_log]:
+        checkpoint.save(new_model, new_description, trained.network, trained.ema, facts)
+        write_table(new_log, trained.log, Science(kind="training log"))
+    stopwatch.write(model)
+
+
+def _read(method: str, path):
+    """(x0 or None, x1, science) of the file that the method trains on."""
+    coupling = parse_method(method).coupling
+    if coupling is None:
+        table, science = read_table(path, "tokens")
+        return None, token_array(table["tokens"]), science
+    table, science = read_table(path, "pairs")
+    found = science.parameters["coupling"]
+    if found != parse_method(coupling).base:
+        raise InputError(f"{path}: pairs of the coupling {found}, but the method is {method}")
+    return token_array(table["x0"]), token_array(table["x1"]), science
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+# The configuration, checked before any rule, and the helpers that hand each step just the values it depends on.
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from pairflow import layout
+from pairflow.config import load, nearest, parse_method
+from pairflow.errors import InputError
+
+try:
+    EXPERIMENTS = load(config, "configuration")
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+# Steps run in the Python that runs Snakemake (or in the conda environment that it activates), from this checkout.
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", "")]),
+    PYTHONPATH=os.pathsep.join([str(workflow.basedir), os.getenv("PYTHONPATH", "")]),
+)
+
+
+wildcard_constraints:
+    experiment=r"[A-Za-z0-9_-]+",
+    seed=r"[0-9]+",
+    coupling=r"[a-z0-9-]+",
+    method=r"[a-z0-9+-]+",
+    evaluation=r"[A-Za-z0-9_]+",
+    nfe=r"[0-9]+",
+
+
+def experiment_of(wildcards):
+    name = wildcards.experiment
+    if name not in EXPERIMENTS:
+        raise WorkflowError(
+            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml"
+        )
+    return EXPERIMENTS[name]
+
+
+def as_json(settings):
+    """One line, keys in order: an equal value is an equal parameter, however the configuration is written."""
+    return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+
+
+def data_settings(wildcards):
+    return as_json(experiment_of(wildcards).data)
+
+
+def pair_settings(wildcards):
+    return as_json(experiment_of(wildcards).pair_settings(wildcards.coupling, int(wildcards.seed)))
+
+
+def train_settings(wildcards):
+    return as_json(experiment_of(wildcards).train_settings(wildcards.method, int(wildcards.seed)))
+
+
+def sample_settings(wildcards):
+    experiment = experiment_of(wildcards)
+    return as_json(experiment.sample_settings(wildcards.evaluation, int(wildcards.nfe), int(wildcards.seed)))
+
+
+def experiment_settings(wildcards):
+    return as_json(experiment_of(wildcards))
+
+
+def training_data(wildcards):
+    """Pairs where the method keeps a source per data point, else the bare token rows."""
+    root = Path("results", wildcards.experiment)
+    coupling = parse_method(wildcards.method).coupling
+    if coupling is None:
+        return layout.data(root, "train.parquet")
+    return layout.pairs(root, int(wildcards.seed), coupling)
+
+
+def report_inputs(wildcards):
+    return layout.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
+
+
+HAS_GPU = shutil.which("nvidia-smi") is not None
+
+
+def gpu(wildcards):
+    """1 where the step will use a GPU: CPU trainings are not serialised by --resources gpu=1. Profiles may set it."""
+    return int(HAS_GPU)

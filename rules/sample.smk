@@ -1,0 +1,23 @@
+# A model -> samples at one number of steps.
+rule sample:
+    input:
+        model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{method}/model.json",
+    output:
+        samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=240,
+    params:
+        settings=sample_settings,
+    shell:
+        "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
+        " --model $(dirname {input.model:q}) --out {output.samples:q} > {log:q} 2>&1"

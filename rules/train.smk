@@ -1,0 +1,26 @@
+# Token rows or pairs -> a denoiser. One thread each on a CPU: several trainings run side by side.
+rule train:
+    input:
+        data=training_data,
+        validation="results/{experiment}/data/validation.parquet",
+    output:
+        model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{method}/model.json",
+        log="results/{experiment}/seed{seed}/models/{method}/log.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/train-{method}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/train-{method}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=6000,
+        runtime=2880,
+    params:
+        settings=train_settings,
+    shell:
+        "python -m pairflow.steps.train --settings {params.settings:q} --threads {threads}"
+        " --data {input.data:q} --validation {input.validation:q}"
+        " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

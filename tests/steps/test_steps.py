@@ -1,0 +1,246 @@
+"""Steps as a user runs them: artifacts that fit one another, and one line with exit code 2 for each mistake."""
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.artifacts import digest, provenance_path, read_table, token_array
+
+MOLECULES = [
+    "CCO",
+    "OCC",
+    "c1ccccc1",
+    "CC(=O)O",
+    "C#N",
+    "CCN",
+    "C1CC1",
+    "CC=O",
+    "O=C=O",
+    "CO",
+    "CN",
+    "CF",
+] * 4
+NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
+TRAINING = json.dumps(
+    {"training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2}}
+)
+PARTS = ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet", "rejected.parquet")
+
+
+def mistake(run, step: str, text: str) -> None:
+    """The run ended with exit code 2 and one line on stderr, which holds `text`."""
+    assert run.returncode == 2, run.stderr
+    lines = [line for line in run.stderr.splitlines() if line and "%|" not in line]
+    assert lines[-1].startswith((f"pairflow {step}: error: ", "Error: "))
+    assert text in lines[-1]
+    assert "Traceback" not in run.stderr
+
+
+@pytest.fixture
+def preprocess(pairflow_command, tmp_path):
+    """Run the preprocess step on rows of a CSV file."""
+
+    def run(rows, *options, folder="data", header="smiles", text=None):
+        source = tmp_path / "raw.csv"
+        source.write_text("\n".join([header, *rows]) + "\n" if text is None else text)
+        out = tmp_path / folder
+        flags = [item for name in PARTS for item in (f"--{name.split('.')[0]}", out / name)]
+        return pairflow_command(
+            "preprocess", "--quiet", "--source", source, *flags, *(options or ("--length", 16))
+        )
+
+    return run
+
+
+@pytest.fixture
+def model(preprocess, pairflow_command, tmp_path):
+    """A folder with data/, pairs.parquet and model/, made by the steps themselves."""
+    assert preprocess(MOLECULES).returncode == 0
+    run = pairflow_command(
+        "pair", "--quiet", "--tokens", tmp_path / "data/train.parquet", "--out", tmp_path / "pairs.parquet"
+    )
+    assert run.returncode == 0, run.stderr
+    run = train(pairflow_command, tmp_path, "pairflow", "pairs.parquet")
+    assert run.returncode == 0, run.stderr
+    return tmp_path
+
+
+def train(command, folder, method, data, *options):
+    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
+    flags = [item for flag, name in names.items() for item in (flag, folder / "model" / name)]
+    common = ["--validation", folder / "data/validation.parquet", "--quiet", "--threads", 1]
+    settings = ["--settings", TRAINING, "--network", NETWORK, "--method", method, *options]
+    return command("train", "--data", folder / data, *common, *flags, *settings)
+
+
+def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, pairflow_command):
+    pairs, science = read_table(model / "pairs.parquet", "pairs")
+    assert science.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
+    assert science.inputs == {"tokens": digest(model / "data/train.parquet")}
+    train_rows, _ = read_table(model / "data/train.parquet", "tokens")
+    np.testing.assert_array_equal(token_array(pairs["x1"]), token_array(train_rows["tokens"]))
+    before = digest(model / "model/model.safetensors")
+    assert train(pairflow_command, model, "pairflow", "pairs.parquet").returncode == 0
+    assert digest(model / "model/model.safetensors") == before
+    assert json.loads((model / "model/model.json").read_text())["prediction"] == "leave_one_out"
+    for _ in range(2):
+        flags = ["--model", model / "model", "--nfe", 2, "--samples", 20, "--trials", 3, "--quiet"]
+        run = pairflow_command("sample", *flags, "--out", model / "samples.parquet")
+        assert run.returncode == 0, run.stderr
+        before, last = digest(model / "samples.parquet"), before
+    assert before == last
+    flags = [
+        "--samples",
+        "samples.parquet",
+        "--vocabulary",
+        "data/vocabulary.json",
+        "--smiles",
+        "data/smiles.parquet",
+    ]
+    run = pairflow_command("evaluate", *flags, "--out", "metrics.parquet", cwd=model)
+    assert run.returncode == 0, run.stderr
+    rows = pd.read_parquet(model / "metrics.parquet")
+    assert rows["method"].unique() == "pairflow"
+    assert rows.groupby("metric")["trial"].apply(list).to_dict() == {
+        name: [0, 1, 2] for name in ("valid", "unique", "novel", "unique_strict", "novel_strict")
+    }
+    assert json.loads(provenance_path(model / "samples.parquet").read_text())["device"] in ("cpu", "cuda")
+
+
+def test_rejected_rows_are_listed_with_reasons(preprocess, tmp_path):
+    run = preprocess(
+        [*MOLECULES, "C(", "", "CCCCCCCCCCCCCCCCCC"], "--length", 16, "--max-too-long-share", 0.1
+    )
+    assert run.returncode == 0, run.stderr
+    rejected, _ = read_table(tmp_path / "data/rejected.parquet", "rejected rows")
+    reasons = dict(zip(rejected["text"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
+    assert reasons["C("].startswith("unparsable")
+    assert "too long" in reasons["CCCCCCCCCCCCCCCCCC"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "text"),
+    [
+        (MOLECULES, ("--length", 16, "--column", "smile"), "raw.csv: no column 'smile'; found 'smiles'"),
+        (["(", "C1", "xyz"], ("--length", 16), "no molecule is left"),
+        (MOLECULES, ("--length", 5), "length"),
+        (MOLECULES, ("--length", 3), "length: input should be greater than or equal to 4, found 3"),
+        (MOLECULES, (), "length"),
+        (MOLECULES, ("--length", 16, "--training-rows", 10**6), "training_rows"),
+    ],
+)
+def test_bad_molecules_end_in_one_line_and_leave_nothing(preprocess, tmp_path, rows, options, text):
+    run = preprocess(rows, *(options or ("--split-seed", 1)))
+    mistake(run, "preprocess", text)
+    assert not (tmp_path / "data").exists() or not list((tmp_path / "data").iterdir())
+
+
+def test_bad_files_end_in_one_line(preprocess, pairflow_command, tmp_path):
+    mistake(preprocess([], text=""), "preprocess", "raw.csv: empty")
+    flags = [item for name in PARTS for item in (f"--{name.split('.')[0]}", tmp_path / name)]
+    run = pairflow_command("preprocess", "--source", tmp_path / "absent.csv", "--length", 16, *flags)
+    mistake(run, "preprocess", "absent.csv: no such file")
+    run = pairflow_command("preprocess", "--source", "qm8", "--length", 16, *flags)
+    mistake(run, "preprocess", "unknown data source 'qm8'; did you mean 'qm9'?")
+    (tmp_path / "x.csv.gz").write_text("smiles\nCC\n")
+    run = pairflow_command("preprocess", "--source", tmp_path / "x.csv.gz", "--length", 16, *flags)
+    mistake(run, "preprocess", "x.csv.gz: not a readable CSV file")
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(b"smiles\nCC\nCCO\nCO\nCN\n"))
+    run = pairflow_command("preprocess", "--source", tmp_path / "y.csv.gz", "--length", 16, *flags)
+    assert run.returncode == 0, run.stderr
+
+
+def test_files_that_do_not_belong_together_are_refused_by_name(model, preprocess, pairflow_command):
+    assert preprocess(["C", "CC", "CCC", "N", "NC"], folder="other").returncode == 0
+    run = pairflow_command(
+        "sample", "--model", model / "model", "--nfe", 1, "--out", model / "s.parquet", "--samples", 4
+    )
+    assert run.returncode == 0
+    flags = [
+        "--samples",
+        "s.parquet",
+        "--vocabulary",
+        "other/vocabulary.json",
+        "--smiles",
+        "other/smiles.parquet",
+    ]
+    run = pairflow_command("evaluate", *flags, "--out", "m.parquet", cwd=model)
+    mistake(run, "evaluate", "s.parquet and other/vocabulary.json do not belong together: vocabulary")
+    assert not (model / "m.parquet").exists()
+    (model / "data/validation.parquet").write_bytes((model / "other/validation.parquet").read_bytes())
+    mistake(train(pairflow_command, model, "udlm", "data/train.parquet"), "train", "do not belong together")
+
+
+def test_training_refuses_what_does_not_fit_the_method(model, pairflow_command):
+    mistake(
+        train(pairflow_command, model, "random", "pairs.parquet"), "train", "pairs of the coupling pairflow"
+    )
+    mistake(train(pairflow_command, model, "udlm", "pairs.parquet"), "train", "holds pairs, expected tokens")
+    mistake(train(pairflow_command, model, "udml", "pairs.parquet"), "train", "(did you mean 'udlm'?)")
+    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--learning-rate", 7)
+    mistake(run, "train", "learning_rate: input should be less than or equal to 1, found 7.0")
+    run = train(
+        pairflow_command, model, "pairflow", "pairs.parquet", "--network", '{"name": "mlp", "heads": 2}'
+    )
+    mistake(run, "train", "unknown key 'network.mlp.heads'")
+    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--network", "{")
+    mistake(run, "train", "not JSON")
+    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--device", "cuda")
+    if run.returncode:
+        mistake(run, "train", "--device cuda: no CUDA device is visible to torch")
+
+
+def test_pairing_reads_npy_and_says_what_it_needs(pairflow_command, tmp_path):
+    tokens = np.random.default_rng(0).integers(0, 5, (40, 6))
+    np.save(tmp_path / "rows.npy", tokens)
+    flags = ["--tokens", tmp_path / "rows.npy", "--out", tmp_path / "pairs.parquet", "--quiet"]
+    mistake(
+        pairflow_command("pair", *flags), "pair", "rows.npy: --vocabulary-size is needed with a .npy file"
+    )
+    run = pairflow_command("pair", *flags, "--vocabulary-size", 4)
+    mistake(run, "pair", "expected a token in 0..3, found 4")
+    run = pairflow_command("pair", *flags, "--vocabulary-size", 4, "--coupling", "random")
+    mistake(run, "pair", "expected a token in 0..3, found 4")
+    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--steps", 0)
+    mistake(run, "pair", "steps: input should be greater than or equal to 1, found 0")
+    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--stepz", 3)
+    assert run.returncode == 2
+    assert "No such option '--stepz'. (Did you mean" in run.stderr
+    assert not (tmp_path / "pairs.parquet").exists()
+    for coupling in ("pairflow", "random"):
+        run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--coupling", coupling)
+        assert run.returncode == 0, run.stderr
+        table, _ = read_table(tmp_path / "pairs.parquet", "pairs")
+        np.testing.assert_array_equal(token_array(table["x1"]), tokens)
+        assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
+
+
+def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
+    command = [sys.executable, "-m", "pairflow.steps.pair", "--tokens", tmp_path / "rows.npy"]
+    options = ["--out", tmp_path / "pairs.parquet", "--vocabulary-size", "40", "--steps", "200"]
+    run = subprocess.Popen([*map(str, command + options)], stderr=subprocess.PIPE, text=True)
+    run.stderr.read(1)  # the progress bar: pairing has begun
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    error = run.communicate(timeout=30)[1]
+    assert time.monotonic() - started < 10
+    assert run.returncode == 1
+    assert "Traceback" not in error
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
+
+
+@pytest.mark.parametrize("step", ["preprocess", "pair", "train", "sample", "evaluate", "report"])
+def test_help_teaches_every_step(pairflow_command, step):
+    run = pairflow_command(step, "--help")
+    assert run.returncode == 0
+    assert len(run.stdout.splitlines()) > 10
+    assert f"Usage: python -m pairflow.steps.{step}" in run.stdout

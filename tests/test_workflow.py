@@ -1,0 +1,212 @@
+"""The workflow, run by Snakemake on a miniature experiment: once, again, and after each kind of change."""
+
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parent.parent
+pytestmark = pytest.mark.workflow
+
+MINI = {
+    "description": "a few molecules through every step",
+    "scale": "reduced",
+    "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
+    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
+    "pairing": {"steps": 5},
+    "training": {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10},
+    "methods": ["udlm", "pairflow"],
+    "evaluations": {"main": {"nfe": [1, 2], "samples": 16, "trials": 2}},
+}
+
+
+class Workflow:
+    """A folder with a configuration, and Snakemake run in it."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.config = folder, folder / "workflow_config.yaml"
+
+    def configure(self, changes: dict | None = None, comment: str = "") -> None:
+        experiment = copy.deepcopy(MINI)
+        for path, value in (changes or {}).items():
+            *keys, last = path.split(".")
+            place = experiment
+            for key in keys:
+                place = place[key]
+            place[last] = value
+        text = comment + yaml.safe_dump({"experiments": {"mini": experiment}}, sort_keys=not comment)
+        self.config.write_text(text)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", REPOSITORY / "Snakefile", "--cores", "2"]
+        return subprocess.run(
+            [*map(str, command), *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+        )
+
+    def planned(self) -> list[str]:
+        """Jobs of a dry run, as `rule` and the wildcards that tell its jobs apart, sorted."""
+        run = self.run("--dry-run", "results/mini/report.html")
+        assert run.returncode == 0, run.stderr
+        blocks = re.split(r"\nrule ", run.stderr + run.stdout)[1:]
+        jobs = []
+        for block in blocks:
+            wildcards = dict(re.findall(r"(\w+)=([^,\s]+)", re.search(r"wildcards: (.*)", block)[1]))
+            names = [wildcards[key] for key in ("coupling", "method", "nfe") if key in wildcards]
+            jobs.append(" ".join([block.split(":")[0], *names]))
+        return sorted(jobs)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The miniature experiment, run once from raw data to report."""
+    workflow = Workflow(tmp_path_factory.mktemp("mini workflow"))  # a path with a space
+    workflow.configure()
+    run = workflow.run("results/mini/report.html")
+    assert run.returncode == 0, run.stderr + run.stdout
+    return workflow
+
+
+@pytest.fixture
+def workflow(finished):
+    """The finished miniature, its configuration restored afterwards."""
+    yield finished
+    finished.configure()
+
+
+def downstream(methods, nfes=(1, 2)):
+    return [f"{rule} {method} {nfe}" for rule in ("evaluate", "sample") for method in methods for nfe in nfes]
+
+
+def test_every_artifact_is_there_with_its_columns(finished):
+    root = finished.folder / "results" / "mini"
+    metrics = pd.read_parquet(root / "metrics.parquet")
+    assert list(metrics.columns) == [
+        "method",
+        "nfe",
+        "trial",
+        "metric",
+        "value",
+        "seed",
+        "evaluation",
+        "samples",
+        "reference",
+        "extractor",
+    ]
+    assert len(metrics) == 2 * 2 * 2 * 5  # methods x NFE x trials x metrics
+    assert metrics["value"].between(0, 16).all()
+    log = pd.read_parquet(root / "seed0/models/udlm/log.parquet")
+    assert list(log.columns) == ["iteration", "loss", "learning_rate", "seconds", "validation_nll"]
+    assert log["iteration"].iloc[-1] == 20
+    assert log["validation_nll"].notna().sum() == 2
+    samples = pd.read_parquet(root / "seed0/samples/udlm/main/nfe1.parquet")
+    assert list(samples.columns) == ["tokens", "trial", "sample"]
+    assert len(samples) == 2 * 16
+    pairs = pd.read_parquet(root / "seed0/pairs/pairflow.parquet")
+    assert list(pairs.columns) == ["x0", "x1"]
+    timings = pd.read_parquet(root / "timings.parquet")
+    assert {"step", "method", "seconds", "peak_memory_mb", "device"} <= set(timings.columns)
+    assert timings["seconds"].notna().all()
+    page = (root / "report.html").read_text()
+    assert "mini" in page
+    assert "pairflow" in page
+    assert not list(root.rglob("*.partial"))
+
+
+def test_a_second_run_does_nothing(workflow):
+    run = workflow.run("results/mini/report.html")
+    assert run.returncode == 0
+    assert "Nothing to be done" in run.stderr + run.stdout
+    assert workflow.planned() == []
+
+
+def test_comments_and_order_of_the_configuration_rerun_nothing(workflow):
+    workflow.configure(comment="# a cosmetic change\n")
+    assert workflow.planned() == []
+
+
+def test_a_network_width_reruns_training_and_what_follows(workflow):
+    workflow.configure({"network.width": 24})
+    expected = [*downstream(["udlm", "pairflow"]), "train pairflow", "train udlm", "report"]
+    assert workflow.planned() == sorted(expected)
+
+
+def test_a_pairing_step_count_reruns_only_its_own_method(workflow):
+    workflow.configure({"pairing.steps": 6})
+    assert workflow.planned() == sorted(
+        [*downstream(["pairflow"]), "pair pairflow", "train pairflow", "report"]
+    )
+
+
+def test_an_nfe_list_reruns_only_the_new_number(workflow):
+    workflow.configure({"evaluations.main.nfe": [1, 4]})
+    assert workflow.planned() == sorted([*downstream(["udlm", "pairflow"], nfes=[4]), "report"])
+
+
+def test_results_of_another_configuration_are_refused(workflow, pairflow_command):
+    """The report step alone, given a configuration that its folder was not made with."""
+    experiment = copy.deepcopy(MINI)
+    experiment["evaluations"]["main"]["samples"] = 17
+    root = workflow.folder / "results" / "mini"
+    outputs = [workflow.folder / name for name in ("metrics.parquet", "timings.parquet", "page.html")]
+    flags = [item for pair in zip(("--metrics", "--timings", "--out"), outputs, strict=True) for item in pair]
+    run = pairflow_command("report", "--settings", json.dumps(experiment), "--root", root, *flags)
+    assert run.returncode == 2
+    assert re.search(
+        r"nfe1\.parquet: from another configuration, samples is 16 there and 17 in the configuration",
+        run.stderr,
+    )
+    assert "Traceback" not in run.stderr
+    assert not any(path.exists() for path in outputs)
+
+
+def test_a_failing_step_leaves_no_output_and_says_why(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure({"data.length": 5})
+    run = workflow.run("results/mini/report.html")
+    assert run.returncode == 1
+    log = (tmp_path / "results/mini/logs/preprocess.log").read_text()
+    assert re.search(r"pairflow preprocess: error: .*length", log)
+    assert "Traceback" not in log
+    assert not list((tmp_path / "results/mini/data").glob("*"))
+
+
+def test_a_configuration_mistake_stops_before_any_rule(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure({"pairing.stepz": 5})
+    run = workflow.run("results/mini/report.html")
+    assert run.returncode == 1
+    assert "unknown key 'experiments.mini.pairing.stepz' (did you mean 'steps'?)" in run.stderr + run.stdout
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_unknown_experiment_is_named(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure()
+    run = workflow.run("results/minni/report.html")
+    assert run.returncode == 1
+    assert "unknown experiment 'minni' (did you mean 'mini'?)" in run.stderr + run.stdout
+
+
+def test_the_papers_plan_carries_gpu_resources(tmp_path):
+    """The whole plan of qm9; the GPUs are those that a profile or the command line grants."""
+    command = ["--dry-run", "--set-resources", "train:gpu=1", "sample:gpu=1", "--resources", "gpu=1"]
+    workflow = Workflow(tmp_path)
+    workflow.config.write_text((REPOSITORY / "workflow_config.yaml").read_text())
+    run = workflow.run(*command, "--", "results/qm9/report.html")
+    plan = run.stdout + run.stderr
+    assert run.returncode == 0, plan
+    assert len(re.findall(r"rule train:", plan)) == 3
+    assert len(re.findall(r"rule sample:", plan)) == 3 * 7
+    assert len(re.findall(r"resources: .*gpu=1", plan)) == 3 + 3 * 7
