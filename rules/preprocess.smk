@@ -12,7 +12,7 @@ rule preprocess:
         "results/{experiment}/benchmarks/preprocess.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=4000,
         runtime=60,

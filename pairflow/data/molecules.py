@@ -18,6 +18,7 @@ import pandas as pd
 from rdkit import Chem, rdBase
 from tqdm import tqdm
 
+from pairflow.artifacts import token_dtype
 from pairflow.errors import InputError
 
 BOS, EOS, MASK, PAD, UNK = range(5)
@@ -63,11 +64,6 @@ class Vocabulary:
     def size(self) -> int:
         """K: the number of symbols, special and reserved ones included."""
         return len(self.tokens)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The smallest of uint8, uint16 and int32 that holds every id."""
-        return np.dtype(np.uint8 if self.size <= 2**8 else np.uint16 if self.size <= 2**16 else np.int32)
 
     @property
     def hash(self) -> str:
@@ -139,10 +135,10 @@ def _tokens_of(content):
 class Prepared:
     """A data set of molecules, ready for pairing and training.
 
-    `train` (M, N) and `validation` (V, N) are token rows in data order, in the vocabulary's dtype. `smiles`
-    has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical), `split`
-    (train, validation, or reference: a training row that a smaller `training_rows` left out, known all the
-    same when novelty is counted). `rejected` has `row`, `text` (as found) and `reason`.
+    `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
+    `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
+    `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, known
+    all the same when novelty is counted). `rejected` has `row`, `text` (as found) and `reason`.
     """
 
     train: np.ndarray
@@ -217,7 +213,7 @@ def prepare(
     if validation_rows is not None:
         _check_rows(validation_rows, len(rows))
     split = _split(list(ids), validation_fraction, validation_rows, split_seed, training_rows)
-    table = np.array(list(ids.values()), vocabulary.dtype)
+    table = np.array(list(ids.values()), token_dtype(vocabulary.size))
     return Prepared(
         train=table[split == "train"],
         validation=table[split == "validation"],

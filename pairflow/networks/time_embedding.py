@@ -4,10 +4,7 @@ import torch
 from torch import nn
 
 FREQUENCIES = 128
-SLOWEST, FASTEST = (
-    0.1,
-    16.0,
-)  # radians per unit of sigma: monotone over its whole range, and fine near the data
+SLOWEST, FASTEST = 0.1, 16.0  # radians per unit of sigma: monotone over its range, and fine near the data
 
 
 class TimeEmbedding(nn.Module):

@@ -1,6 +1,7 @@
 """Numba compilation with a cache that knows all of its sources."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import numba
@@ -19,7 +20,8 @@ def _sources_digest() -> str:
 
 # Numba looks only at the file of the cached function: without the digest a kernel would outlive a change of
 # a function that it calls in another module.
-_CACHE = Path(config.CACHE_DIR or _HERE / "__pycache__") / f"numba-{_sources_digest()}"
+_FOLDER = _HERE / "__pycache__" if os.access(_HERE, os.W_OK) else Path.home() / ".cache" / "pairflow"
+_CACHE = Path(config.CACHE_DIR or _FOLDER) / f"numba-{_sources_digest()}"
 
 
 def compiled(function):

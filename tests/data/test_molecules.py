@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from pairflow.data import sources
 from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, read_column, tokenize
 from pairflow.errors import InputError
-
-needs_data = pytest.mark.skipif(sources.DATA_DIR not in os.environ, reason=f"{sources.DATA_DIR} is not set")
 
 
 @pytest.fixture
@@ -52,11 +49,6 @@ def test_encode_refuses(vocabulary):
         vocabulary.encode("CCO", 4)
     with pytest.raises(InputError, match=r"^unknown token F$"):
         vocabulary.encode("CF", 8)
-
-
-@pytest.mark.parametrize(("size", "dtype"), [(256, "uint8"), (257, "uint16"), (65537, "int32")])
-def test_smallest_dtype(size, dtype):
-    assert Vocabulary.of(f"[{k}C]" for k in range(size - 10)).dtype == dtype
 
 
 def test_vocabulary_file(vocabulary, tmp_path):
@@ -213,10 +205,9 @@ def test_rdkit_stays_silent(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@needs_data
 @pytest.mark.data
-def test_all_of_qm9():
-    rows = read_column(sources.fetch("qm9"), "smiles")
+def test_all_of_qm9(data_dir):
+    rows = read_column(sources.fetch("qm9", data_dir), "smiles")
     sources.check_rows("qm9", len(rows))
     prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False)
     assert prepared.vocabulary.size == 40
@@ -231,13 +222,12 @@ def test_all_of_qm9():
         )
 
 
-@needs_data
 @pytest.mark.data
-def test_zinc_vocabulary_and_longest_row():
-    rows = read_column(sources.fetch("zinc250k"), "smiles")
+def test_zinc_vocabulary_and_longest_row(data_dir):
+    rows = read_column(sources.fetch("zinc250k", data_dir), "smiles")
     sources.check_rows("zinc250k", len(rows))
     assert rows[0] == rows[0].strip()
     vocabulary = Vocabulary.of(token for text in rows for token in tokenize(text.strip()))
     assert vocabulary.size == 72
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    assert len(sources.validation_rows("zinc250k")) == 24_887
+    assert len(sources.validation_rows("zinc250k", data_dir)) == 24_887

@@ -1,4 +1,4 @@
-"""Steps as a user runs them: artifacts that fit one another, and one line with exit code 2 for each mistake."""
+"""Steps as a user runs them: artifacts that fit one another, one line and exit code 2 for each mistake."""
 
 import gzip
 import json
