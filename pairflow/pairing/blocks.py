@@ -1,0 +1,31 @@
+"""Rows in blocks over plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops at once."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from tqdm import tqdm
+
+
+def run_blocks(
+    work: Callable[[slice], None], rows: int, block: int, *, threads: int | None, progress: bool, name: str
+) -> None:
+    """Call `work(slice)` on every block of `block` of the `rows`, on `threads` threads (None: all CPUs).
+
+    An exception, Ctrl-C among them, cancels the blocks that have not begun.
+    """
+    pool = ThreadPoolExecutor(threads or available_cpus())
+    try:
+        slices = [slice(start, min(start + block, rows)) for start in range(0, rows, block)]
+        tasks = {pool.submit(work, each): each.stop - each.start for each in slices}
+        with tqdm(total=rows, desc=name, unit="row", disable=not progress) as bar:
+            for task in as_completed(tasks):
+                task.result()
+                bar.update(tasks[task])
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def available_cpus() -> int:
+    """The number of CPUs that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,143 @@
+"""Sampling along the closed-form forward velocity: from the uniform source to the data, without a network.
+
+    v_fwd(x^i, z) = kappa' / (1 - kappa) * (p_1|t(x^i | z) - [x^i = z^i])
+
+A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
+(1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the symbol of
+a data point m that is drawn by its weight. The last step replaces them all. Weights are those of `levels`.
+"""
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.pairing import levels
+from pairflow.pairing.blocks import run_blocks
+from pairflow.pairing.compiled import compiled
+from pairflow.schedule import PAIRING, gamma
+
+_BLOCK = 1 << 30  # comparisons per task, a fraction of a second
+_FORWARD = 1 << 31  # added to a step's number: the random numbers of Algorithm 1 are others
+
+_philox = compiled(rng.philox4x32)
+_uniform = compiled(rng.uniform)
+_split = compiled(rng.split)
+_level_weights = compiled(levels.level_weights)
+
+
+def sample(
+    data,
+    count: int,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    threads: int | None = None,
+    progress: bool = True,
+) -> np.ndarray:
+    """`count` = k samples (k, N) along the forward velocity of the data points `data` (M, N), in T = `steps` steps.
+
+    Sample j starts at row j of `rng.uniform_tokens`; the result is a function of data, K, T and `seed` alone.
+    """
+    keys, length = data.shape
+    states = rng.uniform_tokens(seed, np.arange(count), length, vocabulary_size)
+    data = np.ascontiguousarray(data, dtype=states.dtype)
+    columns = np.ascontiguousarray(data.T)
+    tables = _tables(steps, length, vocabulary_size)
+
+    def walk(rows: slice) -> None:
+        _walk(data, columns, states[rows], rows.start, tables, np.uint64(seed))
+
+    block = max(1, _BLOCK // (keys * length * steps))
+    run_blocks(walk, count, block, threads=threads, progress=progress, name="forward")
+    return states
+
+
+def coverage(samples, data) -> dict[str, float]:
+    """How much of the data the samples reach: the rows of the coverage table.
+
+    `samples` (k, N), `data` (M, N). Returns `unique_reached` (distinct data points among the samples),
+    `coverage` (their share of M) and `coverage_predicted`, 1 - (1 - 1/M)^k: what k independent draws would reach.
+    """
+    distinct = {row.tobytes() for row in np.ascontiguousarray(data, dtype=np.int32)}
+    reached = distinct & {row.tobytes() for row in np.ascontiguousarray(samples, dtype=np.int32)}
+    return {
+        "unique_reached": float(len(reached)),
+        "coverage": len(reached) / len(data),
+        "coverage_predicted": 1 - (1 - 1 / len(data)) ** len(samples),
+    }
+
+
+def _tables(steps: int, length: int, vocabulary_size: int) -> np.ndarray:
+    """gamma(s/T)^-g for g = 0..N, (T, N+1): row s belongs to the step from s/T."""
+    tables = np.empty((steps, length + 1))
+    for step in range(steps):
+        tables[step, 0] = 1
+        tables[step, 1:] = 1 / gamma(PAIRING.kappa(step / steps), vocabulary_size)
+    return np.multiply.accumulate(tables, axis=1)
+
+
+@compiled
+def _walk(data, columns, states, first, tables, seed):
+    """Walks `states` (b, N) in place from the source at t = 0 to the data at t = 1."""
+    keys, length = data.shape
+    steps = len(tables)
+    distance = np.empty(keys, np.uint16)
+    counts = np.empty(length + 1, np.int64)
+    weight_at = np.empty(length + 1, np.int64)
+    wanted = np.empty(length, np.int64)  # for each position that is replaced: where among the summed weights
+    places = np.empty(length, np.int64)
+    seed_low, seed_high = _split(seed)
+    for query in range(len(states)):
+        z = states[query]
+        row_low, row_high = _split(np.uint64(first + query))
+        distance[:] = 0
+        for i in range(length):
+            distance += (columns[i] != z[i]).astype(np.uint16)
+        for step in range(steps):
+            total = _fill_weights(distance, tables[step], counts, weight_at)
+            replaced = 0
+            for i in range(length):
+                counter = np.uint64(step + _FORWARD)
+                w0, w1, w2, w3 = _philox(np.uint64(i), counter, row_low, row_high, seed_low, seed_high)
+                if _uniform(w0, w1) * (steps - step) < 1:
+                    wanted[replaced] = np.int64(_uniform(w2, w3) * total)
+                    places[replaced] = i
+                    replaced += 1
+            _replace(data, columns, z, distance, weight_at, wanted[:replaced], places[:replaced])
+
+
+@compiled
+def _fill_weights(distance, table, counts, weight_at):
+    """Weights W by distance into `weight_at` (N+1,); returns their sum over the keys."""
+    counts[:] = 0
+    for key in range(len(distance)):
+        counts[distance[key]] += 1
+    nearest = 0
+    while counts[nearest] == 0:
+        nearest += 1
+    weight_at[:] = 0
+    _level_weights(counts[nearest:], table, weight_at[nearest:])
+    return (counts * weight_at).sum()
+
+
+@compiled
+def _replace(data, columns, z, distance, weight_at, wanted, places):
+    """Gives each of `places` the symbol of the data point at its `wanted` place among the summed weights."""
+    order = np.argsort(wanted)
+    symbols = np.empty(len(wanted), z.dtype)
+    passed = 0
+    found = 0
+    for key in range(len(distance)):
+        passed += weight_at[distance[key]]
+        while found < len(order) and wanted[order[found]] < passed:
+            symbols[order[found]] = data[key, places[order[found]]]
+            found += 1
+        if found == len(order):
+            break
+    for j in range(len(places)):
+        i = places[j]
+        column, old, new = columns[i], z[i], symbols[j]
+        if old != new:
+            for key in range(len(distance)):
+                distance[key] += np.uint16(column[key] == old) - np.uint16(column[key] == new)
+            z[i] = new
