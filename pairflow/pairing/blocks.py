@@ -1,4 +1,4 @@
-"""Rows in blocks over plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops at once."""
+"""Rows in blocks over plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops."""
 
 import os
 from collections.abc import Callable

@@ -3,8 +3,8 @@
     v_fwd(x^i, z) = kappa' / (1 - kappa) * (p_1|t(x^i | z) - [x^i = z^i])
 
 A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
-(1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the symbol of
-a data point m that is drawn by its weight. The last step replaces them all. Weights are those of `levels`.
+(1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the
+symbol of a data point m that is drawn by its weight. The last step replaces all. Weights are those of `levels`.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def sample(
     threads: int | None = None,
     progress: bool = True,
 ) -> np.ndarray:
-    """`count` = k samples (k, N) along the forward velocity of the data points `data` (M, N), in T = `steps` steps.
+    """`count` = k samples (k, N) along the forward velocity of the data `data` (M, N), in T = `steps` steps.
 
     Sample j starts at row j of `rng.uniform_tokens`; the result is a function of data, K, T and `seed` alone.
     """
@@ -56,7 +56,7 @@ def coverage(samples, data) -> dict[str, float]:
     """How much of the data the samples reach: the rows of the coverage table.
 
     `samples` (k, N), `data` (M, N). Returns `unique_reached` (distinct data points among the samples),
-    `coverage` (their share of M) and `coverage_predicted`, 1 - (1 - 1/M)^k: what k independent draws would reach.
+    `coverage` (their share of M) and `coverage_predicted`, 1 - (1 - 1/M)^k: what independent draws reach.
     """
     distinct = {row.tobytes() for row in np.ascontiguousarray(data, dtype=np.int32)}
     reached = distinct & {row.tobytes() for row in np.ascontiguousarray(samples, dtype=np.int32)}
