@@ -119,6 +119,30 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
 
+_METRICS = {
+    "method": "string",
+    "nfe": "Int32",
+    "trial": "Int32",
+    "metric": "string",
+    "value": "float64",
+    "seed": "int64",
+    "evaluation": "string",
+    "samples": "int32",
+    "reference": "string",
+    "extractor": "string",
+}
+
+
+def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
+    """Rows with `metric`, `value` and maybe others as a metric table: all columns, ordered and typed.
+
+    `shared` fills a column of all rows. Null where absent: `trial` for a metric over all trials, `nfe` where
+    nothing was sampled, `reference` where nothing is compared with, `extractor` for molecules.
+    """
+    rows = rows.assign(**shared)
+    return rows.reindex(columns=list(_METRICS)).astype(_METRICS)
+
+
 @dataclass
 class Stopwatch:
     """Wall time since the step began (seconds), and where its long work ran."""

@@ -77,6 +77,7 @@ class Pairing(Settings):
     """Algorithm 1."""
 
     steps: int = Field(20, ge=1, le=10_000, description="T, backward steps from data to source")
+    coverage: bool = Field(False, description="measure which share of the data the forward velocity reaches")
 
 
 class Training(Settings):
@@ -143,6 +144,13 @@ class PairSettings(Settings):
         if self.coupling == "pairflow" and self.steps is None:
             raise ValueError("steps: the coupling pairflow needs a number of steps")
         return self
+
+
+class CoverSettings(Settings):
+    """What the coverage of the forward velocity depends on, beside the token rows."""
+
+    steps: int = Field(20, ge=1, le=10_000, description="T, forward steps from source to data")
+    seed: Seed = Field(0, description="seed of the random numbers")
 
 
 class TrainSettings(Settings):
@@ -222,6 +230,9 @@ class Experiment(Settings):
         method = parse_method(coupling)
         steps = self.pairing.steps if method.base == "pairflow" else None
         return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
+
+    def cover_settings(self, seed: int) -> CoverSettings:
+        return CoverSettings(steps=self.pairing.steps, seed=seed)
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)

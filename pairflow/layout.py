@@ -36,6 +36,22 @@ def pairs(root: Path, seed: int, coupling: str) -> Path:
     return root / f"seed{seed}" / "pairs" / f"{coupling}.parquet"
 
 
+def diagnosis(root: Path, seed: int, coupling: str) -> Path:
+    return root / f"seed{seed}" / "metrics" / coupling / "coupling.parquet"
+
+
+def coverage(root: Path, seed: int) -> Path:
+    return root / f"seed{seed}" / "metrics" / "forward" / "coverage.parquet"
+
+
+def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
+    """Metric files that no sampler made: of each coupling, and of the forward velocity where asked for."""
+    found = [diagnosis(root, seed, name) for seed in experiment.seeds for name in experiment.couplings()]
+    if experiment.pairing.coverage:
+        found += [coverage(root, seed) for seed in experiment.seeds]
+    return found
+
+
 def model(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "models" / method
 
@@ -57,7 +73,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     return {
         "data": [data(root, name) for name in ("train.parquet", "validation.parquet", "vocabulary.json")]
         + [data(root, name) for name in ("smiles.parquet", "rejected.parquet")],
-        "pairs": [pairs(root, seed, name) for seed in experiment.seeds for name in experiment.couplings()],
+        "couplings": coupling_metrics(root, experiment),
         "logs": [
             model(root, seed, name) / "log.parquet"
             for seed in experiment.seeds

@@ -54,6 +54,10 @@ def pair_settings(wildcards):
     return as_json(experiment_of(wildcards).pair_settings(wildcards.coupling, int(wildcards.seed)))
 
 
+def cover_settings(wildcards):
+    return as_json(experiment_of(wildcards).cover_settings(int(wildcards.seed)))
+
+
 def train_settings(wildcards):
     return as_json(experiment_of(wildcards).train_settings(wildcards.method, int(wildcards.seed)))
 

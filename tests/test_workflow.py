@@ -20,7 +20,7 @@ MINI = {
     "scale": "reduced",
     "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
-    "pairing": {"steps": 5},
+    "pairing": {"steps": 5, "coverage": True},
     "training": {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10},
     "methods": ["udlm", "pairflow"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 16, "trials": 2}},
@@ -104,8 +104,14 @@ def test_every_artifact_is_there_with_its_columns(finished):
         "reference",
         "extractor",
     ]
-    assert len(metrics) == 2 * 2 * 2 * 5  # methods x NFE x trials x metrics
-    assert metrics["value"].between(0, 16).all()
+    sampled = metrics[metrics["evaluation"] == "main"]
+    assert len(sampled) == 2 * 2 * 2 * 5  # methods x NFE x trials x metrics
+    assert sampled["value"].between(0, 16).all()
+    coupling = metrics[metrics["evaluation"] == "coupling"].set_index("metric")["value"]
+    assert coupling.filter(like="hamming_share").sum() == pytest.approx(1)
+    assert 0 < coupling["hamming_mean"] < coupling["hamming_independent"]
+    coverage = metrics[metrics["evaluation"] == "coverage"].set_index("metric")["value"]
+    assert 0.3 < coverage["coverage"] < 0.8
     log = pd.read_parquet(root / "seed0/models/udlm/log.parquet")
     assert list(log.columns) == ["iteration", "loss", "learning_rate", "seconds", "validation_nll"]
     assert log["iteration"].iloc[-1] == 20

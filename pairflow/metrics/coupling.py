@@ -29,3 +29,27 @@ def symbol_frequencies(x0, vocabulary_size: int) -> np.ndarray:
     for column in x0.T:  # by column, because bincount widens what it is given to 64 bits
         counts += np.bincount(column, minlength=vocabulary_size)
     return counts / x0.size
+
+
+def diagnose(x0, x1, vocabulary_size: int) -> dict[str, float]:
+    """Metrics of a coupling of sources `x0` and data `x1`, integers (M, N).
+
+    - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: of independent pairs.
+    - `hamming_share_<d>` for d = 0..N: share of the pairs at distance d.
+    - `symbol_deviation`: total variation of x0's symbol frequencies from uniform;
+      `symbol_deviation_expected`: its mean for M N independent uniform symbols, sqrt((K-1) / (2 pi M N)).
+    """
+    histogram = hamming_histogram(x0, x1)
+    length = len(histogram) - 1
+    share = histogram / histogram.sum()
+    mean = float(share @ np.arange(length + 1))
+    variance = float(share @ (np.arange(length + 1) - mean) ** 2)
+    frequencies = symbol_frequencies(x0, vocabulary_size)
+    return {
+        "hamming_mean": mean,
+        "hamming_std": variance**0.5,
+        "hamming_independent": independent_distance(length, vocabulary_size),
+        "symbol_deviation": float(np.abs(frequencies - 1 / vocabulary_size).sum() / 2),
+        "symbol_deviation_expected": ((vocabulary_size - 1) / (2 * np.pi * np.asarray(x0).size)) ** 0.5,
+        **{f"hamming_share_{distance}": float(value) for distance, value in enumerate(share)},
+    }

@@ -4,7 +4,7 @@
 
 A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
 (1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the
-symbol of a data point m that is drawn by its weight. The last step replaces all. Weights are those of `levels`.
+symbol of a data point m drawn by its weight. The last step replaces all. Weights are those of `levels`.
 """
 
 import numpy as np

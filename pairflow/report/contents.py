@@ -18,7 +18,8 @@ class Contents:
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
     data           training_rows, validation_rows, rejected_rows, reference_rows,
                    length (N), vocabulary_size (K)
-    distances      coupling -> (N+1,) counts of the Hamming distance between x0 and x1
+    couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
+                   coverage of the forward velocity, where it was measured
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
     """
@@ -29,9 +30,18 @@ class Contents:
     timings: pd.DataFrame
     provenance: dict[str, Any]
     data: dict[str, int]
-    distances: dict[str, np.ndarray]
+    couplings: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
     samples: dict[str, dict[int, list[str]]]
+
+    @property
+    def distances(self) -> dict[str, np.ndarray]:
+        """Coupling -> (N+1,) share of its pairs at each Hamming distance of x0 and x1."""
+        return {
+            name: np.array([values[f"hamming_share_{d}"] for d in range(self.data["length"] + 1)])
+            for name, values in self.couplings.items()
+            if "hamming_mean" in values
+        }
 
     @property
     def methods(self) -> list[str]:

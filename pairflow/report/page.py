@@ -185,6 +185,8 @@ def _coupling(contents: Contents) -> dict[str, Any] | None:
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": length * (size - 1) / size,
+        "symbols": {name: contents.couplings[name] for name in contents.distances},
+        "coverage": contents.couplings.get("forward"),
     }
 
 

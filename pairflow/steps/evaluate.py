@@ -5,7 +5,16 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, read_table, token_array, write_table
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    as_metrics,
+    atomic,
+    digest,
+    read_table,
+    token_array,
+    write_table,
+)
 from pairflow.steps._command import existing, out, step
 
 
@@ -35,37 +44,13 @@ def main(samples: Path, vocabulary: Path, smiles: Path, evaluation: str, out: Pa
         for metric, value in count(list(group), reference).items()
     ]
     facts = science.parameters
-    frame = pd.DataFrame(rows).assign(
-        method=facts["method"],
-        nfe=facts["nfe"],
-        seed=facts["seed"],
-        evaluation=evaluation,
-        samples=facts["samples"],
-        reference=None,
-        extractor=None,
-    )
+    shared = {key: facts[key] for key in ("method", "nfe", "seed", "samples")}
+    frame = as_metrics(pd.DataFrame(rows), **shared, evaluation=evaluation)
     inputs = {"samples": digest(samples), "smiles": digest(smiles)}
     made = Science(kind="metrics", vocabulary=words.hash, parameters=facts, inputs=inputs)
     with atomic(out) as [temporary]:
-        write_table(temporary, as_metrics(frame), made)
+        write_table(temporary, frame, made)
     stopwatch.write(out)
-
-
-def as_metrics(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a metric table, ordered and typed; `trial` is null for a metric over all trials."""
-    types = {
-        "method": "string",
-        "nfe": "int32",
-        "trial": "Int32",
-        "metric": "string",
-        "value": "float64",
-        "seed": "int64",
-        "evaluation": "string",
-        "samples": "int32",
-        "reference": "string",
-        "extractor": "string",
-    }
-    return frame[list(types)].astype(types)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pairflow import layout
 from pairflow.artifacts import (
     Science,
     Stopwatch,
+    as_metrics,
     atomic,
     digest,
     read_provenance,
@@ -32,13 +33,15 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Pa
     """Gather an experiment's metric rows and timings over its seeds, and write its page."""
     stopwatch = Stopwatch()
     inputs = layout.report_inputs(root, settings)
-    rows = _metrics(root, settings)
+    rows = pd.concat([_metrics(root, settings), _coupling_metrics(root, settings)], ignore_index=True)
     times = _timings(root, settings)
     page = _page(root, settings, rows, times)
     made = Science(
         kind="metrics",
         parameters=settings.model_dump(mode="json"),
-        inputs={str(path.relative_to(root)): digest(path) for path in inputs["metrics"]},
+        inputs={
+            str(path.relative_to(root)): digest(path) for path in inputs["metrics"] + inputs["couplings"]
+        },
     )
     with atomic(metrics, timings, out) as [new_metrics, new_timings, new_page]:
         write_table(new_metrics, rows, made)
@@ -65,11 +68,25 @@ def _metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """Rows of the couplings, and of the forward velocity's coverage where the experiment asks for it."""
+    frames = [
+        read_table(path, "metrics")[0].to_pandas() for path in layout.coupling_metrics(root, experiment)
+    ]
+    return (
+        pd.concat(frames, ignore_index=True)
+        if frames
+        else as_metrics(pd.DataFrame(columns=["metric", "value"]))
+    )
+
+
 def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     """A row per job, from the provenance beside its output."""
     jobs = [("preprocess", None, None, layout.data(root, "train.parquet"))]
     for seed in experiment.seeds:
         jobs += [("pair", name, seed, layout.pairs(root, seed, name)) for name in experiment.couplings()]
+        if experiment.pairing.coverage:
+            jobs.append(("cover", None, seed, layout.coverage(root, seed)))
         jobs += [
             ("train", name, seed, layout.model(root, seed, name) / "model.safetensors")
             for name in experiment.methods
@@ -91,18 +108,18 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
     from pairflow.report.page import render
 
     seed = experiment.seeds[0]
-    couplings, methods = experiment.couplings(), experiment.methods
+    methods = experiment.methods
     provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
     return render(
         Contents(
             experiment=root.name,
             settings=experiment.model_dump(mode="json"),
-            metrics=metrics,
+            metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
+            couplings=_couplings(metrics, seed),
             timings=timings,
             provenance={**provenance, "command": f"snakemake --cores all {root.as_posix()}/report.html"},
             data=_data(root),
-            distances={name: _distances(layout.pairs(root, seed, name)) for name in couplings},
             training_logs={
                 name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()
             },
@@ -123,11 +140,13 @@ def _data(root: Path) -> dict[str, int]:
     }
 
 
-def _distances(path: Path):
-    from pairflow.metrics.coupling import hamming_histogram
-
-    table, _ = read_table(path, "pairs")
-    return hamming_histogram(token_array(table["x0"]), token_array(table["x1"]))
+def _couplings(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
+    """Coupling, or `forward` for the coverage -> its metrics, of one seed."""
+    rows = metrics[metrics["nfe"].isna() & (metrics["seed"] == seed)]
+    return {
+        str(method): dict(zip(group["metric"], group["value"], strict=True))
+        for method, group in rows.groupby("method", sort=False)
+    }
 
 
 def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, list[str]]]:

@@ -68,6 +68,17 @@ def _metric_rows() -> Callable[..., pd.DataFrame]:
     return metric_rows
 
 
+def described(counts) -> dict[str, float]:
+    """Metrics of a coupling with these counts of Hamming distances 0..N."""
+    shares = {f"hamming_share_{distance}": share for distance, share in enumerate(counts / counts.sum())}
+    return {"hamming_mean": 0.0, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
+
+
+@pytest.fixture
+def coupling():
+    return described
+
+
 @pytest.fixture
 def make() -> Callable[..., Contents]:
     """Contents with some fields replaced; `settings` is merged into the constructed ones."""
@@ -95,9 +106,10 @@ def make() -> Callable[..., Contents]:
                 "length": 16,
                 "vocabulary_size": 30,
             },
-            distances={
-                "pairflow": np.array([0] * 8 + [50, 100, 50] + [0] * 6),
-                "random": np.eye(17)[15] * 200,
+            couplings={
+                "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)),
+                "random": described(np.eye(17)[15]),
+                "forward": {"unique_reached": 3200.0, "coverage": 0.6246, "coverage_predicted": 0.6321},
             },
             training_logs={
                 method: _log(level) for method, level in zip(COUNTS, (0.7, 0.65, 0.6), strict=True)

@@ -48,14 +48,14 @@ document.querySelector("iframe").addEventListener("load", event => {{
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
 @pytest.mark.parametrize("width", [400, 1280])
-def test_no_overflow_and_no_broken_picture(make, metric_rows, tmp_path, width):
+def test_no_overflow_and_no_broken_picture(make, metric_rows, coupling, tmp_path, width):
     long = "pairflow-sub" + 41 * "1" + "+redi+x"
     contents = make(
         experiment="e" * 60,
         settings={"methods": ["udlm", long]},
         metrics=metric_rows({"udlm": (84, 245, 437), long: (352, 498, 662)}),
         timings=make().timings.assign(method=long),
-        distances={long: np.ones(17)},
+        couplings={long: coupling(np.ones(17))},
         samples={long: {1: ["CCO", "C" * 70, "(" * 70], 32: ["C1CC1"]}},
     )
     result = measure(render(contents), width, tmp_path)

@@ -75,14 +75,14 @@ def test_pictures_have_text_that_stands_in_for_them(make):
 
 
 @pytest.mark.parametrize("name", [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60])
-def test_names_and_smiles_are_only_text(make, metric_rows, name):
+def test_names_and_smiles_are_only_text(make, metric_rows, name, coupling):
     contents = make(
         experiment=name,
         settings={"methods": [name, "udlm"], "description": name},
         metrics=metric_rows({name: (1, 2, 3), "udlm": (2, 3, 4)}).assign(evaluation=name),
         timings=make().timings.assign(method=name, device=name),
         provenance=make().provenance | {"command": name, "commit": name, "versions": {name: name}},
-        distances={name: np.ones(17)},
+        couplings={name: coupling(np.ones(17))},
         training_logs={name: make().training_logs["udlm"]},
         samples={name: {1: [name, "CCO"]}},
     )
@@ -146,7 +146,7 @@ def test_parts_without_results_are_left_out(make):
     empty = make(
         metrics=make().metrics.iloc[:0],
         timings=make().timings.iloc[:0],
-        distances={},
+        couplings={},
         training_logs={},
         samples={},
     )

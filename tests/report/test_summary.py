@@ -51,7 +51,7 @@ def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
     only = make(
         settings={"methods": ["udlm"]},
         metrics=metric_rows({"udlm": (84, 245, 437)}),
-        distances={},
+        couplings={},
         timings=no_rows(),
     )
     assert len(sentences(only)) == 1
@@ -59,7 +59,7 @@ def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
 
 
 def test_no_metrics_and_no_timings_give_no_sentence(make):
-    assert sentences(make(metrics=make().metrics.iloc[:0], timings=no_rows(), distances={})) == []
+    assert sentences(make(metrics=make().metrics.iloc[:0], timings=no_rows(), couplings={})) == []
 
 
 def test_nan_is_not_a_number_of_molecules(make):

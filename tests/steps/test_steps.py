@@ -238,7 +238,9 @@ def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
 
 
-@pytest.mark.parametrize("step", ["preprocess", "pair", "train", "sample", "evaluate", "report"])
+@pytest.mark.parametrize(
+    "step", ["preprocess", "pair", "diagnose", "cover", "train", "sample", "evaluate", "report"]
+)
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
     assert run.returncode == 0

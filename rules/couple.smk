@@ -1,0 +1,41 @@
+# Pairs -> metric rows of the coupling; token rows -> coverage of the forward velocity.
+rule diagnose:
+    input:
+        pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
+    output:
+        metrics="results/{experiment}/seed{seed}/metrics/{coupling}/coupling.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/diagnose-{coupling}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/diagnose-{coupling}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    shell:
+        "python -m pairflow.steps.diagnose --method {wildcards.coupling:q} --pairs {input.pairs:q}"
+        " --out {output.metrics:q} > {log:q} 2>&1"
+
+
+rule cover:
+    input:
+        tokens="results/{experiment}/data/train.parquet",
+    output:
+        metrics="results/{experiment}/seed{seed}/metrics/forward/coverage.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/cover.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/cover.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: workflow.cores or 8
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        settings=cover_settings,
+    shell:
+        "python -m pairflow.steps.cover --settings {params.settings:q} --threads {threads}"
+        " --tokens {input.tokens:q} --out {output.metrics:q} > {log:q} 2>&1"
