@@ -242,18 +242,11 @@ class Experiment(Settings):
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
 
-def load(values: Mapping[str, Any], origin: str | Path) -> dict[str, Experiment]:
-    """Check a whole configuration: `experiments`, a mapping of name to Experiment.
+class Configuration(Settings):
+    """All of workflow_config.yaml, and what a profile adds to it in its `config`."""
 
-    Raises InputError with one line: `origin`, the key, what was expected and what was found.
-    """
-
-    class Configuration(Settings):
-        experiments: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Experiment] = Field(
-            min_length=1
-        )
-
-    return check(Configuration, values, origin).experiments
+    experiments: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Experiment] = Field(min_length=1)
+    pair_shards: int = Field(1, ge=1, le=10_000, description="jobs that one pairing is split into (profile)")
 
 
 Model = TypeVar("Model", bound=BaseModel)

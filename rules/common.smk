@@ -8,13 +8,14 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pairflow import layout
-from pairflow.config import load, nearest, parse_method
+from pairflow.config import Configuration, check, nearest, parse_method
 from pairflow.errors import InputError
 
 try:
-    EXPERIMENTS = load(config, "configuration")
+    CONFIGURATION = check(Configuration, config, "configuration")
 except InputError as error:
     raise WorkflowError(str(error)) from None
+EXPERIMENTS = CONFIGURATION.experiments
 
 # Steps run in the Python that runs Snakemake (or in the conda environment that it activates), from this checkout.
 os.environ.update(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pairflow.config import BASES, load, parse_method
+from pairflow.config import BASES, Configuration, check, parse_method
 from pairflow.errors import InputError
 
 REPOSITORY = Path(__file__).parent.parent
@@ -28,7 +28,7 @@ def changed(path: str, value) -> dict:
 
 
 def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
-    experiments = load(SHIPPED, "workflow_config.yaml")
+    experiments = check(Configuration, SHIPPED, "workflow_config.yaml").experiments
     assert {"demo", "qm9_small", "qm9"} <= set(experiments)
     qm9 = experiments["qm9"]
     assert qm9.scale == "paper"
@@ -99,7 +99,7 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
 )
 def test_a_mistake_is_one_line_that_names_it(path, value, message):
     with pytest.raises(InputError, match=message) as raised:
-        load(changed(path, value), "my.yaml")
+        check(Configuration, changed(path, value), "my.yaml")
     assert str(raised.value).startswith("my.yaml: ")
     assert "\n" not in str(raised.value)
 
@@ -107,7 +107,7 @@ def test_a_mistake_is_one_line_that_names_it(path, value, message):
 def test_transformer_heads_must_divide_the_width():
     network = {"name": "transformer", "width": 100, "heads": 3}
     with pytest.raises(InputError, match="heads: 2 x 3 does not divide the width 100"):
-        load(changed("network", network), "my.yaml")
+        check(Configuration, changed("network", network), "my.yaml")
 
 
 def test_methods_follow_one_grammar():
@@ -130,7 +130,7 @@ def test_methods_follow_one_grammar():
 
 
 def test_settings_hold_only_what_the_step_depends_on():
-    experiment = load(SHIPPED, "x")["demo"]
+    experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
     assert experiment.couplings() == ["pairflow", "random"]
     assert experiment.pair_settings("random", 0).steps is None  # a changed step count leaves `random` alone
     assert experiment.pair_settings("pairflow", 3).model_dump() == {

@@ -25,6 +25,7 @@ def pair(
     backend: str = "auto",
     threads: int | None = None,
     progress: bool = True,
+    rows: tuple[int, int] | None = None,
 ) -> np.ndarray:
     """Source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
 
@@ -34,8 +35,9 @@ def pair(
     `seed` (0..2^64 - 1) alone.
 
     `backend` is "auto" (the fastest here), "cpu", "gpu" or "reference" (slow), `threads` the number of CPU
-    threads (None: all that the process may use), `progress` shows a bar. Raises InputError for whatever does
-    not fit.
+    threads (None: all that the process may use), `progress` shows a bar. `rows` = (first, last) gives only the
+    source states of the rows first..last-1, as the whole pairing would: a shard. Raises InputError for whatever
+    does not fit.
     """
     vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     tokens = checked_tokens(tokens, vocabulary_size)
@@ -44,11 +46,20 @@ def pair(
     seed = _integer("seed", seed, 0, 2**64 - 1)
     if threads is not None:
         threads = _integer("threads", threads, 1, 4096)
+    first, last = _row_range(rows, len(tokens))
     pair_rows = _engine(backend, threads, progress)
-    sources = np.empty_like(tokens)
-    for rows in subset_rows(len(tokens), subsets, seed):
-        part = tokens[rows]
-        sources[rows] = pair_rows(part, part, rows, vocabulary_size=vocabulary_size, steps=steps, seed=seed)
+    sources = np.empty_like(tokens[first:last])
+    for part in subset_rows(len(tokens), subsets, seed):
+        queries = part[(first <= part) & (part < last)]
+        if len(queries):
+            sources[queries - first] = pair_rows(
+                tokens[part],
+                tokens[queries],
+                queries,
+                vocabulary_size=vocabulary_size,
+                steps=steps,
+                seed=seed,
+            )
     return sources
 
 
@@ -71,6 +82,15 @@ def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
     from pairflow.pairing import cpu  # here, because importing Numba takes longer than importing pairflow
 
     return partial(cpu.pair_rows, threads=threads, progress=progress)
+
+
+def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:
+    if rows is None:
+        return 0, count
+    first, last = rows
+    if not 0 <= first < last <= count:
+        raise InputError(f"rows: expected 0 <= first < last <= {count}, found {first} and {last}")
+    return first, last
 
 
 def _integer(name: str, value, low: int, high: int) -> int:

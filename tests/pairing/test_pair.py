@@ -128,3 +128,19 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
 def test_bad_input(tokens, settings, message):
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(message)}$"):
         pair(tokens, **settings)
+
+
+@pytest.mark.parametrize("subsets", [1, 4])
+@pytest.mark.parametrize("shards", [2, 7])
+def test_shards_are_slices_of_the_whole(shards, subsets):
+    tokens = np.random.default_rng(0).integers(0, 6, (101, 9), dtype=np.uint8)
+    rule = {"vocabulary_size": 6, "steps": 8, "subsets": subsets, "seed": 5, "progress": False}
+    edges = [101 * k // shards for k in range(shards + 1)]
+    parts = [pairflow.pair(tokens, rows=edge, **rule) for edge in zip(edges, edges[1:], strict=False)]
+    assert np.array_equal(np.concatenate(parts), pairflow.pair(tokens, **rule))
+
+
+@pytest.mark.parametrize("rows", [(0, 0), (-1, 2), (3, 12)])
+def test_rows_beyond_the_data_are_refused(rows):
+    with pytest.raises(pairflow.InputError, match=r"rows: expected 0 <= first < last <= 11, found"):
+        pairflow.pair(np.zeros((11, 3), int), vocabulary_size=2, rows=rows)
