@@ -35,9 +35,9 @@ def pair(
     `seed` (0..2^64 - 1) alone.
 
     `backend` is "auto" (the fastest here), "cpu", "gpu" or "reference" (slow), `threads` the number of CPU
-    threads (None: all that the process may use), `progress` shows a bar. `rows` = (first, last) gives only the
-    source states of the rows first..last-1, as the whole pairing would: a shard. Raises InputError for whatever
-    does not fit.
+    threads (None: all that the process may use), `progress` shows a bar. `rows` = (first, last) gives the
+    source states of the rows first..last-1 alone, as the whole pairing would: a shard. Raises InputError for
+    whatever does not fit.
     """
     vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     tokens = checked_tokens(tokens, vocabulary_size)

@@ -1,3 +1,4 @@
+import itertools
 import re
 import subprocess
 import sys
@@ -136,7 +137,7 @@ def test_shards_are_slices_of_the_whole(shards, subsets):
     tokens = np.random.default_rng(0).integers(0, 6, (101, 9), dtype=np.uint8)
     rule = {"vocabulary_size": 6, "steps": 8, "subsets": subsets, "seed": 5, "progress": False}
     edges = [101 * k // shards for k in range(shards + 1)]
-    parts = [pairflow.pair(tokens, rows=edge, **rule) for edge in zip(edges, edges[1:], strict=False)]
+    parts = [pairflow.pair(tokens, rows=edge, **rule) for edge in itertools.pairwise(edges)]
     assert np.array_equal(np.concatenate(parts), pairflow.pair(tokens, **rule))
 
 
