@@ -14,6 +14,7 @@ rule train:
     conda:
         "../envs/cpu.yaml"
     threads: 1
+    priority: 1  # before the sampling of what is trained: trainings are the long way
     resources:
         gpu=gpu,
         mem_mb=6000,
