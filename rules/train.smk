@@ -11,6 +11,7 @@ rule train:
         "results/{experiment}/logs/seed{seed}/train-{method}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/train-{method}.tsv"
+    priority: 1  # before the sampling of what is trained: trainings are the long way
     conda:
         "../envs/cpu.yaml"
     threads: 1
