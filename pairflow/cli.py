@@ -6,7 +6,7 @@ import click
 
 from pairflow._version import __version__
 
-STEPS = ("preprocess", "pair", "diagnose", "cover", "train", "sample", "evaluate", "report")
+STEPS = ("preprocess", "pair", "gather", "diagnose", "cover", "train", "sample", "evaluate", "report")
 
 
 class Steps(click.Group):

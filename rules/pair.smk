@@ -1,22 +1,75 @@
-# Token rows -> pairs (x0, x1): Algorithm 1 or independent sources.
-rule pair:
-    input:
-        tokens="results/{experiment}/data/train.parquet",
-    output:
-        pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
-    log:
-        "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
-    conda:
-        "../envs/cpu.yaml"
-    threads: workflow.cores or 8
-    resources:
-        gpu=0,
-        mem_mb=4000,
-        runtime=240,
-    params:
-        settings=pair_settings,
-    shell:
-        "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
-        " --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
+# Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
+PAIR_SHARDS = CONFIGURATION.pair_shards
+
+if PAIR_SHARDS == 1:
+
+    rule pair:
+        input:
+            tokens="results/{experiment}/data/train.parquet",
+        output:
+            pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
+        log:
+            "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
+        benchmark:
+            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
+        conda:
+            "../envs/cpu.yaml"
+        threads: workflow.cores or 8
+        resources:
+            gpu=gpu,
+            mem_mb=4000,
+            runtime=240,
+        params:
+            settings=pair_settings,
+        shell:
+            "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
+            " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
+
+else:
+
+    rule pair_shard:
+        input:
+            tokens="results/{experiment}/data/train.parquet",
+        output:
+            shard=temp("results/{experiment}/seed{seed}/shards/{coupling}/{shard}-of-{shards}.parquet"),
+        log:
+            "results/{experiment}/logs/seed{seed}/pair-{coupling}-{shard}-of-{shards}.log",
+        benchmark:
+            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}-{shard}-of-{shards}.tsv"
+        conda:
+            "../envs/cpu.yaml"
+        threads: 2
+        resources:
+            gpu=gpu,
+            mem_mb=4000,
+            runtime=240,
+        params:
+            settings=pair_settings,
+        shell:
+            "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
+            " --shard {wildcards.shard}/{wildcards.shards} --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair"
+            " --tokens {input.tokens:q} --out {output.shard:q} > {log:q} 2>&1"
+
+    rule pair:
+        input:
+            shards=expand(
+                "results/{{experiment}}/seed{{seed}}/shards/{{coupling}}/{shard}-of-{shards}.parquet",
+                shard=range(1, PAIR_SHARDS + 1),
+                shards=PAIR_SHARDS,
+            ),
+        output:
+            pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
+        log:
+            "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
+        benchmark:
+            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
+        conda:
+            "../envs/cpu.yaml"
+        threads: 1
+        resources:
+            mem_mb=4000,
+            runtime=60,
+        params:
+            settings=pair_settings,
+        shell:
+            "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"

@@ -55,9 +55,9 @@ class Workflow:
             env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
         )
 
-    def planned(self) -> list[str]:
+    def planned(self, *arguments: str) -> list[str]:
         """Jobs of a dry run, as `rule` and the wildcards that tell its jobs apart, sorted."""
-        run = self.run("--dry-run", "results/mini/report.html")
+        run = self.run("--dry-run", *arguments, "--", "results/mini/report.html")
         assert run.returncode == 0, run.stderr
         blocks = re.split(r"\nrule ", run.stderr + run.stdout)[1:]
         jobs = []
@@ -158,6 +158,18 @@ def test_a_pairing_step_count_reruns_only_its_own_method(workflow):
 def test_an_nfe_list_reruns_only_the_new_number(workflow):
     workflow.configure({"evaluations.main.nfe": [1, 4]})
     assert workflow.planned() == sorted([*downstream(["udlm", "pairflow"], nfes=[4]), "report"])
+
+
+def test_the_number_of_shards_is_the_machines_and_changes_no_byte(workflow, tmp_path):
+    assert workflow.planned("--config", "pair_shards=3") == []
+    other = Workflow(tmp_path)
+    other.configure()
+    pairs = "results/mini/seed0/pairs/pairflow.parquet"
+    run = other.run(pairs, "--config", "pair_shards=3")
+    assert run.returncode == 0, run.stderr + run.stdout
+    assert len(re.findall("rule pair_shard:", run.stderr + run.stdout)) == 3
+    assert (tmp_path / pairs).read_bytes() == (workflow.folder / pairs).read_bytes()
+    assert not list((tmp_path / "results").rglob("*-of-3.parquet"))
 
 
 def test_results_of_another_configuration_are_refused(workflow, pairflow_command):

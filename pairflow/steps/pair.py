@@ -1,5 +1,9 @@
-"""Token rows to pairs (x0, x1): a source state for every data point."""
+"""Token rows to pairs (x0, x1): a source state for every data point, whole or in shards."""
 
+import functools
+import re
+import resource
+import time
 from pathlib import Path
 
 import click
@@ -20,52 +24,157 @@ from pairflow.artifacts import (
 )
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
-from pairflow.pairing.engine import checked_tokens
+from pairflow.pairing.engine import BACKENDS, checked_tokens
 from pairflow.steps._command import existing, out, quiet, step, threads
+from pairflow.steps._resume import Finished
+
+BLOCK = 2 * 10**13  # token comparisons between two saved states: about a minute on two cores
+PROBE_SECONDS = 3.0  # how long a dry run measures
+
+
+class _Shard(click.ParamType):
+    name = "k/P"
+
+    def convert(self, value, param, ctx):
+        match = re.fullmatch(r"(\d+)/(\d+)", value)
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
+            self.fail(f"expected k/P with 1 <= k <= P, found {value!r}", param, ctx)
+        return int(match[1]), int(match[2])
 
 
 @step(PairSettings)
 @existing(
-    "--tokens",
-    help="Token rows: a Parquet file of `pairflow preprocess`, or a .npy array (M, N) of integers.",
+    "--tokens", help="Token rows: Parquet of `pairflow preprocess`, or a .npy array (M, N) of integers."
 )
 @out("--out", help="Pairs, Parquet: x0, x1, one row per data point, in data order.")
 @click.option("--vocabulary-size", type=int, help="K; needed for .npy alone.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
 @click.option(
-    "--backend", type=click.Choice(["auto", "cpu", "gpu", "reference"]), default="auto", show_default=True
+    "--shard", type=_Shard(), help="Pair only the k-th of P equal ranges of rows, for `pairflow gather`."
 )
+@click.option(
+    "--resume", type=click.Path(path_type=Path), help="Where a long pairing saves  [default: by --out]"
+)
+@click.option("--dry-run", is_flag=True, help="Print operations, time and memory; write nothing.")
 @threads
 @quiet
-def main(settings: PairSettings, tokens, out, vocabulary_size, backend, threads, quiet):
-    """Give every data point its source: by Algorithm 1 (pairflow), or independent uniform noise (random)."""
+def main(
+    settings: PairSettings, tokens, out, vocabulary_size, backend, shard, resume, dry_run, threads, quiet
+):
+    """Give every data point its source: by Algorithm 1 (pairflow), or independent uniform noise (random).
+
+    A long pairing that was interrupted goes on where it stopped. Its bytes depend on the tokens, K, steps,
+    subsets and seed alone.
+    """
     stopwatch = Stopwatch()
     x1, science = _read(tokens, vocabulary_size)
-    if settings.coupling == "random":
-        x0 = rng.uniform_tokens(settings.seed, np.arange(len(x1)), science.length, science.vocabulary_size)
-    else:
-        x0 = pairflow.pair(
-            x1,
-            vocabulary_size=science.vocabulary_size,
-            steps=settings.steps,
-            subsets=settings.subsets,
-            seed=settings.seed,
-            backend=backend,
-            threads=threads,
-            progress=not quiet,
-        )
-    columns = {name: token_column(rows, science.vocabulary_size) for name, rows in (("x0", x0), ("x1", x1))}
+    size = science.vocabulary_size
+    pair = functools.partial(
+        _sources, settings, x1, size, backend=backend, threads=threads, progress=not quiet
+    )
+    if dry_run:
+        return _estimate(settings, x1, pair)
+    first, last = _rows(len(x1), shard)
+    rows = {} if shard is None else {"rows": [first, last], "of": len(x1)}
     made = Science(
-        kind="pairs",
-        length=science.length,
-        vocabulary_size=science.vocabulary_size,
+        kind="shard of pairs" if shard else "pairs",
+        length=x1.shape[1],
+        vocabulary_size=size,
         vocabulary=science.vocabulary,
         padding=science.padding,
-        parameters=settings.model_dump(mode="json"),
+        parameters={**settings.model_dump(mode="json"), **rows},
         inputs={"tokens": digest(tokens)},
     )
+    _check_output(out, made)
+    finished = Finished(resume or out.parent / f".{out.name}.resume", settings.coupling, made.__dict__)
+    blocks = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
+    columns = {"x0": _resumable(pair, finished, blocks), "x1": x1[first:last]}
     with atomic(out) as [temporary]:
-        write_table(temporary, pa.table(columns), made)
+        table = pa.table({name: token_column(part, size) for name, part in columns.items()})
+        write_table(temporary, table, made)
     stopwatch.write(out)
+    finished.clear()
+
+
+def _check_output(out: Path, made: Science) -> None:
+    """InputError where `out` is there and was made from something else."""
+    if not out.exists():
+        return
+    _, there = read_table(out, made.kind)
+    if there.inputs != made.inputs:
+        raise InputError(f"{out}: exists, and holds pairs of other tokens; remove it or name another --out")
+    for key, value in made.parameters.items():
+        if there.parameters.get(key) != value:
+            raise InputError(
+                f"{out}: exists, with {key} {there.parameters.get(key)} where {value} is asked for; "
+                "remove it or name another --out"
+            )
+
+
+def _sources(
+    settings: PairSettings, x1, vocabulary_size: int, rows: tuple[int, int], **options
+) -> np.ndarray:
+    """Source states of a range of rows by either coupling."""
+    if settings.coupling == "random":
+        return rng.uniform_tokens(settings.seed, np.arange(*rows), x1.shape[1], vocabulary_size)
+    return pairflow.pair(
+        x1,
+        vocabulary_size=vocabulary_size,
+        steps=settings.steps,
+        subsets=settings.subsets,
+        seed=settings.seed,
+        rows=rows,
+        **options,
+    )
+
+
+def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:
+    """First and last + 1 row of a shard; all where there is none."""
+    number, shards = shard or (1, 1)
+    if shards > count:
+        raise InputError(f"--shard: {shards} shards of {count} rows, some would be empty")
+    return count * (number - 1) // shards, count * number // shards
+
+
+def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
+    """Ranges of rows of about BLOCK token comparisons each, `comparisons` being those of one row."""
+    size = max(1, BLOCK // comparisons)
+    return [(start, min(start + size, last)) for start in range(first, last, size)]
+
+
+def _resumable(pair, finished: Finished, blocks: list[tuple[int, int]]) -> np.ndarray:
+    parts = []
+    for rows in blocks:
+        name = f"{rows[0]}-{rows[1]}"
+        part = finished.load(name)
+        if part is None:
+            part = pair(rows=rows)
+            if len(blocks) > 1:
+                finished.save(name, part)
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def _estimate(settings: PairSettings, x1, pair) -> None:
+    """Pair a few rows, and say what all of them would take."""
+    count = len(x1)
+
+    def seconds(rows: int) -> float:
+        started = time.perf_counter()
+        pair(rows=(0, rows), progress=False)
+        return time.perf_counter() - started
+
+    seconds(1)  # compiles
+    alone, probe = seconds(1), 1
+    while probe < count and (measured := seconds(probe)) < alone + PROBE_SECONDS:
+        probe = min(count, 4 * probe)
+    measured = seconds(probe)
+    total = alone + (measured - alone) / max(1, probe - 1) * (count - 1)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    comparisons = count * x1.size * (settings.steps or 0) / settings.subsets
+    click.echo(f"rows: {count:,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons")
+    click.echo(f"time: about {total:,.0f} s, from {probe:,} rows in {measured:.1f} s")
+    click.echo(f"memory: about {memory:.1f} GB")
 
 
 def _read(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Science]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,6 +216,7 @@ def test_pairing_reads_npy_and_says_what_it_needs(pairflow_command, tmp_path):
     assert "No such option '--stepz'. (Did you mean" in run.stderr
     assert not (tmp_path / "pairs.parquet").exists()
     for coupling in ("pairflow", "random"):
+        (tmp_path / "pairs.parquet").unlink(missing_ok=True)
         run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--coupling", coupling)
         assert run.returncode == 0, run.stderr
         table, _ = read_table(tmp_path / "pairs.parquet", "pairs")
@@ -226,7 +228,12 @@ def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
     command = [sys.executable, "-m", "pairflow.steps.pair", "--tokens", tmp_path / "rows.npy"]
     options = ["--out", tmp_path / "pairs.parquet", "--vocabulary-size", "40", "--steps", "200"]
-    run = subprocess.Popen([*map(str, command + options)], stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [*map(str, command + options)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
+    )
     run.stderr.read(1)  # the progress bar: pairing has begun
     time.sleep(1)
     run.send_signal(signal.SIGINT)
@@ -238,8 +245,99 @@ def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
 
 
+@pytest.fixture
+def rows(tmp_path):
+    """A .npy file of 60 rows, and the options that pair it."""
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).integers(0, 5, (60, 6)))
+    return ["--tokens", tmp_path / "rows.npy", "--vocabulary-size", 5, "--quiet"]
+
+
+def test_shards_join_to_the_bytes_of_the_whole(pairflow_command, rows, tmp_path):
+    for shard in (2, 3, 1):
+        run = pairflow_command("pair", *rows, "--shard", f"{shard}/3", "--out", tmp_path / f"{shard}.parquet")
+        assert run.returncode == 0, run.stderr
+    assert pairflow_command("pair", *rows, "--out", tmp_path / "whole.parquet").returncode == 0
+    shards = [tmp_path / f"{shard}.parquet" for shard in (3, 1, 2)]
+    run = pairflow_command("gather", *shards, "--out", tmp_path / "joined.parquet")
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "joined.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    mistake(
+        pairflow_command("gather", *shards[:2], "--out", tmp_path / "x.parquet"),
+        "gather",
+        "no shard begins at row 20",
+    )
+    other = [*rows, "--steps", 7, "--shard", "2/3", "--out", tmp_path / "other.parquet"]
+    assert pairflow_command("pair", *other).returncode == 0
+    run = pairflow_command("gather", *shards[:2], tmp_path / "other.parquet", "--out", tmp_path / "x.parquet")
+    mistake(run, "gather", "other.parquet: a shard of another pairing than")
+    run = pairflow_command("pair", *rows, "--shard", "4/3", "--out", tmp_path / "x.parquet")
+    mistake(run, "pair", "expected k/P with 1 <= k <= P, found '4/3'")
+    run = pairflow_command("pair", *rows, "--shard", "4/61", "--out", tmp_path / "x.parquet")
+    mistake(run, "pair", "--shard: 61 shards of 60 rows, some would be empty")
+    assert not (tmp_path / "x.parquet").exists()
+
+
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(pairflow_command, rows, tmp_path):
+    run = pairflow_command("pair", *rows, "--dry-run", "--out", tmp_path / "pairs.parquet")
+    assert run.returncode == 0, run.stderr
+    assert "rows: 60 of 6 tokens, 4.3e+05 token comparisons" in run.stdout
+    assert "time: about" in run.stdout
+    assert "memory: about" in run.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
+
+
+def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows, tmp_path):
+    options = [*rows, "--out", tmp_path / "pairs.parquet"]
+    assert pairflow_command("pair", *options, "--steps", 4).returncode == 0
+    assert pairflow_command("pair", *options, "--steps", 4).returncode == 0
+    before = (tmp_path / "pairs.parquet").read_bytes()
+    run = pairflow_command("pair", *options, "--steps", 5)
+    mistake(
+        run,
+        "pair",
+        "pairs.parquet: exists, with steps 4 where 5 is asked for; remove it or name another --out",
+    )
+    assert (tmp_path / "pairs.parquet").read_bytes() == before
+
+
+def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeypatch):
+    """In one process, with small blocks: what was paired is not paired again, and the bytes are the same."""
+    from pairflow.steps import pair
+
+    arguments = [str(item) for item in rows]
+    pair.main([*arguments, "--out", str(tmp_path / "whole.parquet")], standalone_mode=False)
+    monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
+    done = []
+
+    def stop_after_two(*positional, **options):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(options["rows"])
+        return paired(*positional, **options)
+
+    paired = pair.pairflow.pair
+    resumed = [*arguments, "--out", str(tmp_path / "pairs.parquet")]
+    with monkeypatch.context() as patch:
+        patch.setattr(pair.pairflow, "pair", stop_after_two)
+        with pytest.raises(click.Abort):
+            pair.main(resumed, standalone_mode=False)
+    assert done == [(0, 20), (20, 40)]
+    assert not (tmp_path / "pairs.parquet").exists()
+    assert len(list(tmp_path.glob(".pairs.parquet.resume/*/*.npy"))) == 2
+
+    def record(*positional, **options):
+        done.append(options["rows"])
+        return paired(*positional, **options)
+
+    monkeypatch.setattr(pair.pairflow, "pair", record)
+    pair.main(resumed, standalone_mode=False)
+    assert done[2:] == [(40, 60)]
+    assert (tmp_path / "pairs.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not list(tmp_path.glob(".pairs.parquet.resume"))
+
+
 @pytest.mark.parametrize(
-    "step", ["preprocess", "pair", "diagnose", "cover", "train", "sample", "evaluate", "report"]
+    "step", ["preprocess", "pair", "gather", "diagnose", "cover", "train", "sample", "evaluate", "report"]
 )
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
