@@ -58,6 +58,14 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         10,
         True,
     )
+    zinc = experiments["zinc250k"]
+    assert (zinc.data.length, zinc.pairing.steps, zinc.network) == (74, 64, qm9.network)
+    assert (zinc.training.batch_size, zinc.training.iterations, zinc.training.decay) == (
+        256,
+        200_000,
+        "constant",
+    )
+    assert (zinc.training.learning_rate, zinc.training.warmup_iterations) == (3e-4, 2500)
     assert experiments["demo"].scale == experiments["qm9_small"].scale == "reduced"
 
 
