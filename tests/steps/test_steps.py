@@ -226,7 +226,12 @@ def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
     command = [sys.executable, "-m", "pairflow.steps.pair", "--tokens", tmp_path / "rows.npy"]
     options = ["--out", tmp_path / "pairs.parquet", "--vocabulary-size", "40", "--steps", "200"]
-    run = subprocess.Popen([*map(str, command + options)], stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [*map(str, command + options)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
+    )
     run.stderr.read(1)  # the progress bar: pairing has begun
     time.sleep(1)
     run.send_signal(signal.SIGINT)
