@@ -83,19 +83,6 @@ def test_the_result_depends_on_neither_threads_nor_blocks_nor_slices(monkeypatch
     assert np.array_equal(cpu.pair_rows(data, data, np.arange(300), threads=2, **rule), whole)
 
 
-def test_the_two_ways_to_add_agree_over_several_tiles():
-    rng = np.random.default_rng(0)
-    data = rng.integers(0, 4, (5000, 6), dtype=np.uint8)
-    z = data[0]
-    distance = np.count_nonzero(data != z, axis=1).astype(np.uint16)
-    weight_at = np.array([2**38, 2**36, 2**30, 2**20, 5, 0, 0])
-    few, many = np.empty(6, np.int64), np.empty(6, np.int64)
-    cpu._add_few(data, z, distance, weight_at, few)
-    cpu._add_many(np.ascontiguousarray(data.T), z, distance, weight_at, many)
-    expected = weight_at[distance] @ (data == z)
-    assert few.tolist() == many.tolist() == expected.tolist()
-
-
 def test_an_interrupt_stops_before_the_next_block(monkeypatch):
     data = clustered(300, 16, 20)
     rule = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2, "progress": False}
