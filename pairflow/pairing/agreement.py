@@ -3,7 +3,7 @@
 - By rows: the bits that a row of the index and the level's mask have in common. Best where a level has many
   keys: 512 keys per instruction.
 - By keys: the tokens of each key of the level, compared one by one. Best where a level has few.
-- By packed keys: one bit per token (K = 2; two for K <= 4), added up by carry-save adders in vertical
+- By packed keys: one bit per token (K = 2), added up by carry-save adders in vertical
   counters. Best where rows are long and levels are many, as with images.
 """
 
@@ -17,33 +17,37 @@ TILE = 32  # blocks at a time: the masks of four levels stay in the first-level 
 
 
 @compiled
-def add_by_rows(bitmaps, rows, state, masks, chosen, counts, scratch):
-    """counts[chosen[n, 1], i] += common bits of position i's row and masks[chosen[n, 0]], for every n.
+def add_by_rows(blocks, places, starts, rows, masks, chosen, counts):
+    """counts[g, i] += common bits of the row rows[i] (A,) and masks[k], for every pair (k, g) of `chosen`.
 
-    `rows` (A,) are the rows of the query's symbols (-1: none), `state` (A,) the symbols themselves.
+    A row below 0 is empty. `blocks`, `places` and `starts` are those of a stored index (`Bitmaps`).
     """
-    places = masks.shape[1]
     following = np.zeros(len(rows), np.int64)
-    if bitmaps.stored:
+    for i in range(len(rows)):
+        if rows[i] >= 0:
+            following[i] = starts[rows[i]]
+    for tile_end in range(TILE, masks.shape[1] + TILE, TILE):
         for i in range(len(rows)):
-            following[i] = bitmaps.starts[rows[i]] if rows[i] >= 0 else 0
-    for tile in range(0, places, TILE):
-        tile_end = min(tile + TILE, places)
-        for i in range(len(rows)):
-            if rows[i] < 0:
-                continue
-            if bitmaps.stored:
-                first, end = following[i], following[i]
-                row_end = bitmaps.starts[rows[i] + 1]
-                while end < row_end and bitmaps.places[end] < tile_end:
+            if rows[i] >= 0:
+                first = end = following[i]
+                row_end = starts[rows[i] + 1]
+                while end < row_end and places[end] < tile_end:
                     end += 1
                 following[i] = end
-                _add_common(bitmaps.blocks, bitmaps.places, first, end, masks, chosen, counts, i)
-            else:
-                scan_blocks(bitmaps.columns[i], state[i], tile, tile_end, scratch.blocks)
-                _add_common(
-                    scratch.blocks, scratch.places[tile:], 0, tile_end - tile, masks, chosen, counts, i
-                )
+                if first < end:
+                    _add_common(blocks, places, first, end, masks, chosen, counts, i)
+
+
+@compiled
+def add_by_scanned_rows(columns, rows, state, masks, chosen, counts, blocks, places):
+    """The same without a stored index: the row of state[i] is read from the tokens of columns[i].
+
+    `blocks` is scratch for one row, `places` says 0, 1, 2, ...
+    """
+    for i in range(len(rows)):
+        if rows[i] >= 0:
+            scan_blocks(columns[i], state[i], blocks)
+            _add_common(blocks, places, 0, len(blocks), masks, chosen, counts, i)
 
 
 @compiled
@@ -108,62 +112,51 @@ def list_keys(mask, touched, listed):
 
 
 @compiled
-def add_by_keys(tokens, state, listed, counts):
-    """counts[i] += the number of `listed` keys with tokens[key, i] == state[i]."""
-    for key in listed:
-        _add_equal(tokens[key], state, counts)
+def add_by_keys(tokens, state, listed, tally, counts):
+    """counts[i] += the number of `listed` keys with tokens[key, i] == state[i].
 
-
-@compiled
-def _add_equal(row, state, counts):
-    for i in range(len(state)):
-        counts[i] += row[i] == state[i]
+    `tally` (A',) uint8 is scratch: it counts in bytes, for as many keys as a byte can count.
+    """
+    for start in range(0, len(listed), 255):
+        tally[:] = 0
+        for n in range(start, min(start + 255, len(listed))):
+            key = listed[n]
+            for i in range(len(tally)):
+                tally[i] += np.uint8(tokens[key, i] == state[i])
+        for i in range(len(tally)):
+            counts[i] += tally[i]
 
 
 @compiled
 def add_by_packed_keys(packed, state, listed, sums, counts):
-    """The same by carry-save adders; `state` is packed like a row of `packed` (M, bits, blocks, 8).
+    """The same for one bit per token: `packed` (M, blocks, 8) and `state` (blocks, 8).
 
     `sums` (32, 8) is scratch: the vertical counters of 512 positions.
     """
-    bits, blocks = packed.shape[1:3]
+    blocks = packed.shape[1]
     for block in range(blocks):
-        planes = _sum_differences(packed, state, listed, sums, bits, blocks, block)
+        planes = _sum_differences(packed, load(state, block), blocks, block, listed, sums)
         _subtract_counters(sums, planes, len(listed), counts[block * BITS : (block + 1) * BITS])
 
 
 @compiled
-def _differences(packed, state, key, bits, blocks, block):
-    """The positions of one block in which a key differs from the query."""
-    differs = load(packed, key * bits * blocks + block) ^ load(state, block)
-    for bit in range(1, bits):
-        other = load(packed, (key * bits + bit) * blocks + block) ^ load(state, bit * blocks + block)
-        differs = differs | other
-    return differs
-
-
-@compiled
-def _full_add(a, b, c):
-    """Sum and carry of three bits, in every bit of a block."""
-    half = a ^ b
-    return half ^ c, (a & b) | (half & c)
-
-
-@compiled
-def _sum_differences(packed, state, listed, sums, bits, blocks, block):
-    """Vertical counters of the listed keys' differences in one block; returns how many planes they take."""
-    ones = twos = fours = fill(np.uint64(0))
+def _sum_differences(packed, state, blocks, block, listed, sums):
+    """Vertical counters `sums` of the listed keys' differences in one block; returns how many planes."""
     planes = 3
+    while len(listed) >> planes:
+        sums[planes] = 0
+        planes += 1
+    ones = twos = fours = fill(np.uint64(0))
     grouped = len(listed) // 8 * 8
     for n in range(0, grouped, 8):
-        d0 = _differences(packed, state, listed[n], bits, blocks, block)
-        d1 = _differences(packed, state, listed[n + 1], bits, blocks, block)
-        d2 = _differences(packed, state, listed[n + 2], bits, blocks, block)
-        d3 = _differences(packed, state, listed[n + 3], bits, blocks, block)
-        d4 = _differences(packed, state, listed[n + 4], bits, blocks, block)
-        d5 = _differences(packed, state, listed[n + 5], bits, blocks, block)
-        d6 = _differences(packed, state, listed[n + 6], bits, blocks, block)
-        d7 = _differences(packed, state, listed[n + 7], bits, blocks, block)
+        d0 = load(packed, listed[n] * blocks + block) ^ state
+        d1 = load(packed, listed[n + 1] * blocks + block) ^ state
+        d2 = load(packed, listed[n + 2] * blocks + block) ^ state
+        d3 = load(packed, listed[n + 3] * blocks + block) ^ state
+        d4 = load(packed, listed[n + 4] * blocks + block) ^ state
+        d5 = load(packed, listed[n + 5] * blocks + block) ^ state
+        d6 = load(packed, listed[n + 6] * blocks + block) ^ state
+        d7 = load(packed, listed[n + 7] * blocks + block) ^ state
         ones, two_a = _full_add(ones, d0, d1)
         ones, two_b = _full_add(ones, d2, d3)
         twos, four_a = _full_add(twos, two_a, two_b)
@@ -171,28 +164,27 @@ def _sum_differences(packed, state, listed, sums, bits, blocks, block):
         ones, two_b = _full_add(ones, d6, d7)
         twos, four_b = _full_add(twos, two_a, two_b)
         fours, carry = _full_add(fours, four_a, four_b)
-        planes = _ripple(sums, 3, planes, carry)
+        for plane in range(3, planes):
+            bits = load(sums, plane)
+            store(sums, plane, bits ^ carry)
+            carry = carry & bits
     store(sums, 0, ones)
     store(sums, 1, twos)
     store(sums, 2, fours)
     for n in range(grouped, len(listed)):
-        carry = _differences(packed, state, listed[n], bits, blocks, block)
-        planes = _ripple(sums, 0, planes, carry)
+        carry = load(packed, listed[n] * blocks + block) ^ state
+        for plane in range(planes):
+            bits = load(sums, plane)
+            store(sums, plane, bits ^ carry)
+            carry = carry & bits
     return planes
 
 
 @compiled
-def _ripple(sums, plane, planes, carry):
-    """Adds `carry` at a plane and returns the number of planes, one more where it ran over the top."""
-    while plane < planes:
-        bits = load(sums, plane)
-        store(sums, plane, bits ^ carry)
-        carry = carry & bits
-        plane += 1
-    if any_bit(carry):
-        store(sums, planes, carry)
-        planes += 1
-    return planes
+def _full_add(a, b, c):
+    """Sum and carry of three bits, in every bit of a block."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
 
 
 @compiled

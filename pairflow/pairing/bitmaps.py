@@ -121,11 +121,17 @@ def find_row(bitmaps, column, symbol):
 
 
 @compiled
-def scan_blocks(column, symbol, first, last, blocks):
-    """Writes blocks first..last of the row of `symbol` to the start of `blocks`, read from the tokens."""
-    for place in range(first, last):
+def row_blocks(bitmaps, row):
+    """The number of blocks in a row; none in row -1."""
+    return bitmaps.starts[row + 1] - bitmaps.starts[row] if row >= 0 else 0
+
+
+@compiled
+def scan_blocks(column, symbol, blocks):
+    """Writes the whole row of `symbol` to `blocks`, read from the tokens of its column."""
+    for place in range(len(blocks)):
         for word in range(WORDS):
-            blocks[place - first, word] = _equal_bits(column, place * BITS + word * 64, symbol)
+            blocks[place, word] = _equal_bits(column, place * BITS + word * 64, symbol)
 
 
 @intrinsic

@@ -4,6 +4,8 @@ Plane b of a block holds bit b of the counters of its 512 keys, so one instructi
 `planes` is (blocks, P, 8) uint64 with P >= 3: the planes of a block lie side by side.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pairflow.pairing.block import any_bit, fill, load, plus, popcount, store, total
@@ -18,12 +20,23 @@ def planes_for(length: int) -> int:
     return max(3, length.bit_length())
 
 
-@compiled
-def exchange(planes, old_blocks, old_places, old, old_end, new_blocks, new_places, new, new_end):
-    """Counters += row `new` - row `old`: what a jump of the query from one symbol to another changes.
+class Row(NamedTuple):
+    """Blocks first..end of a row of the index, and the places of its blocks."""
 
-    A row is given by its blocks, their places, and its first and last block. No key is in both rows.
+    blocks: np.ndarray
+    places: np.ndarray
+    first: int
+    end: int
+
+
+@compiled
+def exchange(planes, old_row, new_row):
+    """Counters += new_row - old_row: what a jump of the query from one symbol to another changes.
+
+    No key is in both rows.
     """
+    old, old_end, old_blocks, old_places = old_row.first, old_row.end, old_row.blocks, old_row.places
+    new, new_end, new_blocks, new_places = new_row.first, new_row.end, new_row.blocks, new_row.places
     count = planes.shape[1]
     nothing = fill(np.uint64(0))
     end = len(planes)

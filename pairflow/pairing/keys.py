@@ -15,8 +15,8 @@ class Keys(NamedTuple):
     """M keys with A varying columns. A constant column shifts all distances alike: it never decides a level.
 
     `columns` (A,) are the varying columns' places, `constants` (N,) the symbol of a column that does not vary
-    (-1: it does). `tokens` (M, A') are the varying columns, padded; `packed` (M, bits, blocks, 8) the same
-    with one bit of a symbol after the other, or empty (0, ...) where that does not pay.
+    (-1: it does). `tokens` (M, A') are the varying columns, padded; `packed` (M, blocks, 8) the same in
+    one bit each, for K = 2, or empty (0, ...) where that does not pay.
     """
 
     count: int
@@ -59,12 +59,10 @@ def padded_rows(tokens: np.ndarray) -> np.ndarray:
 
 
 def _packed(tokens, vocabulary_size):
-    bits = int(vocabulary_size - 1).bit_length()
     blocks = -(-tokens.shape[1] // BITS)
-    if tokens[0].nbytes < _PACKING_GAIN * bits * blocks * BITS // 8:
-        return zero_blocks(0, bits, blocks)
-    packed = zero_blocks(len(tokens), bits, blocks)
-    for bit in range(bits):
-        flat = np.packbits((tokens >> bit) & 1, axis=1, bitorder="little")
-        packed[:, bit].reshape(len(tokens), -1).view(np.uint8)[:, : flat.shape[1]] = flat
+    if vocabulary_size > 2 or tokens.shape[1] < _PACKING_GAIN * blocks * BITS // 8:
+        return zero_blocks(0, blocks)
+    packed = zero_blocks(len(tokens), blocks)
+    flat = np.packbits(tokens, axis=1, bitorder="little")
+    packed.reshape(len(tokens), -1).view(np.uint8)[:, : flat.shape[1]] = flat
     return packed

@@ -1,0 +1,297 @@
+"""One query after the other walks from its data point to its source, compiled."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.pairing import levels
+from pairflow.pairing.agreement import (
+    add_by_keys,
+    add_by_packed_keys,
+    add_by_rows,
+    add_by_scanned_rows,
+    list_keys,
+)
+from pairflow.pairing.bitmaps import find_row, row_blocks, scan_blocks
+from pairflow.pairing.block import BITS, zero_blocks
+from pairflow.pairing.compiled import compiled
+from pairflow.pairing.counters import OCTAVE, Row, clear_untouched, exchange, planes_for, split_octave
+
+_philox = compiled(rng.philox4x32)
+_uniform = compiled(rng.uniform)
+_choose = compiled(rng.choose)
+_split = compiled(rng.split)
+_level_weights = compiled(levels.level_weights)
+
+
+class State(NamedTuple):
+    """Where a query is: its symbols in the A varying columns, and how well every key matches them."""
+
+    symbols: np.ndarray  # (A',)
+    packed: np.ndarray  # (words,) uint64: the symbols as bits, for K = 2
+    rows: np.ndarray  # (A,): the symbols' rows in the index, -1 where no key holds the symbol
+    planes: np.ndarray  # (blocks, P, 8): the match counters
+
+
+class Workspace(NamedTuple):
+    """What one task writes to. There are at most A + 1 levels; L leaves room to complete an octave."""
+
+    home: State  # of the query before it moves
+    here: State
+    masks: np.ndarray  # (8, blocks, 8): the keys of each match count of an octave
+    octave_counts: np.ndarray  # (8,): their numbers
+    touched: np.ndarray  # (blocks,): the places where `masks` was written
+    level_counts: np.ndarray  # (L,): n_g
+    weights: np.ndarray  # (L,): W_g
+    counts: np.ndarray  # (L, A''): c_g[i], the keys of level g that agree at i
+    agreement: np.ndarray  # (A'',)
+    listed: np.ndarray  # (M,): the keys of one level
+    tally: np.ndarray  # (A',) uint8
+    sums: np.ndarray  # (32, 8): vertical counters of packed keys
+    scanned: np.ndarray  # (2, blocks, 8): rows that are not stored
+    every_place: np.ndarray  # (blocks,): 0, 1, 2, ...
+
+
+def workspace(keys) -> Workspace:
+    """A workspace for `walk`."""
+    blocks, columns = len(keys.bitmaps.valid), len(keys.columns)
+    room = columns + OCTAVE + 2
+    padded = keys.tokens.shape[1]
+    width = keys.packed.shape[1] * BITS if len(keys.packed) else padded
+    return Workspace(
+        home=_state(keys),
+        here=_state(keys),
+        masks=zero_blocks(OCTAVE, blocks),
+        octave_counts=np.zeros(OCTAVE, np.int64),
+        touched=np.zeros(blocks, np.int64),
+        level_counts=np.zeros(room, np.int64),
+        weights=np.zeros(room, np.int64),
+        counts=np.zeros((room, width), np.int32),
+        agreement=np.zeros(width, np.int64),
+        listed=np.zeros(keys.count, np.int64),
+        tally=np.zeros(padded, np.uint8),
+        sums=zero_blocks(32),
+        scanned=zero_blocks(2, blocks),
+        every_place=np.arange(blocks, dtype=np.int32),
+    )
+
+
+def _state(keys):
+    columns = len(keys.columns)
+    return State(
+        symbols=np.zeros(keys.tokens.shape[1], keys.tokens.dtype),
+        packed=zero_blocks(keys.packed.shape[1]).reshape(-1),
+        rows=np.full(columns, -1),
+        planes=zero_blocks(len(keys.bitmaps.valid), planes_for(columns)),
+    )
+
+
+class Found(NamedTuple):
+    """How far the levels of a state are known: match counts `nearest` down to 8 `octave`, one level each.
+
+    The masks of `octave` are written at `touched` places. c_g is filled for the first `added` levels.
+    """
+
+    nearest: int
+    octave: int
+    touched: int
+    added: int
+
+
+@compiled
+def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work):
+    """Walks `sources` (b, N) in place from the data at t = 1 to the source at t = 0."""
+    seed_words = _split(seed)
+    others = np.uint64(vocabulary_size - 1)
+    for query in range(len(sources)):
+        z, row_words = sources[query], _split(row_numbers[query])
+        _start(keys, z, work)
+        found = _nearest_octave(keys, len(keys.columns), work)
+        for step in range(len(rates), 0, -1):
+            rate = rates[step - 1]
+            found, total = _sum_levels(keys, tables[step - 1], found, work)
+            for column in range(len(z)):
+                if keys.constants[column] == z[column]:
+                    z[column] = _jump(z[column], rate, others, column, step, row_words, seed_words)
+            moves = 0
+            for i in range(len(keys.columns)):
+                if work.agreement[i] == 0:
+                    continue
+                leave = rate * (work.agreement[i] / total)
+                column = keys.columns[i]
+                symbol = _jump(z[column], leave, others, column, step, row_words, seed_words)
+                if symbol != z[column]:
+                    z[column] = symbol
+                    if step > 1:
+                        moves += _enter(keys, work.here, i, symbol, work)
+            if moves > 0:
+                ceiling = min(found.nearest + moves, len(keys.columns))
+                found = _nearest_octave(keys, ceiling, work)
+
+
+@compiled
+def _jump(symbol, leave, others, column, step, row_words, seed_words):
+    """Point 6 of the rule: the symbol of a column after the step."""
+    w0, w1, w2, _ = _philox(np.uint64(column), np.uint64(step), *row_words, *seed_words)
+    if _uniform(w0, w1) < leave:
+        other = _choose(w2, others)
+        return other + np.uint64(other >= symbol)
+    return np.uint64(symbol)
+
+
+@compiled
+def _start(keys, z, work):
+    """Takes the home state from the query before to this one, and starts from there."""
+    for i in range(len(keys.columns)):
+        _enter(keys, work.home, i, z[keys.columns[i]], work)
+    work.here.symbols[:] = work.home.symbols
+    work.here.packed[:] = work.home.packed
+    work.here.rows[:] = work.home.rows
+    work.here.planes[:] = work.home.planes
+
+
+@compiled
+def _enter(keys, state, i, symbol, work):
+    """Writes a symbol into varying column i of a state; returns 1 if that changed any match, else 0."""
+    old, new = state.rows[i], find_row(keys.bitmaps, i, symbol)
+    if old != new:
+        lost = _row(keys.bitmaps, i, old, state.symbols[i], work.scanned[0], work)
+        gained = _row(keys.bitmaps, i, new, symbol, work.scanned[1], work)
+        exchange(state.planes, lost, gained)
+    state.rows[i] = new
+    state.symbols[i] = symbol
+    if len(keys.packed):
+        bit = np.uint64(1) << np.uint64(i % 64)
+        state.packed[i // 64] &= ~bit
+        state.packed[i // 64] |= bit * np.uint64(symbol)
+    return np.int64(old != new)
+
+
+@compiled
+def _row(bitmaps, i, row, symbol, scratch, work):
+    if bitmaps.stored or row < 0:
+        first = bitmaps.starts[row] if row >= 0 else 0
+        return Row(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
+    scan_blocks(bitmaps.columns[i], symbol, scratch)
+    return Row(scratch, work.every_place, 0, len(scratch))
+
+
+@compiled
+def _nearest_octave(keys, ceiling, work):
+    """The octave of the nearest keys, which match at most `ceiling` symbols."""
+    octave = ceiling // OCTAVE
+    found = _open_octave(keys, -1, octave, work)
+    while found.nearest < 0:
+        octave -= 1
+        found = _open_octave(keys, -1, octave, work)
+    return found
+
+
+@compiled
+def _open_octave(keys, nearest, octave, work):
+    """Counts the levels of an octave. The count after the last is that of all keys farther away.
+
+    `nearest` is -1 until a key is found.
+    """
+    counts = work.octave_counts
+    touched = split_octave(work.here.planes, keys.bitmaps.valid, octave, work.masks, work.touched, counts)
+    top = OCTAVE * octave + OCTAVE - 1
+    while nearest < 0 and top >= OCTAVE * octave:
+        if counts[top - OCTAVE * octave] > 0:
+            nearest = top
+        top -= 1
+    first = max(0, nearest - (OCTAVE * octave + OCTAVE - 1))
+    known = nearest - OCTAVE * octave + 1
+    for g in range(first, known):
+        work.level_counts[g] = counts[nearest - g - OCTAVE * octave]
+    if nearest >= 0:
+        work.level_counts[known] = keys.count - work.level_counts[:known].sum()
+    return Found(nearest, octave, touched, first)
+
+
+@compiled
+def _sum_levels(keys, table, found, work):
+    """Points 3 to 5 of the rule: fills `agreement`, returns the sum of all weights; opens octaves as needed.
+
+    What was counted for an earlier step still holds if the query has not moved since.
+    """
+    while True:
+        known = found.nearest - OCTAVE * found.octave + 1
+        kept = _level_weights(work.level_counts[: known + 1], table, work.weights)
+        last = min(kept, known)
+        if found.added < last:
+            _count_agreement(keys, found, last, work)
+            found = Found(found.nearest, found.octave, found.touched, last)
+        if kept <= known:
+            return found, _weigh(work, kept)
+        found = _open_octave(keys, found.nearest, found.octave - 1, work)
+
+
+@compiled
+def _count_agreement(keys, found, last, work):
+    """Fills c_g for the levels from found.added to `last`, all in the open octave."""
+    here = work.here
+    cost_by_rows = 4 * _total_row_blocks(keys.bitmaps, here.rows)
+    cost_of_key = 10 if len(keys.packed) else 6 + len(here.symbols) // 8
+    many = np.empty((OCTAVE, 2), np.int64)
+    found_many = 0
+    for g in range(found.added, last):
+        k = found.nearest - g - OCTAVE * found.octave
+        work.counts[g] = 0
+        if work.level_counts[g] * cost_of_key > cost_by_rows:
+            many[found_many] = k, g
+            found_many += 1
+        elif work.level_counts[g] > 0:
+            number = list_keys(work.masks[k], work.touched[: found.touched], work.listed)
+            listed = work.listed[:number]
+            if len(keys.packed):
+                add_by_packed_keys(keys.packed, here.packed, listed, work.sums, work.counts[g])
+            else:
+                add_by_keys(keys.tokens, here.symbols, listed, work.tally, work.counts[g])
+    if found_many:
+        clear_untouched(work.masks, work.touched, found.touched)
+        _add_many(keys.bitmaps, here, many[:found_many], work)
+
+
+@compiled
+def _add_many(bitmaps, here, many, work):
+    if bitmaps.stored:
+        add_by_rows(bitmaps.blocks, bitmaps.places, bitmaps.starts, here.rows, work.masks, many, work.counts)
+    else:
+        add_by_scanned_rows(
+            bitmaps.columns,
+            here.rows,
+            here.symbols,
+            work.masks,
+            many,
+            work.counts,
+            work.scanned[0],
+            work.every_place,
+        )
+
+
+@compiled
+def _total_row_blocks(bitmaps, rows):
+    blocks = 0
+    for row in rows:
+        blocks += row_blocks(bitmaps, row)
+    return blocks
+
+
+@compiled
+def _weigh(work, kept):
+    """agreement_i = sum_g W_g c_g[i]; returns sum_g W_g n_g."""
+    total = 0
+    work.agreement[:] = 0
+    for g in range(kept):
+        if work.level_counts[g] > 0:
+            total += work.weights[g] * work.level_counts[g]
+            _add_weighted(work.counts[g], work.weights[g], work.agreement)
+    return total
+
+
+@compiled
+def _add_weighted(counts, weight, agreement):
+    for i in range(len(counts)):
+        agreement[i] += weight * counts[i]
