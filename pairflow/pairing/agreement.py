@@ -13,7 +13,7 @@ from pairflow.pairing.bitmaps import scan_blocks
 from pairflow.pairing.block import BITS, WORDS, any_bit, fill, load, lowest_bit, plus, popcount, store, total
 from pairflow.pairing.compiled import compiled
 
-TILE = 32  # blocks at a time: the masks of four levels stay in the first-level cache
+TILE = 64  # blocks at a time: the masks of four levels stay in the first-level cache
 
 
 @compiled
@@ -29,13 +29,8 @@ def add_by_rows(blocks, places, starts, rows, masks, chosen, counts):
     for tile_end in range(TILE, masks.shape[1] + TILE, TILE):
         for i in range(len(rows)):
             if rows[i] >= 0:
-                first = end = following[i]
-                row_end = starts[rows[i] + 1]
-                while end < row_end and places[end] < tile_end:
-                    end += 1
-                following[i] = end
-                if first < end:
-                    _add_common(blocks, places, first, end, masks, chosen, counts, i)
+                row = following[i], starts[rows[i] + 1], tile_end
+                following[i] = _add_common(blocks, places, row, masks, chosen, counts, i)
 
 
 @compiled
@@ -47,49 +42,48 @@ def add_by_scanned_rows(columns, rows, state, masks, chosen, counts, blocks, pla
     for i in range(len(rows)):
         if rows[i] >= 0:
             scan_blocks(columns[i], state[i], blocks)
-            _add_common(blocks, places, 0, len(blocks), masks, chosen, counts, i)
+            _add_common(blocks, places, (0, len(blocks), len(blocks)), masks, chosen, counts, i)
 
 
 @compiled
-def _add_common(blocks, places, first, end, masks, chosen, counts, i):
-    size = masks.shape[1]
-    n = 0
-    while n < len(chosen):
-        m0 = chosen[n, 0] * size
-        if len(chosen) - n >= 3:
-            m1 = chosen[n + 1, 0] * size
-            m2 = chosen[n + 2, 0] * size
-            m3 = chosen[min(n + 3, len(chosen) - 1), 0] * size
-            c0, c1, c2, c3 = _common_of_four(blocks, places, first, end, masks, m0, m1, m2, m3)
-            counts[chosen[n, 1], i] += c0
-            counts[chosen[n + 1, 1], i] += c1
-            counts[chosen[n + 2, 1], i] += c2
-            if n + 3 < len(chosen):
-                counts[chosen[n + 3, 1], i] += c3
-            n += 4
-        else:
-            counts[chosen[n, 1], i] += _common(blocks, places, first, end, masks, m0)
-            n += 1
+def _add_common(blocks, places, row, masks, chosen, counts, i):
+    """counts[g, i] += common bits of one row and masks[k]; `row` is as in `_common_of_four`."""
+    following, size, last = row[0], masks.shape[1], len(chosen) - 1
+    for n in range(0, last + 1, 4):
+        of = n, min(n + 1, last), min(n + 2, last), min(n + 3, last)  # the last may be counted in vain
+        offsets = (
+            chosen[of[0], 0] * size,
+            chosen[of[1], 0] * size,
+            chosen[of[2], 0] * size,
+            chosen[of[3], 0] * size,
+        )
+        following, common = _common_of_four(blocks, places, row, masks, offsets)
+        for lane in range(min(4, last + 1 - n)):
+            counts[chosen[n + lane, 1], i] += common[lane]
+    return following
 
 
 @compiled
-def _common_of_four(blocks, places, first, end, masks, m0, m1, m2, m3):
+def _common_of_four(blocks, places, row, masks, offsets):
+    """The bits that a row has in common with each of four masks, and where it goes on.
+
+    `row` says the first block, the end of the row, and the place at which to stop; `offsets` where the masks
+    begin.
+    """
+    following, end, stop = row
+    o0, o1, o2, o3 = offsets
     n0 = n1 = n2 = n3 = fill(np.uint64(0))
-    for j in range(first, end):
-        block, place = load(blocks, j), places[j]
-        n0 = plus(n0, popcount(block & load(masks, m0 + place)))
-        n1 = plus(n1, popcount(block & load(masks, m1 + place)))
-        n2 = plus(n2, popcount(block & load(masks, m2 + place)))
-        n3 = plus(n3, popcount(block & load(masks, m3 + place)))
-    return total(n0), total(n1), total(n2), total(n3)
-
-
-@compiled
-def _common(blocks, places, first, end, masks, m0):
-    n0 = fill(np.uint64(0))
-    for j in range(first, end):
-        n0 = plus(n0, popcount(load(blocks, j) & load(masks, m0 + places[j])))
-    return total(n0)
+    while following < end:
+        place = places[following]
+        if place >= stop:
+            break
+        block = load(blocks, following)
+        n0 = plus(n0, popcount(block & load(masks, o0 + place)))
+        n1 = plus(n1, popcount(block & load(masks, o1 + place)))
+        n2 = plus(n2, popcount(block & load(masks, o2 + place)))
+        n3 = plus(n3, popcount(block & load(masks, o3 + place)))
+        following += 1
+    return following, (total(n0), total(n1), total(n2), total(n3))
 
 
 @compiled
@@ -190,16 +184,16 @@ def _full_add(a, b, c):
 @compiled
 def _subtract_counters(sums, planes, keys, counts):
     """counts[i] += keys - counter i: agreements from differences."""
-    halves = sums.view(np.uint32)
-    for half in range(2 * WORDS):
-        _subtract_half(halves[:planes, half], np.int32(keys), counts[half * 32 : half * 32 + 32])
+    halves = sums.view(np.uint32)  # (32, 16)
+    for i in range(len(counts)):
+        counts[i] += keys
+    for half in range(halves.shape[1]):
+        _subtract_half(halves, half, planes, counts[32 * half : 32 * half + 32])
 
 
 @compiled
-def _subtract_half(half, keys, counts):
-    for i in range(len(counts)):
-        counts[i] += keys
-    for plane in range(len(half)):
-        bits = half[plane]
+def _subtract_half(halves, half, planes, counts):
+    for plane in range(planes):
+        bits = halves[plane, half]
         for i in range(len(counts)):
             counts[i] -= np.int32((bits >> np.uint32(i)) & np.uint32(1)) << plane
