@@ -42,7 +42,8 @@ def add_by_scanned_rows(columns, rows, state, masks, chosen, counts, blocks, pla
     for i in range(len(rows)):
         if rows[i] >= 0:
             scan_blocks(columns[i], state[i], blocks)
-            _add_common(blocks, places, (0, len(blocks), len(blocks)), masks, chosen, counts, i)
+            row = np.int64(0), len(blocks), len(blocks)
+            _add_common(blocks, places, row, masks, chosen, counts, i)
 
 
 @compiled

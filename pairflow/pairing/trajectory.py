@@ -124,7 +124,7 @@ def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work)
                 if symbol != z[column]:
                     z[column] = symbol
                     if step > 1:
-                        moves += _enter(keys, work.here, i, symbol, work)
+                        moves += _enter(keys, work.here, i, z[column], work)
             if moves > 0:
                 ceiling = min(found.nearest + moves, len(keys.columns))
                 found = _nearest_octave(keys, ceiling, work)
@@ -145,10 +145,17 @@ def _start(keys, z, work):
     """Takes the home state from the query before to this one, and starts from there."""
     for i in range(len(keys.columns)):
         _enter(keys, work.home, i, z[keys.columns[i]], work)
-    work.here.symbols[:] = work.home.symbols
-    work.here.packed[:] = work.home.packed
-    work.here.rows[:] = work.home.rows
-    work.here.planes[:] = work.home.planes
+    _copy(work.home.symbols, work.here.symbols)
+    _copy(work.home.packed, work.here.packed)
+    _copy(work.home.rows, work.here.rows)
+    _copy(work.home.planes.reshape(-1), work.here.planes.reshape(-1))
+
+
+@compiled
+def _copy(source, target):
+    """target[:] = source, which takes Numba two seconds to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
 
 
 @compiled
@@ -181,10 +188,10 @@ def _row(bitmaps, i, row, symbol, scratch, work):
 def _nearest_octave(keys, ceiling, work):
     """The octave of the nearest keys, which match at most `ceiling` symbols."""
     octave = ceiling // OCTAVE
-    found = _open_octave(keys, -1, octave, work)
+    found = _open_octave(keys, np.int64(-1), octave, work)
     while found.nearest < 0:
         octave -= 1
-        found = _open_octave(keys, -1, octave, work)
+        found = _open_octave(keys, np.int64(-1), octave, work)
     return found
 
 
@@ -206,7 +213,9 @@ def _open_octave(keys, nearest, octave, work):
     for g in range(first, known):
         work.level_counts[g] = counts[nearest - g - OCTAVE * octave]
     if nearest >= 0:
-        work.level_counts[known] = keys.count - work.level_counts[:known].sum()
+        work.level_counts[known] = keys.count
+        for g in range(known):
+            work.level_counts[known] -= work.level_counts[g]
     return Found(nearest, octave, touched, first)
 
 
@@ -240,7 +249,8 @@ def _count_agreement(keys, found, last, work):
         k = found.nearest - g - OCTAVE * found.octave
         work.counts[g] = 0
         if work.level_counts[g] * cost_of_key > cost_by_rows:
-            many[found_many] = k, g
+            many[found_many, 0] = k
+            many[found_many, 1] = g
             found_many += 1
         elif work.level_counts[g] > 0:
             number = list_keys(work.masks[k], work.touched[: found.touched], work.listed)
