@@ -3,7 +3,7 @@
 - By rows: the bits that a row of the index and the level's mask have in common. Best where a level has many
   keys: 512 keys per instruction.
 - By keys: the tokens of each key of the level, compared one by one. Best where a level has few.
-- By packed keys: one bit per token (K = 2), added up by carry-save adders in vertical
+- By packed keys: the same for K = 2 with one bit per token, added up by carry-save adders in vertical
   counters. Best where rows are long and levels are many, as with images.
 """
 

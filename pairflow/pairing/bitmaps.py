@@ -38,7 +38,7 @@ class Bitmaps(NamedTuple):
     valid: np.ndarray
 
 
-def build(columns: np.ndarray, vocabulary_size: int, max_bytes: int | None = None) -> Bitmaps:
+def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
     """The index of `columns` (C, M), the transposed tokens of the keys."""
     keys = columns.shape[1]
     places = -(-keys // BITS)
@@ -50,7 +50,7 @@ def build(columns: np.ndarray, vocabulary_size: int, max_bytes: int | None = Non
         ranks[symbols] = np.arange(len(symbols))
         _count_blocks(column, ranks, starts[first + 1 : first + 1 + len(symbols)])
     np.cumsum(starts, out=starts)
-    stored = bool(starts[-1] * _BYTES_PER_BLOCK <= (MAX_BYTES if max_bytes is None else max_bytes))
+    stored = bool(starts[-1] * _BYTES_PER_BLOCK <= MAX_BYTES)
     valid = zero_blocks(places)
     _fill_valid(valid, keys)
     bitmaps = Bitmaps(

@@ -1,4 +1,9 @@
-"""The data points as the CPU engine holds them: sorted, without constant columns, in up to three layouts."""
+"""The data points as the CPU engine holds them: sorted, without constant columns, in up to three layouts.
+
+Memory, for M keys of N tokens (1 byte each up to K = 256, else 2): the tokens, the index of `bitmaps` (at
+most 1 GiB, else the tokens once more), for K = 2 and long rows M N / 8 bytes more, and while they are built
+two further copies of the tokens.
+"""
 
 from typing import NamedTuple
 
@@ -19,7 +24,7 @@ class Keys(NamedTuple):
     one bit each, for K = 2, or empty (0, ...) where that does not pay.
     """
 
-    count: int
+    number: int
     columns: np.ndarray
     constants: np.ndarray
     tokens: np.ndarray
@@ -35,7 +40,7 @@ def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
         constants[0], varying = -1, np.array([0])
     tokens = data[sorted_rows(data)][:, varying]
     return Keys(
-        count=len(data),
+        number=len(data),
         columns=varying,
         constants=constants,
         tokens=padded_rows(tokens),
@@ -47,7 +52,7 @@ def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
 def sorted_rows(data: np.ndarray) -> np.ndarray:
     """An order of the rows in which those that end alike stand together: by length, then by their tails."""
     reversed_rows = np.ascontiguousarray(data[:, ::-1])
-    return np.argsort(reversed_rows.view(f"V{reversed_rows[0].nbytes}")[:, 0], kind="stable")
+    return np.argsort(reversed_rows.view(f"V{data.itemsize * data.shape[1]}")[:, 0], kind="stable")
 
 
 def padded_rows(tokens: np.ndarray) -> np.ndarray:
