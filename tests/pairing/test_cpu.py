@@ -1,11 +1,15 @@
-import csv
 import gzip
+import os
+import platform
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
-from pairflow.pairing import cpu, reference
+from pairflow.data import molecules, sources
+from pairflow.pairing import bitmaps, cpu, reference
 
 
 def clustered(rows, length, vocabulary_size, *, centres=5, noise=0.2, seed=0):
@@ -31,13 +35,38 @@ def test_trajectories_of_clustered_data_equal_the_reference():
     assert np.array_equal(fast, slow)
 
 
+def molecule_rows(data_dir, name, every, length):
+    """About 1,000 molecules of a source as token rows, and K."""
+    source = sources.SOURCES[name]
+    smiles = molecules.read_column(sources.fetch(name, data_dir), source.column)[::every]
+    prepared = molecules.prepare(smiles, length=length, progress=False)
+    return prepared.train[:1000], prepared.vocabulary.size
+
+
+def image_rows(data_dir):
+    """1,000 binary digits as rows of 784 pixels."""
+    with gzip.open(data_dir / "mnist" / "train-images-idx3-ubyte.gz") as file:
+        pixels = np.frombuffer(file.read(16 + 1000 * 784), np.uint8, offset=16)
+    return (pixels >= 128).astype(np.uint8).reshape(1000, 784)
+
+
 @pytest.mark.data
-def test_trajectories_of_qm9_equal_the_reference(data_dir):
-    with gzip.open(data_dir / "qm9.csv.gz", "rt") as file:
-        smiles = [row["smiles"].encode().ljust(32, b"\0") for row in csv.DictReader(file)][::133][:1000]
-    data = np.frombuffer(b"".join(smiles), dtype=np.uint8).reshape(1000, 32)
-    fast, slow = both(data, 128, 20)
-    assert np.array_equal(fast, slow)
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("name", ["qm9", "zinc250k", "mnist"])
+def test_trajectories_of_real_data_equal_the_reference(data_dir, name, stored, monkeypatch):
+    if name == "mnist":
+        data, vocabulary_size = image_rows(data_dir), 2
+    else:
+        data, vocabulary_size = molecule_rows(
+            data_dir, name, *{"qm9": (125, 32), "zinc250k": (230, 74)}[name]
+        )
+    if not stored:
+        monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
+    assert len(data) == 1000
+    queries = np.arange(0, 1000, {"qm9": 2, "zinc250k": 10, "mnist": 100}[name])
+    rule = {"vocabulary_size": vocabulary_size, "steps": 20, "seed": 1}
+    fast = cpu.pair_rows(data, data[queries], queries, **rule, threads=2, progress=False)
+    assert np.array_equal(fast, reference.pair_rows(data, data[queries], queries, **rule))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +87,24 @@ def test_every_shape_and_dtype_equals_the_reference(rows, length, vocabulary_siz
     fast, slow = both(data, vocabulary_size, steps)
     assert fast.dtype == slow.dtype == dtype
     assert np.array_equal(fast, slow)
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "vocabulary_size", "dtype"),
+    [(700, 20, 5, np.uint8), (40, 300, 2, np.uint8), (600, 8, 1000, np.uint16)],
+)
+def test_an_index_too_large_to_store_equals_the_reference(monkeypatch, rows, length, vocabulary_size, dtype):
+    monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
+    fast, slow = both(clustered(rows, length, vocabulary_size).astype(dtype), vocabulary_size, 5)
+    assert np.array_equal(fast, slow)
+
+
+def test_queries_need_not_be_keys():
+    data, queries = clustered(300, 24, 6), clustered(50, 24, 6, seed=1)
+    rule = {"vocabulary_size": 9, "steps": 10, "seed": 2}
+    fast = cpu.pair_rows(data, queries, np.arange(50), **rule, threads=1, progress=False)
+    assert np.array_equal(fast, reference.pair_rows(data, queries, np.arange(50), **rule))
+    assert cpu.pair_rows(data, queries[:0], np.arange(0), **rule, threads=1, progress=False).shape == (0, 24)
 
 
 def test_one_row_and_large_row_numbers_and_seeds():
@@ -83,19 +130,6 @@ def test_the_result_depends_on_neither_threads_nor_blocks_nor_slices(monkeypatch
     assert np.array_equal(cpu.pair_rows(data, data, np.arange(300), threads=2, **rule), whole)
 
 
-def test_the_two_ways_to_add_agree_over_several_tiles():
-    rng = np.random.default_rng(0)
-    data = rng.integers(0, 4, (5000, 6), dtype=np.uint8)
-    z = data[0]
-    distance = np.count_nonzero(data != z, axis=1).astype(np.uint16)
-    weight_at = np.array([2**38, 2**36, 2**30, 2**20, 5, 0, 0])
-    few, many = np.empty(6, np.int64), np.empty(6, np.int64)
-    cpu._add_few(data, z, distance, weight_at, few)
-    cpu._add_many(np.ascontiguousarray(data.T), z, distance, weight_at, many)
-    expected = weight_at[distance] @ (data == z)
-    assert few.tolist() == many.tolist() == expected.tolist()
-
-
 def test_an_interrupt_stops_before_the_next_block(monkeypatch):
     data = clustered(300, 16, 20)
     rule = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2, "progress": False}
@@ -110,7 +144,7 @@ def test_an_interrupt_stops_before_the_next_block(monkeypatch):
         time.sleep(0.02)
 
     monkeypatch.setattr(cpu, "tqdm", Bar)
-    monkeypatch.setattr(cpu, "_walk", walk)
+    monkeypatch.setattr(cpu, "walk", walk)
     monkeypatch.setattr(cpu, "_BLOCK", 1)
     with pytest.raises(KeyboardInterrupt):
         cpu.pair_rows(data, data, np.arange(300), **rule)
@@ -124,3 +158,43 @@ def test_the_bar_counts_rows(capsys):
     assert "50/50" in capsys.readouterr().err
     cpu.pair_rows(data, data, np.arange(50), **rule, progress=False)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names an x86 processor")
+def test_the_oldest_processor_gives_the_same_bytes(tmp_path):
+    """Compiled for plain x86-64, without AVX and POPCNT, in a process of its own."""
+    data = clustered(1500, 24, 40)
+    np.save(tmp_path / "data.npy", data)
+    code = (
+        "import sys, numpy as np; from pairflow.pairing import cpu; data = np.load(sys.argv[1])\n"
+        "rule = dict(vocabulary_size=40, steps=20, seed=0, threads=2, progress=False)\n"
+        "np.save(sys.argv[2], cpu.pair_rows(data, data[:200], np.arange(200), **rule))"
+    )
+    target = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2", "NUMBA_CACHE_DIR": str(tmp_path)}
+    arguments = [sys.executable, "-c", code, tmp_path / "data.npy", tmp_path / "sources.npy"]
+    run = subprocess.run(arguments, env=os.environ | target, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    rule = {"vocabulary_size": 40, "steps": 20, "seed": 0, "threads": 2, "progress": False}
+    here = cpu.pair_rows(data, data[:200], np.arange(200), **rule)
+    assert np.load(tmp_path / "sources.npy").tobytes() == here.tobytes()
+
+
+@pytest.mark.parametrize(("length", "vocabulary_size"), [(12, 8), (100, 2), (24, 40)])
+def test_distances_have_the_mean_and_spread_of_the_reference(length, vocabulary_size):
+    """Hamming(x0, x1) over independent seeds: mean and standard deviation within 3 standard errors."""
+    data = clustered(150, length, vocabulary_size)
+    rule = {"vocabulary_size": vocabulary_size, "steps": 10}
+
+    def statistics(pair_rows, seeds, **options):
+        distances = [
+            np.count_nonzero(
+                pair_rows(data, data, np.arange(150), seed=seed, **rule, **options) != data, axis=1
+            )
+            for seed in seeds
+        ]
+        return np.array([(distance.mean(), distance.std()) for distance in distances])
+
+    fast = statistics(cpu.pair_rows, range(8), threads=2, progress=False)
+    slow = statistics(reference.pair_rows, range(8, 16))
+    error = np.sqrt((fast.var(axis=0, ddof=1) + slow.var(axis=0, ddof=1)) / 8)
+    assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) < 3 * error).all()
