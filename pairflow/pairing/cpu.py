@@ -17,13 +17,10 @@ Why it is fast:
 Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N^2 bytes per thread.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor, as_completed
-
 import numpy as np
-from tqdm import tqdm
 
 from pairflow.pairing import levels
+from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.keys import prepare, sorted_rows
 from pairflow.pairing.trajectory import walk
 from pairflow.pairing.workspace import workspace
@@ -57,26 +54,20 @@ def pair_rows(
     rates = levels.step_rates(steps, vocabulary_size)
     tables = levels.level_tables(steps, data.shape[1], vocabulary_size)
 
-    def pair_block(start: int, stop: int) -> int:
-        block = states[start:stop], numbers[start:stop]
-        walk(keys, *block, rates, tables, np.uint64(seed), vocabulary_size, workspace(keys))
-        return stop - start
+    def pair_block(rows: slice) -> None:
+        walk(
+            keys,
+            states[rows],
+            numbers[rows],
+            rates,
+            tables,
+            np.uint64(seed),
+            vocabulary_size,
+            workspace(keys),
+        )
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
-    pool = ThreadPoolExecutor(threads or available_cpus())
-    try:
-        starts = range(0, len(states), size)
-        tasks = [pool.submit(pair_block, start, min(start + size, len(states))) for start in starts]
-        with tqdm(total=len(states), desc="pairing", unit="row", disable=not progress) as bar:
-            for task in as_completed(tasks):
-                bar.update(task.result())
-    finally:
-        pool.shutdown(cancel_futures=True)
+    run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
     sources = np.empty_like(queries)
     sources[order] = states
     return sources
-
-
-def available_cpus() -> int:
-    """The number of CPUs that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing import levels
-from pairflow.pairing.blocks import run_blocks
+from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.compiled import compiled
 from pairflow.schedule import PAIRING, gamma
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pairflow.data import molecules, sources
-from pairflow.pairing import bitmaps, cpu, reference
+from pairflow.pairing import bitmaps, cpu, reference, threads
 
 
 def clustered(rows, length, vocabulary_size, *, centres=5, noise=0.2, seed=0):
@@ -135,7 +135,7 @@ def test_an_interrupt_stops_before_the_next_block(monkeypatch):
     rule = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2, "progress": False}
     walked = []
 
-    class Bar(cpu.tqdm):
+    class Bar(threads.tqdm):
         def update(self, n=1):
             raise KeyboardInterrupt
 
@@ -143,7 +143,7 @@ def test_an_interrupt_stops_before_the_next_block(monkeypatch):
         walked.append(args)
         time.sleep(0.02)
 
-    monkeypatch.setattr(cpu, "tqdm", Bar)
+    monkeypatch.setattr(threads, "tqdm", Bar)
     monkeypatch.setattr(cpu, "walk", walk)
     monkeypatch.setattr(cpu, "_BLOCK", 1)
     with pytest.raises(KeyboardInterrupt):
