@@ -1,0 +1,407 @@
+"""How fast pairing is: our engines, NumPy broadcasting and a one-hot matrix product in torch, in one run.
+
+    python benchmarks/pairing.py --out benchmarks/records/pairing.json      (about five minutes)
+    python benchmarks/pairing.py --quick                                    (half a minute, small sizes)
+
+Needs the raw data sets in PAIRFLOW_DATA_DIR. Writes a JSON record and, beside it, a plot (.svg).
+
+What is measured: query-key pairs per second and step. The baselines compute the local consensus w_i of
+queries noised to t = 1/2, a few queries against all keys: one step, without the jumps. The engine is measured
+on the steps around t = 1/2 of trajectories with T = 20 (t = 0.6 to 0.4, jumps included): the time of the
+trajectories down to t = 0.4 less that of the same down to t = 0.65. Contenders take turns, and ratios are
+taken within a turn.
+
+The arithmetic floor is the time for one AND, one POPCNT and one ADD of 512 bits for every 512 comparisons of
+a query's symbol with a key's, M N T / 512 per query, at the rate that one thread reaches on data in its
+first-level cache. An engine that counted every comparison could not be faster; ours may skip some.
+"""
+
+import argparse
+import gzip
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import llvmlite.binding
+import matplotlib.figure
+import numba
+import numpy as np
+import torch
+
+from pairflow.data import molecules, sources
+from pairflow.pairing import block, cpu, keys, levels
+from pairflow.pairing.trajectory import walk
+from pairflow.pairing.workspace import workspace
+from pairflow.schedule import gamma
+
+STEPS = 20
+HALF = (8, 12)  # the first and the last of the steps around t = 1/2
+SLICE = 0.02  # of the queries, for estimates of runs that take minutes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, one turn")
+    parser.add_argument("--out", type=Path, help="the JSON record; the plot goes beside it")
+    options = parser.parse_args()
+    record = {
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "configuration": {"quick": options.quick, "steps": STEPS, "load_before": os.getloadavg()[0]},
+    }
+    turns = 1 if options.quick else 5
+    qm9, qm9_symbols = read_molecules("qm9", 32)
+    sizes = [1000, 10_000] if options.quick else [1000, 3000, 10_000, 30_000, len(qm9)]
+    record["floor_blocks_per_second"] = floor_rate()
+    record["at_half"] = [side_by_side(sample(qm9, size), qm9_symbols, turns) for size in sizes]
+    record["growth"] = growth(qm9, qm9_symbols, options.quick)
+    record["runs"] = runs(qm9, qm9_symbols, options.quick)
+    record["load_after"] = os.getloadavg()[0]
+    show(record)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        plot(record, options.out.with_suffix(".svg"))
+
+
+def commit() -> str:
+    """The commit of this checkout, `+` if it has changes."""
+    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty=+", "--abbrev=10"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def machine() -> dict:
+    """What the figures depend on besides the code."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return {
+        "processor": model or platform.processor(),
+        "llvm_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
+        "threads": cpu.available_cpus(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
+    """The training rows of a source, and K."""
+    source = sources.SOURCES[name]
+    rows = molecules.read_column(sources.fetch(name), source.column)
+    split = sources.validation_rows(name)
+    prepared = molecules.prepare(rows, length=length, validation_rows=split, progress=False)
+    return prepared.train, prepared.vocabulary.size
+
+
+def read_digits() -> np.ndarray | None:
+    """Binary MNIST, (60000, 784), if the data folder has it."""
+    path = Path(os.environ.get(sources.DATA_DIR, "")) / "mnist" / "train-images-idx3-ubyte.gz"
+    if not path.is_file():
+        return None
+    with gzip.open(path) as file:
+        pixels = np.frombuffer(file.read(), np.uint8, offset=16)
+    return (pixels >= 128).astype(np.uint8).reshape(-1, 784)
+
+
+def sample(data: np.ndarray, size: int) -> np.ndarray:
+    """`size` random rows, the same every time."""
+    return data[np.sort(np.random.default_rng(0).choice(len(data), size, replace=False))]
+
+
+def noised(data: np.ndarray, count: int, symbols: int) -> np.ndarray:
+    """Queries at t = 1/2: rows of which every position is uniform noise with probability 1/2."""
+    rng = np.random.default_rng(1)
+    rows = data[rng.choice(len(data), count)]
+    return np.where(rng.random(rows.shape) < 0.5, rows, rng.integers(0, symbols, rows.shape)).astype(
+        data.dtype
+    )
+
+
+def by_broadcasting(z: np.ndarray, data: np.ndarray, symbols: int) -> np.ndarray:
+    """w_i by NumPy, one query at a time, which keeps its (M, N) comparisons closest to the cache."""
+    ratio = gamma(0.5, symbols)
+    consensus = np.empty(z.shape)
+    for query, state in enumerate(z):
+        agree = data == state  # (M, N)
+        distance = np.count_nonzero(~agree, axis=1)
+        weight = ratio ** -(distance - distance.min()).astype(np.float32)
+        consensus[query] = weight @ agree.astype(np.float32) / weight.sum()
+    return consensus
+
+
+def by_one_hot(z: np.ndarray, one_hot: torch.Tensor, symbols: int) -> torch.Tensor:
+    """w_i by two matrix products in float32 with one-hot keys (M, N K), 64 queries at a time."""
+    index = torch.as_tensor(z.astype(np.int64), device=one_hot.device)
+    states = torch.nn.functional.one_hot(index, symbols).to(one_hot).flatten(1)  # (B, N K)
+    weight = torch.softmax(states @ one_hot.T * float(np.log(gamma(0.5, symbols))), dim=1)  # (B, M)
+    return (weight @ one_hot).view(*index.shape, symbols).gather(2, index[..., None])[..., 0]
+
+
+def one_hot_keys(data: np.ndarray, symbols: int, device: str) -> torch.Tensor:
+    """The keys (M, N K) in float32."""
+    keys_ = torch.zeros(data.shape[0], data.shape[1] * symbols, device=device)
+    columns = (
+        torch.as_tensor(data.astype(np.int64), device=device)
+        + torch.arange(data.shape[1], device=device) * symbols
+    )
+    return keys_.scatter_(1, columns, 1.0)
+
+
+def seconds_of(work) -> float:
+    """Wall time of one call; CUDA is waited for."""
+    start = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+class Engine:
+    """The CPU engine on fixed keys, for the time of any range of steps."""
+
+    def __init__(self, data: np.ndarray, symbols: int):
+        self.data, self.symbols = data, symbols
+        self.keys = keys.prepare(data, symbols)
+        self.rates = levels.step_rates(STEPS, symbols)
+        self.tables = levels.level_tables(STEPS, data.shape[1], symbols)
+
+    def seconds(self, queries: np.ndarray, threads: int, first_step: int) -> float:
+        """Time to walk from the data (t = 1) to the end of step `first_step` (of 1..T)."""
+        chosen = slice(first_step - 1, None)
+        work = [workspace(self.keys) for _ in range(threads)]
+
+        def walk_all(thread):
+            rows = queries[thread::threads]
+            states = self.data[rows]
+            walk(
+                self.keys,
+                states,
+                rows.astype(np.uint64),
+                self.rates[chosen],
+                self.tables[chosen],
+                np.uint64(0),
+                self.symbols,
+                work[thread],
+            )
+
+        with cpu.ThreadPoolExecutor(threads) as pool:
+            return seconds_of(lambda: list(pool.map(walk_all, range(threads))))
+
+
+def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
+    """All contenders around t = 1/2 on these keys: pairs per second and step, and ratios within each turn."""
+    engine, all_threads = Engine(data, symbols), cpu.available_cpus()
+    rng = np.random.default_rng(2)
+    walkers = rng.choice(len(data), min(len(data), 4000))
+    few, many = (noised(data, count, symbols) for count in (8, 64))
+    work = {
+        f"pairflow, {count} thread{'s' * (count > 1)}": (
+            lambda count=count: (
+                engine.seconds(walkers, count, HALF[0]) - engine.seconds(walkers, count, HALF[1] + 1)
+            ),
+            len(walkers) * (HALF[1] - HALF[0] + 1),
+        )
+        for count in sorted({1, all_threads})
+    }
+    work["NumPy broadcasting"] = (lambda: seconds_of(lambda: by_broadcasting(few, data, symbols)), len(few))
+    for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
+        torch.set_num_threads(all_threads)
+        one_hot = one_hot_keys(data, symbols, device)
+        work[f"torch one-hot, {device}"] = (
+            lambda one_hot=one_hot: seconds_of(lambda: by_one_hot(many, one_hot, symbols)),
+            len(many),
+        )
+    rates = {name: [] for name in work}
+    for turn in range(turns + 1):
+        for name, (measure, query_steps) in work.items():
+            seconds = measure()
+            if turn > 0:  # the first turn warms up
+                rates[name].append(query_steps * len(data) / seconds)
+    best = f"pairflow, {all_threads} thread{'s' * (all_threads > 1)}"
+    ratios = {
+        f"{ours} / {other}": spread(np.divide(rates[ours], rates[other]))
+        for ours in sorted({"pairflow, 1 thread", best})
+        for other in rates
+        if not other.startswith("pairflow")
+    }
+    return {
+        "keys": len(data),
+        "length": data.shape[1],
+        "symbols": symbols,
+        "pairs_per_second_and_step": {name: spread(values) for name, values in rates.items()},
+        "ratios": ratios,
+    }
+
+
+def spread(values) -> dict:
+    """Median, least and greatest."""
+    return {"median": float(np.median(values)), "min": float(np.min(values)), "max": float(np.max(values))}
+
+
+def floor_rate() -> float:
+    """Blocks of 512 bits that one thread can AND, POPCNT and ADD in a second, on 16 KiB of data."""
+
+    @numba.njit
+    def count(rows, masks, repeats):
+        n0 = n1 = n2 = n3 = block.fill(np.uint64(0))
+        for _ in range(repeats):
+            for place in range(0, len(rows), 4):
+                n0 = block.plus(n0, block.popcount(block.load(rows, place) & block.load(masks, place)))
+                n1 = block.plus(
+                    n1, block.popcount(block.load(rows, place + 1) & block.load(masks, place + 1))
+                )
+                n2 = block.plus(
+                    n2, block.popcount(block.load(rows, place + 2) & block.load(masks, place + 2))
+                )
+                n3 = block.plus(
+                    n3, block.popcount(block.load(rows, place + 3) & block.load(masks, place + 3))
+                )
+        return block.total(n0), block.total(n1), block.total(n2), block.total(n3)
+
+    rows, masks, repeats = block.zero_blocks(128), block.zero_blocks(128), 200_000
+    count(rows, masks, 1)
+    return max(128 * repeats / seconds_of(lambda: count(rows, masks, repeats)) for _ in range(3))
+
+
+def pair_seconds(data: np.ndarray, symbols: int, queries: np.ndarray, steps: int = STEPS) -> float:
+    """Wall time to pair some queries among all rows of `data` with all threads, index and all."""
+    rule = {"vocabulary_size": symbols, "steps": steps, "seed": 0, "threads": None, "progress": False}
+    return seconds_of(lambda: cpu.pair_rows(data, data[queries], queries, **rule))
+
+
+def growth(qm9: np.ndarray, qm9_symbols: int, quick: bool) -> dict:
+    """Microseconds per query as M, N, K, T and P grow: M, T and P on QM9, N and K on clusters."""
+    count = 200 if quick else 2000
+    top = 10_000 if quick else len(qm9)
+
+    def cost(data, symbols, steps=STEPS):
+        queries = np.arange(0, len(data), max(1, len(data) // count))
+        return min(pair_seconds(data, symbols, queries, steps) for _ in range(2)) / len(queries) * 1e6
+
+    sizes = [size for size in (1000, 3000, 10_000, 30_000, 100_000) if size <= top]
+    rows = 2000 if quick else 20_000
+    return {
+        "M": {size: cost(sample(qm9, size), qm9_symbols) for size in sizes},
+        "N": {length: cost(clusters(rows, length, 32), 32) for length in (16, 32, 64, 128, 256)},
+        "K": {symbols: cost(clusters(rows, 32, symbols), symbols) for symbols in (2, 8, 32, 128, 512, 4096)},
+        "T": {steps: cost(sample(qm9, top // 4), qm9_symbols, steps) for steps in (5, 10, 20, 40, 80)},
+        "P": {parts: cost(sample(qm9, top // parts), qm9_symbols) for parts in (1, 2, 4, 8)},
+    }
+
+
+def clusters(rows: int, length: int, symbols: int) -> np.ndarray:
+    """Synthetic rows: 50 random centres, of which every position is redrawn with probability 1/4."""
+    rng = np.random.default_rng(3)
+    data = rng.integers(0, symbols, (50, length))[rng.integers(0, 50, rows)]
+    redrawn = rng.random(data.shape) < 0.25
+    return np.where(redrawn, rng.integers(0, symbols, data.shape), data).astype(
+        np.min_scalar_type(symbols - 1)
+    )
+
+
+def runs(qm9: np.ndarray, qm9_symbols: int, quick: bool) -> dict:
+    """Whole pairings with all threads: QM9 in full, the others estimated from a slice of their queries."""
+    if quick:
+        return {"QM9, 5,000 rows": whole_run(sample(qm9, 5000), qm9_symbols)}
+    found = {"QM9": whole_run(qm9, qm9_symbols)}
+    zinc, zinc_symbols = read_molecules("zinc250k", 74)
+    found["ZINC-250k"] = estimate(zinc, zinc_symbols, 64)
+    digits = read_digits()
+    if digits is not None:
+        found["MNIST-Binary"] = estimate(digits, 2, STEPS)
+    return found
+
+
+def whole_run(data: np.ndarray, symbols: int) -> dict:
+    """A pairing in a process of its own: wall time of `pairflow.pair` and peak memory of the process."""
+    code = (
+        "import io, json, resource, sys, time; import numpy as np, pairflow\n"
+        "data = np.load(io.BytesIO(sys.stdin.buffer.read())); start = time.perf_counter()\n"
+        f"pairflow.pair(data, vocabulary_size={symbols}, steps={STEPS}, progress=False)\n"
+        "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)"
+    )
+    path = io.BytesIO()
+    np.save(path, data)
+    seconds, memory = [], []
+    for _ in range(3):
+        run = subprocess.run(
+            [sys.executable, "-c", code], input=path.getvalue(), capture_output=True, check=True
+        )
+        second, peak = map(float, run.stdout.split())
+        seconds.append(second)
+        memory.append(peak)
+    shape = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": STEPS}
+    return shape | {"seconds": spread(seconds), "peak_memory_mb": max(memory), "estimated": False}
+
+
+def estimate(data: np.ndarray, symbols: int, steps: int) -> dict:
+    """The time of a whole pairing, from a random slice of the queries."""
+    count = int(len(data) * SLICE)
+    queries = np.sort(np.random.default_rng(4).choice(len(data), count, replace=False))
+    seconds = [pair_seconds(data, symbols, queries, steps) / count * len(data) for _ in range(3)]
+    shape = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": steps}
+    return shape | {"seconds": spread(seconds), "estimated": True}
+
+
+def of_floor(run: dict, record: dict) -> float:
+    """The share of the arithmetic floor that a run reached."""
+    comparisons = run["rows"] ** 2 * run["length"] * run["steps"]
+    floor = comparisons / block.BITS / record["floor_blocks_per_second"] / record["machine"]["threads"]
+    return floor / run["seconds"]["median"]
+
+
+def show(record: dict) -> None:
+    """The record as text."""
+    print(json.dumps(record["machine"]))
+    for result in record["at_half"]:
+        print(f"\nt = 1/2, M = {result['keys']}, N = {result['length']}, K = {result['symbols']}")
+        for name, rate in result["pairs_per_second_and_step"].items():
+            print(f"  {name:24} {rate['median']:.3g} pairs/s  ({rate['min']:.3g} to {rate['max']:.3g})")
+        for name, ratio in result["ratios"].items():
+            print(f"  {name:46} {ratio['median']:.0f}x  ({ratio['min']:.0f} to {ratio['max']:.0f})")
+    print()
+    for name, costs in record["growth"].items():
+        print(
+            f"{name}: " + ", ".join(f"{size}: {cost:.0f} us" for size, cost in costs.items()) + " per query"
+        )
+    print()
+    for name, run in record["runs"].items():
+        seconds = run["seconds"]
+        print(
+            f"{name}: {seconds['median']:.1f} s ({seconds['min']:.1f} to {seconds['max']:.1f})"
+            f"{', estimated' if run['estimated'] else ''}, {of_floor(run, record):.0%} of the floor"
+        )
+
+
+def plot(record: dict, path: Path) -> None:
+    """Rates over the number of keys, and the growth of the engine's cost."""
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "pairflow", "font.size": 9})
+    figure = matplotlib.figure.Figure(figsize=(10, 6), layout="constrained")
+    panels = figure.subplots(2, 3).ravel()
+    sizes = [result["keys"] for result in record["at_half"]]
+    for name in record["at_half"][-1]["pairs_per_second_and_step"]:
+        rates = [result["pairs_per_second_and_step"][name] for result in record["at_half"]]
+        middle, low, high = ([rate[key] for rate in rates] for key in ("median", "min", "max"))
+        line = panels[0].plot(sizes, middle, marker="o", label=name)[0]
+        panels[0].fill_between(sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    panels[0].set(xlabel="keys M", ylabel="pairs per second and step, t = 1/2", xscale="log", yscale="log")
+    panels[0].legend(fontsize=7)
+    names = {"M": "keys M", "N": "positions N", "K": "symbols K", "T": "steps T", "P": "subsets P"}
+    for panel, (name, costs) in zip(panels[1:], record["growth"].items(), strict=True):
+        panel.plot(list(costs), list(costs.values()), marker="o")
+        panel.set(xlabel=names[name], ylabel="µs per query", xscale="log", yscale="log")
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
