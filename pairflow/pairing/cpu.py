@@ -20,8 +20,8 @@ Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N)
 import numpy as np
 
 from pairflow.pairing import levels
-from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.keys import prepare, sorted_rows
+from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.trajectory import walk
 from pairflow.pairing.workspace import workspace
 

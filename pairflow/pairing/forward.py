@@ -11,8 +11,8 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing import levels
-from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.compiled import compiled
+from pairflow.pairing.threads import run_blocks
 from pairflow.schedule import PAIRING, gamma
 
 _BLOCK = 1 << 30  # comparisons per task, a fraction of a second
