@@ -150,9 +150,8 @@ def test_a_network_width_reruns_training_and_what_follows(workflow):
 
 def test_a_pairing_step_count_reruns_only_its_own_method(workflow):
     workflow.configure({"pairing.steps": 6})
-    assert workflow.planned() == sorted(
-        [*downstream(["pairflow"]), "pair pairflow", "train pairflow", "report"]
-    )
+    expected = [*downstream(["pairflow"]), "pair pairflow", "train pairflow", "diagnose pairflow"]
+    assert workflow.planned() == sorted([*expected, "cover", "report"])
 
 
 def test_an_nfe_list_reruns_only_the_new_number(workflow):

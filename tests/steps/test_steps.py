@@ -342,5 +342,5 @@ def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeyp
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
     assert run.returncode == 0
-    assert len(run.stdout.splitlines()) > 10
+    assert run.stdout.count("\n  --") >= 2
     assert f"Usage: python -m pairflow.steps.{step}" in run.stdout
