@@ -1,0 +1,365 @@
+// Algorithm 1 on a GPU, by the rule of levels.py, bit for bit. gpu.py says how it works and how fast, compiles
+// this file and injects as macros:
+//   LENGTH     N, positions of a row                   QUERIES  queries per block (at most 32)
+//   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
+//   CHUNK      groups of positions summed at a time    WARPS    warps per block
+//   SUM        double or long long: holds integers below 2^53 exactly; whichever the device adds faster
+//   TOLERANCE, WEIGHT_BITS of the rule                 SHARED_BYTES  as gpu.py computes it
+//
+// A *group* is 32 positions, one bit each in a word. Tokens come twice, as bits:
+//   rows     [group][plane][key]                       32 positions of one key in a word: for distances
+//   columns  [key / 32][plane][position]               32 keys of one position in a word: for sums over keys
+// `stride`, the number of keys made a multiple of SLICE, bounds both; positions are padded to whole groups.
+// Padding is 0 everywhere, so padded positions never differ; padded keys are put out of reach by FAR.
+
+typedef unsigned long long uint64;
+
+constexpr int LANES = 32;
+constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
+constexpr int GROUPS = (LENGTH + LANES - 1) / LANES;
+constexpr int WIDTH = GROUPS * LANES;
+constexpr int FAR = 1 << 14;  // beyond any distance; with N added it still fits 16 bits
+constexpr unsigned ALL = 0xffffffffu;
+
+static_assert(LENGTH <= 4096 && PLANES <= 16 && QUERIES <= LANES && CHUNK <= GROUPS, "limits of the layout");
+
+struct alignas(16) Shared {
+    double weight[WARPS][LANES];                     // of the 32 keys that a warp adds up
+    double scale[QUERIES];                           // 2^(52 - e)
+    long long total[QUERIES];                        // the sum of all weights
+    unsigned state[GROUPS][QUERIES][PLANES];         // z, packed like `rows`
+    unsigned count[QUERIES][LENGTH + 1];             // of keys, by distance
+    int nearest[QUERIES];                            // the distance of the nearest key
+    int last[QUERIES];                               // the largest distance with a weight; -1: no such query
+    int jumps[QUERIES];                              // in the last step
+    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys that a warp compares
+};
+static_assert(sizeof(Shared) == SHARED_BYTES, "gpu.py and gpu.cu disagree about shared memory");
+
+struct Keys {
+    const unsigned* rows;
+    const unsigned* columns;
+    int count;
+    int stride;
+};
+
+__device__ inline int lane() { return threadIdx.x % LANES; }
+__device__ inline int warp() { return threadIdx.x / LANES; }
+
+// ---- random numbers: pairflow/rng.py
+
+struct Words {
+    unsigned w0, w1, w2;
+};
+
+__device__ inline Words philox(unsigned position, unsigned step, uint64 row, uint64 seed) {
+    unsigned c0 = position, c1 = step, c2 = (unsigned)row, c3 = (unsigned)(row >> 32);
+    unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64 product_0 = (uint64)0xD2511F53u * c0;
+        const uint64 product_1 = (uint64)0xCD9E8D57u * c2;
+        c0 = (unsigned)(product_1 >> 32) ^ c1 ^ k0;
+        c2 = (unsigned)(product_0 >> 32) ^ c3 ^ k1;
+        c1 = (unsigned)product_1;
+        c3 = (unsigned)product_0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return {c0, c1, c2};
+}
+
+__device__ inline double uniform(const Words& words) {
+    const uint64 bits = words.w0 | (uint64)words.w1 << 32;
+    return __dmul_rn((double)(bits >> 11), 0x1p-53);
+}
+
+__device__ inline unsigned choose(const Words& words, unsigned n) {
+    return (unsigned)((uint64)words.w2 * n >> 32);
+}
+
+// ---- step 1: the distances of SLICE keys from all queries of the block
+
+__device__ void measure(const Keys& keys, const Shared& shared, int first, int (&distance)[KEYS][QUERIES]) {
+    const int key = first + lane();
+#pragma unroll
+    for (int k = 0; k < KEYS; ++k)
+#pragma unroll
+        for (int q = 0; q < QUERIES; ++q) distance[k][q] = key + k * LANES < keys.count ? 0 : FAR;
+#pragma unroll 1
+    for (int group = 0; group < GROUPS; ++group) {
+        unsigned row[KEYS][PLANES];
+#pragma unroll
+        for (int plane = 0; plane < PLANES; ++plane)
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k)
+                row[k][plane] = keys.rows[(size_t)(group * PLANES + plane) * keys.stride + key + k * LANES];
+#pragma unroll
+        for (int q = 0; q < QUERIES; ++q)
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k) {
+                unsigned differs = 0;
+#pragma unroll
+                for (int plane = 0; plane < PLANES; ++plane)
+                    differs |= row[k][plane] ^ shared.state[group][q][plane];
+                distance[k][q] += __popc(differs);
+            }
+    }
+}
+
+// ---- step 2: how many keys lie at each distance, as far as it can matter
+
+__device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
+    for (int at = threadIdx.x; at < QUERIES * (LENGTH + 1); at += blockDim.x)
+        shared.count[at / (LENGTH + 1)][at % (LENGTH + 1)] = 0;
+    __syncthreads();
+    int distance[KEYS][QUERIES];
+    for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
+        measure(keys, shared, first, distance);
+#pragma unroll
+        for (int q = 0; q < QUERIES; ++q) {
+            // The nearest key was at `nearest` and came at most `jumps` further away.
+            const int limit = min(shared.nearest[q] + shared.jumps[q] + reach, LENGTH);
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k)
+                if (distance[k][q] <= limit) atomicAdd(&shared.count[q][distance[k][q]], 1u);
+        }
+    }
+    __syncthreads();
+}
+
+// ---- step 3: the integer weights, points 3 and 4 of the rule
+
+__device__ inline double weight_of(double entry, double scale) {
+    return floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two, at least 1
+}
+
+__device__ void weigh(Shared& shared, int query, const double* table, int keys) {
+    const unsigned* count = shared.count[query];
+    int nearest = 0;
+    while (count[nearest] == 0) ++nearest;
+    long long left = keys;
+    double total = 0;
+    int kept = 0;
+    while (left > 0) {
+        total = __dadd_rn(total, __dmul_rn((double)count[nearest + kept], table[kept]));
+        left -= count[nearest + kept];
+        ++kept;
+        if (left > 0 && __dmul_rn((double)left, table[kept]) <= __dmul_rn(TOLERANCE, total)) break;
+    }
+    // total = m * 2^e with 1/2 <= m < 1, and total >= 1
+    const int exponent = (int)(__double_as_longlong(total) >> 52) - 1022;
+    const double scale = __longlong_as_double((long long)(1023 + WEIGHT_BITS - exponent) << 52);
+    long long sum = 0;
+    for (int level = 0; level < kept; ++level)
+        sum += count[nearest + level] * (long long)weight_of(table[level], scale);
+    shared.nearest[query] = nearest;
+    shared.last[query] = nearest + kept - 1;
+    shared.scale[query] = scale;
+    shared.total[query] = sum;
+}
+
+// ---- step 4: agreement_i = sum_m W(m) [d_m^i = z^i]; lanes are positions, a word holds 32 keys
+
+// All bits of plane `plane` of z at this lane's position of a group.
+__device__ inline unsigned spread(const Shared& shared, int group, int query, int plane) {
+    return 0u - (shared.state[group][query][plane] >> lane() & 1u);
+}
+
+__device__ inline void add_weights(unsigned alive, const unsigned (&agrees)[CHUNK], const double* weight,
+                                   SUM (&sum)[CHUNK]) {
+    if (__popc(alive) > 12) {  // then the loop below costs more than the keys without a weight
+#pragma unroll
+        for (int key = 0; key < LANES; ++key) {
+            const SUM w = (SUM)weight[key];
+#pragma unroll
+            for (int c = 0; c < CHUNK; ++c)
+                if (agrees[c] & (1u << key)) sum[c] += w;
+        }
+        return;
+    }
+    for (; alive; alive &= alive - 1) {
+        const int key = __ffs(alive) - 1;
+        const SUM w = (SUM)weight[key];
+#pragma unroll
+        for (int c = 0; c < CHUNK; ++c)
+            if (agrees[c] & (1u << key)) sum[c] += w;
+    }
+}
+
+__device__ inline void add_to(double* sum, double term) { atomicAdd(sum, term); }
+__device__ inline void add_to(long long* sum, long long term) {
+    atomicAdd(reinterpret_cast<uint64*>(sum), (uint64)term);
+}
+
+// One query and SLICE keys, by one warp. Other warps add to the same agreement: exact in any order.
+__device__ void add_slice(const Keys& keys, Shared& shared, int first, int query, const double* table,
+                          SUM* agreement) {
+    const unsigned short* distance = shared.distance[warp()][query];
+    double* weight = shared.weight[warp()];
+    const int nearest = shared.nearest[query], last = shared.last[query];
+    const double scale = shared.scale[query];
+    for (int group = 0; group < GROUPS; group += CHUNK) {
+        unsigned state[CHUNK][PLANES];
+        SUM sum[CHUNK];
+#pragma unroll
+        for (int c = 0; c < CHUNK; ++c) {
+            sum[c] = 0;
+#pragma unroll
+            for (int plane = 0; plane < PLANES; ++plane)
+                state[c][plane] = spread(shared, min(group + c, GROUPS - 1), query, plane);
+        }
+        for (int k = 0; k < KEYS; ++k) {
+            const int level = distance[k * LANES + lane()];
+            const unsigned alive = __ballot_sync(ALL, level <= last);
+            if (!alive) continue;
+            weight[lane()] = level <= last ? weight_of(table[level - nearest], scale) : 0.0;
+            __syncwarp();
+            const unsigned* column = keys.columns + (size_t)(first / LANES + k) * PLANES * WIDTH + lane();
+            unsigned agrees[CHUNK];
+#pragma unroll
+            for (int c = 0; c < CHUNK; ++c) {
+                unsigned differs = 0;
+                const int position = min(group + c, GROUPS - 1) * LANES;
+#pragma unroll
+                for (int plane = 0; plane < PLANES; ++plane)
+                    differs |= column[plane * WIDTH + position] ^ state[c][plane];
+                agrees[c] = ~differs;
+            }
+            add_weights(alive, agrees, weight, sum);
+            __syncwarp();
+        }
+#pragma unroll
+        for (int c = 0; c < CHUNK; ++c) {
+            const int position = (group + c) * LANES + lane();
+            if (position < LENGTH && sum[c] != 0) add_to(&agreement[position], sum[c]);
+        }
+    }
+}
+
+__device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
+    int distance[KEYS][QUERIES];
+    for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
+        measure(keys, shared, first, distance);
+        unsigned queries = 0;  // that some of these keys matter to
+#pragma unroll
+        for (int q = 0; q < QUERIES; ++q) {
+            bool near = false;
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k) near |= distance[k][q] <= shared.last[q];
+            if (!__any_sync(ALL, near)) continue;
+            queries |= 1u << q;
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k)
+                shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
+        }
+        __syncwarp();
+        for (; queries; queries &= queries - 1) {
+            const int query = __ffs(queries) - 1;
+            add_slice(keys, shared, first, query, table, agreement + (size_t)query * LENGTH);
+        }
+    }
+    __syncthreads();
+}
+
+// ---- step 5: the jumps; a warp takes one group of one query at a time
+
+__device__ inline bool leaves(const Words& words, SUM agreement, long long total, double rate) {
+    return uniform(words) < __dmul_rn(rate, __ddiv_rn((double)agreement, (double)total));
+}
+
+__device__ void pack_state(Shared& shared, int group, int query, unsigned symbol) {
+#pragma unroll
+    for (int plane = 0; plane < PLANES; ++plane) {
+        const unsigned word = __ballot_sync(ALL, symbol >> plane & 1u);
+        if (lane() == 0) shared.state[group][query][plane] = word;
+    }
+}
+
+__device__ void jump(Shared& shared, unsigned short* states, SUM* agreement, const uint64* row_numbers,
+                     unsigned step, double rate, uint64 seed, unsigned others) {
+    for (int task = warp(); task < QUERIES * GROUPS; task += WARPS) {
+        const int query = task / GROUPS, group = task % GROUPS, position = group * LANES + lane();
+        if (shared.last[query] < 0) continue;
+        const size_t at = (size_t)query * LENGTH + position;
+        unsigned symbol = 0;
+        bool moves = false;
+        if (position < LENGTH) {
+            symbol = states[at];
+            const Words words = philox(position, step, row_numbers[query], seed);
+            moves = leaves(words, __ldcg(&agreement[at]), shared.total[query], rate);
+            if (moves) {
+                const unsigned other = choose(words, others);
+                symbol = other + (other >= symbol);
+                states[at] = (unsigned short)symbol;
+            }
+            agreement[at] = 0;
+        }
+        const unsigned jumps = __popc(__ballot_sync(ALL, moves));
+        if (lane() == 0) atomicAdd(&shared.jumps[query], jumps);
+        pack_state(shared, group, query, symbol);
+    }
+    __syncthreads();
+}
+
+// ---- the kernels
+
+// Walks QUERIES rows per block from the data at t = 1 to the source at t = 0. `states` (queries, N) is in and
+// out, `row_numbers` (queries,), `agreement` (queries, N) is zero, `rates` (T,), `tables` (T, N + 1), `reaches`
+// (T,): the largest level that can be kept. `others` is K - 1.
+extern "C" __global__ void __launch_bounds__(WARPS * LANES)
+walk(const unsigned* rows, const unsigned* columns, int keys_count, int stride, unsigned short* states,
+     const uint64* row_numbers, SUM* agreement, int queries, const double* rates, const double* tables,
+     const int* reaches, unsigned steps, uint64 seed, unsigned others) {
+    extern __shared__ double dynamic_shared[];
+    Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared);
+    const Keys keys = {rows, columns, keys_count, stride};
+    const size_t start = (size_t)blockIdx.x * QUERIES;
+    const int present = min(queries - (int)start, QUERIES);
+    states += start * LENGTH;
+    agreement += start * LENGTH;
+    if (threadIdx.x < QUERIES) {
+        const int query = threadIdx.x;
+        shared.nearest[query] = query < present ? LENGTH : -FAR;  // not known yet: count everything
+        shared.last[query] = query < present ? 0 : -1;
+        shared.jumps[query] = 0;
+    }
+    for (int task = warp(); task < QUERIES * GROUPS; task += WARPS) {
+        const int query = task / GROUPS, group = task % GROUPS, position = group * LANES + lane();
+        const bool inside = query < present && position < LENGTH;
+        pack_state(shared, group, query, inside ? states[(size_t)query * LENGTH + position] : 0u);
+    }
+    __syncthreads();
+    for (unsigned step = steps; step > 0; --step) {
+        const double* table = tables + (size_t)(step - 1) * (LENGTH + 1);
+        count_levels(keys, shared, reaches[step - 1]);
+        if ((int)threadIdx.x < present) {
+            weigh(shared, threadIdx.x, table, keys_count);
+            shared.jumps[threadIdx.x] = 0;
+        }
+        __syncthreads();
+        add_agreement(keys, shared, table, agreement);
+        jump(shared, states, agreement, row_numbers + start, step, rates[step - 1], seed, others);
+    }
+}
+
+// Packs `tokens` (keys_count, N) for `walk`; one warp per 32 keys and group of positions.
+extern "C" __global__ void pack(const unsigned short* tokens, int keys_count, int stride, unsigned* rows,
+                                unsigned* columns) {
+    const int task = blockIdx.x * WARPS + warp();
+    const int block = task / GROUPS, group = task % GROUPS;  // of keys, of positions
+    if (block >= stride / LANES) return;
+    for (int i = 0; i < LANES; ++i) {
+        const int key = block * LANES + i, position = group * LANES + i;
+        const int own_key = block * LANES + lane(), own_position = group * LANES + lane();
+        const unsigned along_row =
+            key < keys_count && own_position < LENGTH ? tokens[(size_t)key * LENGTH + own_position] : 0u;
+        const unsigned along_column =
+            own_key < keys_count && position < LENGTH ? tokens[(size_t)own_key * LENGTH + position] : 0u;
+        for (int plane = 0; plane < PLANES; ++plane) {
+            const unsigned row = __ballot_sync(ALL, along_row >> plane & 1u);
+            const unsigned column = __ballot_sync(ALL, along_column >> plane & 1u);
+            if (lane() == 0) rows[(size_t)(group * PLANES + plane) * stride + key] = row;
+            if (lane() == 0) columns[((size_t)block * PLANES + plane) * WIDTH + position] = column;
+        }
+    }
+}

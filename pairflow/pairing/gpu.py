@@ -1,0 +1,232 @@
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu.cu), bit for bit the reference.
+
+A block takes a few queries through all T steps; its warps share the keys, 128 at a time. A step has two
+passes over all keys, and nothing of size M leaves the chip:
+
+1. Distances, by bits: 32 positions of a key are PLANES words, so 32 positions of a pair cost PLANES LOP3 and
+   one POPC. KEYS keys x QUERIES queries stay in registers, like the tile of a matrix product. Keys that can
+   matter are counted by distance in shared memory; then one thread per query finds its integer weights.
+2. The same distances again. Where some of 32 keys have a weight, the lanes become positions: PLANES words hold
+   these keys' symbols at a position, and each key's weight is added where its bit says that it agrees. The
+   sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
+
+Global memory holds the data (16 bits a token and twice PLANES bits), and per running query N states and sums.
+
+Estimates, not measurements, for an H200 (132 SM at 1.75 GHz; per SM and clock 64 LOP3 or integer adds, 16
+POPC, 64 float64 adds, 128 B of shared memory; f is the share of pairs with a weight, counted on samples), in
+clocks per pair:
+
+    ESTIMATES
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from pairflow.errors import InputError
+from pairflow.pairing import levels
+
+SOURCE = Path(__file__).with_suffix(".cu")
+MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
+_LANES = 32
+_WARPS = 8
+_WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
+_SCRATCH = 1 << 28  # bytes for the sums of the running queries
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How gpu.cu is compiled for rows of `length` positions whose symbols have `planes` bits.
+
+    A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
+    over keys are made for `chunk` groups of 32 positions at a time.
+    """
+
+    length: int
+    planes: int
+    queries: int
+    keys: int
+    warps: int
+    chunk: int
+
+    @classmethod
+    def of(cls, length: int, vocabulary_size: int, shared_limit: int) -> "Layout":
+        """The layout with most queries per block (at most 16) whose block needs at most `shared_limit` bytes."""
+        planes = (vocabulary_size - 1).bit_length()
+        groups = -(-length // _LANES)
+        most = max(1, min(8, 32 // planes))  # planes * chunk words of a query's state stay in registers
+        chunk = min(range(1, most + 1), key=lambda c: (-(-groups // c) * c, -c)) if groups > most else groups
+        keys = 4 if planes <= 8 else 2
+        for queries in (16, 8, 4, 2, 1):
+            layout = cls(length, planes, queries, keys, _WARPS, chunk)
+            if layout.shared_bytes <= shared_limit:
+                break
+        return layout
+
+    @property
+    def groups(self) -> int:
+        """Groups of 32 positions."""
+        return -(-self.length // _LANES)
+
+    @property
+    def slice(self) -> int:
+        """Keys that a warp compares at a time."""
+        return _LANES * self.keys
+
+    @property
+    def shared_bytes(self) -> int:
+        """The size of the struct Shared."""
+        weights = self.warps * _LANES * 8
+        per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
+        distances = self.warps * self.queries * self.slice * 2
+        return -(-(weights + self.queries * per_query + distances) // 16) * 16
+
+    def macros(self, *, fast_doubles: bool) -> dict[str, object]:
+        """The constants that gpu.cu expects from the compiler."""
+        return {
+            "LENGTH": self.length,
+            "PLANES": self.planes,
+            "QUERIES": self.queries,
+            "KEYS": self.keys,
+            "WARPS": self.warps,
+            "CHUNK": self.chunk,
+            "SUM": "double" if fast_doubles else "long long",
+            "TOLERANCE": levels.TOLERANCE,
+            "WEIGHT_BITS": levels.WEIGHT_BITS,
+            "SHARED_BYTES": self.shared_bytes,
+        }
+
+
+def missing() -> str | None:
+    """What this engine needs and does not find, in words; None if it can run here."""
+    try:
+        import cupy
+    except ImportError:
+        return 'needs CuPy: pip install "pairflow[gpu]"'
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"needs a CUDA device, and none is visible ({error})"
+    return None if count else "needs a CUDA device, and none is visible"
+
+
+def pair_rows(
+    data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int, progress: bool
+) -> np.ndarray:
+    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+
+    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `levels` states the
+    rule. Runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is no such device
+    or `data` has 2^30 rows or more.
+    """
+    lack = missing()
+    if lack:
+        raise InputError(f'backend: "gpu" {lack}')
+    device = Cuda()
+    layout = Layout.of(data.shape[1], vocabulary_size, device.shared_limit)
+    rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    return pair_on(device, layout, data, queries, row_numbers, **rule, progress=progress)
+
+
+def pair_on(
+    device, layout: Layout, data, queries, row_numbers, *, vocabulary_size, steps, seed, progress
+) -> np.ndarray:
+    """`pair_rows` on a device like `Cuda`, with a layout."""
+    if len(data) >= MAX_KEYS:
+        raise InputError(f"tokens: the GPU engine takes fewer than 2^30 rows, found {len(data)}")
+    kernels = device.compile(SOURCE, layout.macros(fast_doubles=device.fast_doubles))
+    keys = _packed(device, kernels, layout, data)
+    rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
+    size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
+    sources = np.empty_like(queries)
+    with tqdm(total=len(queries), desc="pairing", unit="row", disable=not progress) as bar:
+        for start in range(0, len(queries), size):
+            rows = slice(start, start + size)
+            states = device.array(queries[rows].astype(np.uint16))
+            numbers = device.array(np.asarray(row_numbers[rows], dtype=np.uint64))
+            agreement = device.zeros(states.shape, np.float64 if device.fast_doubles else np.int64)
+            count = len(states)
+            blocks = -(-count // layout.queries)
+            walks = (*keys, states, numbers, agreement, np.int32(count), *rule, np.uint64(seed))
+            others = np.uint32(vocabulary_size - 1)
+            device.launch(
+                kernels["walk"], blocks, _LANES * layout.warps, (*walks, others), layout.shared_bytes
+            )
+            sources[rows] = device.numpy(states)
+            bar.update(count)
+    return sources
+
+
+class Cuda:
+    """CuPy's current device, as far as this engine uses it; the tests put an emulation in its place."""
+
+    def __init__(self):
+        import cupy
+
+        self._cupy = cupy
+        runtime = cupy.cuda.runtime
+        number = cupy.cuda.Device().id
+
+        def attribute(name: str) -> int:
+            return runtime.deviceGetAttribute(getattr(runtime, f"cudaDevAttr{name}"), number)
+
+        self.multiprocessors = attribute("MultiProcessorCount")
+        self.shared_limit = attribute("MaxSharedMemoryPerBlockOptin")
+        self.fast_doubles = attribute("SingleToDoublePrecisionPerfRatio") <= 4
+
+    def compile(self, source: Path, macros: dict[str, object]) -> dict[str, Callable]:
+        """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
+        options = ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+        module = self._cupy.RawModule(code=source.read_text(), options=options, backend="nvrtc")
+        kernels = {name: module.get_function(name) for name in ("pack", "walk")}
+        kernels["walk"].max_dynamic_shared_size_bytes = macros["SHARED_BYTES"]
+        return kernels
+
+    def array(self, values: np.ndarray):
+        """A copy of `values` on the device."""
+        return self._cupy.asarray(np.ascontiguousarray(values))
+
+    def zeros(self, shape, dtype):
+        """An array of zeros on the device."""
+        return self._cupy.zeros(shape, dtype)
+
+    def numpy(self, array) -> np.ndarray:
+        """A copy of `array` on the host, once the device is done with it."""
+        return self._cupy.asnumpy(array)
+
+    def launch(self, kernel, blocks: int, threads: int, arguments: tuple, shared_bytes: int = 0) -> None:
+        """Starts a kernel; arguments are arrays of the device and NumPy scalars."""
+        kernel((blocks,), (threads,), arguments, shared_mem=shared_bytes)
+
+
+def _packed(device, kernels, layout: Layout, data) -> tuple:
+    """The keys as `walk` takes them: rows, columns, their number M, and the stride, M made whole slices."""
+    keys = len(data)
+    stride = -(-keys // layout.slice) * layout.slice
+    words = layout.groups * layout.planes * stride
+    rows, columns = device.zeros(words, np.uint32), device.zeros(words, np.uint32)
+    tokens = device.array(data.astype(np.uint16))
+    blocks = -(-(stride // _LANES * layout.groups) // layout.warps)
+    packing = (tokens, np.int32(keys), np.int32(stride), rows, columns)
+    device.launch(kernels["pack"], blocks, _LANES * layout.warps, packing)
+    return rows, columns, np.int32(keys), np.int32(stride)
+
+
+def _rule_on(device, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
+    """The numbers of the rule as `walk` takes them: rates, tables, reaches, T."""
+    rates = levels.step_rates(steps, vocabulary_size)
+    tables = levels.level_tables(steps, length, vocabulary_size)
+    return device.array(rates), device.array(tables), device.array(_reaches(tables, keys)), np.uint32(steps)
+
+
+def _reaches(tables: np.ndarray, keys: int) -> np.ndarray:
+    """For each step, a level that no kept level lies beyond, as (T,) int32.
+
+    Keys not yet seen are at most M, the total is at least 1 and rounding is monotonic: so the rule stops at
+    the latest after the first level g with M * table[g+1] <= 1e-9.
+    """
+    stops = keys * tables[:, 1:] <= levels.TOLERANCE  # (T, N)
+    return np.where(stops.any(axis=1), stops.argmax(axis=1), tables.shape[1] - 1).astype(np.int32)

@@ -1,0 +1,152 @@
+// Runs CUDA kernels on a CPU, slowly, to test their logic where no GPU is: an emulation, for tests only.
+//
+// The threads of a block are coroutines of one thread. One runs until it meets the others (a barrier or a warp
+// vote), then the next: so a thread that misses a barrier stops the block, which `launch` reports. Blocks run
+// one after another. Nothing here says anything about speed, memory spaces or races between barriers; but the
+// order of threads can be reversed (`reversed`), which shows results that depend on it.
+#pragma once
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __shared__
+#define __launch_bounds__(...)
+
+using std::min;
+
+struct Index {
+    unsigned x;
+};
+inline Index threadIdx, blockIdx, blockDim;
+alignas(16) double dynamic_shared[1 << 15];  // 256 KB
+
+namespace emulation {
+
+constexpr int LANES = 32;
+inline bool reversed = false;
+
+struct Thread {
+    ucontext_t context;
+    std::vector<char> stack = std::vector<char>(1 << 16);
+    bool finished = false;
+    int waits_at = 0;  // the line of the barrier or vote; negative for a barrier of the whole block
+    unsigned vote = 0;
+    unsigned result = 0;
+};
+
+inline ucontext_t scheduler;
+inline std::vector<Thread> threads;
+inline std::function<void()> kernel;
+
+inline void run() {
+    kernel();
+    threads[threadIdx.x].finished = true;
+}
+
+// Waits until everyone who takes part has called, and returns their votes, one bit per lane of the own warp.
+inline unsigned meet(int line, bool vote) {
+    Thread& self = threads[threadIdx.x];
+    self.waits_at = line;
+    self.vote = vote;
+    swapcontext(&self.context, &scheduler);
+    return self.result;
+}
+
+// Lets the threads [first, last) go on if all of them wait at the same line.
+inline bool release(unsigned first, unsigned last, bool of_block) {
+    const int line = threads[first].waits_at;
+    unsigned votes = 0;
+    if (of_block ? line >= 0 : line <= 0) return false;
+    for (unsigned i = first; i < last; ++i) {
+        if (threads[i].waits_at != line) return false;
+        votes |= threads[i].vote << i % LANES;
+    }
+    for (unsigned i = first; i < last; ++i) {
+        threads[i].waits_at = 0;
+        threads[i].result = votes;
+    }
+    return true;
+}
+
+inline void resume(unsigned i) {
+    if (threads[i].finished || threads[i].waits_at) return;
+    threadIdx.x = i;
+    swapcontext(&scheduler, &threads[i].context);
+}
+
+// One block; false if its threads wait for one another for ever.
+inline bool run_block() {
+    const unsigned count = blockDim.x;
+    for (Thread& thread : threads) {
+        getcontext(&thread.context);
+        thread.context.uc_stack.ss_sp = thread.stack.data();
+        thread.context.uc_stack.ss_size = thread.stack.size();
+        thread.context.uc_link = &scheduler;
+        thread.finished = false;
+        thread.waits_at = 0;
+        makecontext(&thread.context, run, 0);
+    }
+    std::memset(dynamic_shared, 0xA5, sizeof dynamic_shared);  // whoever reads before writing shall be seen
+    for (;;) {
+        for (unsigned i = 0; i < count; ++i) resume(reversed ? count - 1 - i : i);
+        if (std::all_of(threads.begin(), threads.end(), [](const Thread& t) { return t.finished; })) return true;
+        bool someone = release(0, count, true);
+        for (unsigned first = 0; first < count; first += LANES) someone |= release(first, first + LANES, false);
+        if (!someone) return false;
+    }
+}
+
+// Runs `body` on `blocks` blocks of `size` threads (a multiple of 32); false: a barrier that not all reached.
+inline bool launch(unsigned blocks, unsigned size, std::function<void()> body) {
+    threads = std::vector<Thread>(size);
+    kernel = std::move(body);
+    blockDim.x = size;
+    for (unsigned i = 0; i < blocks; ++i) {
+        blockIdx.x = reversed ? blocks - 1 - i : i;
+        if (!run_block()) return false;
+    }
+    return true;
+}
+
+}  // namespace emulation
+
+// Macros, for the line: lanes that vote at different places do not meet.
+#define __syncthreads() emulation::meet(-__LINE__, false)
+#define __syncwarp() emulation::meet(__LINE__, false)
+#define __ballot_sync(mask, vote) (static_cast<void>(mask), emulation::meet(__LINE__, (vote) != 0))
+#define __any_sync(mask, vote) (__ballot_sync(mask, vote) != 0)
+
+template <typename T, typename U>
+T atomicAdd(T* address, U term) {
+    const T before = *address;
+    *address += (T)term;
+    return before;
+}
+template <typename T>
+T __ldcg(const T* address) {
+    return *address;
+}
+inline int __popc(unsigned word) { return __builtin_popcount(word); }
+inline int __ffs(int word) { return __builtin_ffs(word); }
+
+// The host rounds to nearest, and the test compiles with -ffp-contract=off: each is one rounding, as on a GPU.
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline long long __double_as_longlong(double value) {
+    long long bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+inline double __longlong_as_double(long long bits) {
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}

@@ -1,0 +1,20 @@
+// gpu.cu on a CPU: what Python calls instead of launching a kernel. See cuda_on_cpu.h.
+#include "cuda_on_cpu.h"
+#include GPU_CU
+
+extern "C" void set_reversed(bool reversed) { emulation::reversed = reversed; }
+
+extern "C" bool launch_pack(unsigned blocks, unsigned threads, const unsigned short* tokens, int count,
+                            int stride, unsigned* rows, unsigned* columns) {
+    return emulation::launch(blocks, threads, [=] { pack(tokens, count, stride, rows, columns); });
+}
+
+extern "C" bool launch_walk(unsigned blocks, unsigned threads, const unsigned* rows, const unsigned* columns,
+                            int count, int stride, unsigned short* states, const uint64* row_numbers,
+                            SUM* agreement, int queries, const double* rates, const double* tables,
+                            const int* reaches, unsigned steps, uint64 seed, unsigned others) {
+    return emulation::launch(blocks, threads, [=] {
+        walk(rows, columns, count, stride, states, row_numbers, agreement, queries, rates, tables, reaches, steps,
+             seed, others);
+    });
+}
