@@ -4,7 +4,8 @@
 //   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
 //   CHUNK      groups of positions summed at a time    WARPS    warps per block
 //   SUM        double or long long: holds integers below 2^53 exactly; whichever the device adds faster
-//   TOLERANCE, WEIGHT_BITS of the rule                 SHARED_BYTES  as gpu.py computes it
+//   TOLERANCE, WEIGHT_BITS of the rule                 RESIDENT blocks per multiprocessor to compile for
+//   SHARED_BYTES  sizeof(Shared), as gpu.py knows it
 //
 // A *group* is 32 positions, one bit each in a word. Tokens come twice, as bits:
 //   rows     [group][plane][key]                       32 positions of one key in a word: for distances
@@ -18,13 +19,15 @@ constexpr int LANES = 32;
 constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
 constexpr int GROUPS = (LENGTH + LANES - 1) / LANES;
 constexpr int WIDTH = GROUPS * LANES;
+constexpr int DENSE = 12;    // keys with a weight among 32, from which on all 32 are added
+constexpr int BY_LEVEL = 8;  // keys with a weight per level, from which on levels are added instead of keys
 constexpr int FAR = 1 << 14;  // beyond any distance; with N added it still fits 16 bits
 constexpr unsigned ALL = 0xffffffffu;
 
 static_assert(LENGTH <= 4096 && PLANES <= 16 && QUERIES <= LANES && CHUNK <= GROUPS, "limits of the layout");
 
 struct alignas(16) Shared {
-    double weight[WARPS][LANES];                     // of the 32 keys that a warp adds up
+    SUM weight[WARPS][SLICE];                        // of the keys, or of the levels, that a warp adds up
     double scale[QUERIES];                           // 2^(52 - e)
     long long total[QUERIES];                        // the sum of all weights
     unsigned state[GROUPS][QUERIES][PLANES];         // z, packed like `rows`
@@ -35,6 +38,10 @@ struct alignas(16) Shared {
     unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys that a warp compares
 };
 static_assert(sizeof(Shared) == SHARED_BYTES, "gpu.py and gpu.cu disagree about shared memory");
+
+struct alignas(16) Two {
+    SUM first, second;
+};
 
 struct Keys {
     const unsigned* rows;
@@ -80,6 +87,7 @@ __device__ inline unsigned choose(const Words& words, unsigned n) {
 // ---- step 1: the distances of SLICE keys from all queries of the block
 
 __device__ void measure(const Keys& keys, const Shared& shared, int first, int (&distance)[KEYS][QUERIES]) {
+    __syncwarp();  // else the compiler keeps all of `state` in registers, and spills
     const int key = first + lane();
 #pragma unroll
     for (int k = 0; k < KEYS; ++k)
@@ -129,8 +137,8 @@ __device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
 
 // ---- step 3: the integer weights, points 3 and 4 of the rule
 
-__device__ inline double weight_of(double entry, double scale) {
-    return floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two, at least 1
+__device__ inline SUM weight_of(double entry, double scale) {
+    return (SUM)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two, at least 1
 }
 
 __device__ void weigh(Shared& shared, int query, const double* table, int keys) {
@@ -158,75 +166,126 @@ __device__ void weigh(Shared& shared, int query, const double* table, int keys) 
     shared.total[query] = sum;
 }
 
-// ---- step 4: agreement_i = sum_m W(m) [d_m^i = z^i]; lanes are positions, a word holds 32 keys
+// ---- step 4: agreement_i = sum_m W(m) [d_m^i = z^i]; lanes become positions, a word holds 32 keys
 
-// All bits of plane `plane` of z at this lane's position of a group.
-__device__ inline unsigned spread(const Shared& shared, int group, int query, int plane) {
-    return 0u - (shared.state[group][query][plane] >> lane() & 1u);
-}
-
-__device__ inline void add_weights(unsigned alive, const unsigned (&agrees)[CHUNK], const double* weight,
-                                   SUM (&sum)[CHUNK]) {
-    if (__popc(alive) > 12) {  // then the loop below costs more than the keys without a weight
-#pragma unroll
-        for (int key = 0; key < LANES; ++key) {
-            const SUM w = (SUM)weight[key];
-#pragma unroll
-            for (int c = 0; c < CHUNK; ++c)
-                if (agrees[c] & (1u << key)) sum[c] += w;
-        }
-        return;
-    }
-    for (; alive; alive &= alive - 1) {
-        const int key = __ffs(alive) - 1;
-        const SUM w = (SUM)weight[key];
-#pragma unroll
-        for (int c = 0; c < CHUNK; ++c)
-            if (agrees[c] & (1u << key)) sum[c] += w;
-    }
-}
-
+// What the two kinds of SUM do each in their way. __dadd_rn under a condition stays one conditional instruction,
+// where + becomes an addition and two selections.
+__device__ inline double plus(double a, double b) { return __dadd_rn(a, b); }
+__device__ inline long long plus(long long a, long long b) { return a + b; }
 __device__ inline void add_to(double* sum, double term) { atomicAdd(sum, term); }
 __device__ inline void add_to(long long* sum, long long term) {
     atomicAdd(reinterpret_cast<uint64*>(sum), (uint64)term);
 }
 
+// Whether these 32 keys agree with z at this lane's position of `group`, one bit each.
+__device__ inline unsigned agreeing(const unsigned* column, int group, const unsigned (&state)[PLANES]) {
+    unsigned differs = 0;
+#pragma unroll
+    for (int plane = 0; plane < PLANES; ++plane)
+        differs |= column[plane * WIDTH + group * LANES + lane()] ^ state[plane];
+    return ~differs;
+}
+
+__device__ inline void add_key(SUM w, unsigned key, const unsigned (&agrees)[CHUNK], SUM (&sum)[CHUNK]) {
+#pragma unroll
+    for (int c = 0; c < CHUNK; ++c)
+        if (agrees[c] & (1u << key)) sum[c] = plus(sum[c], w);
+}
+
+// Key by key: `weight` (32,) of the keys, `alive` has a bit for each that is not 0.
+__device__ inline void add_keys(unsigned alive, const SUM* weight, const unsigned (&agrees)[CHUNK],
+                                SUM (&sum)[CHUNK]) {
+    if (__popc(alive) > DENSE) {  // then finding the next key costs more than adding zeros
+#pragma unroll
+        for (int key = 0; key < LANES; key += 2) {
+            const Two w = *reinterpret_cast<const Two*>(weight + key);
+            add_key(w.first, key, agrees, sum);
+            add_key(w.second, key + 1, agrees, sum);
+        }
+        return;
+    }
+    for (; alive; alive &= alive - 1) {
+        const int key = __ffs(alive) - 1;
+        add_key(weight[key], key, agrees, sum);
+    }
+}
+
+// The number of ones. A full adder makes two words of three: POPC is four times as slow as LOP3.
+__device__ inline int ones(const unsigned (&word)[KEYS]) {
+    int count = 0, k = 0;
+#pragma unroll
+    for (; k + 3 <= KEYS; k += 3) {
+        const unsigned odd = word[k] ^ word[k + 1] ^ word[k + 2];
+        const unsigned two = (word[k] & word[k + 1]) | (word[k + 2] & (word[k] | word[k + 1]));
+        count += __popc(odd) + 2 * __popc(two);
+    }
+#pragma unroll
+    for (; k < KEYS; ++k) count += __popc(word[k]);
+    return count;
+}
+
+// Level by level: `level` (KEYS,) of this lane's keys, `weight` (kept,) of the levels.
+__device__ inline void add_levels(const int (&level)[KEYS], int kept, const SUM* weight,
+                                  const unsigned (&agrees)[KEYS][CHUNK], SUM (&sum)[CHUNK]) {
+    for (int now = 0; now < kept; ++now) {
+        unsigned members[KEYS];
+#pragma unroll
+        for (int k = 0; k < KEYS; ++k) members[k] = __ballot_sync(ALL, level[k] == now);
+        const SUM w = weight[now];
+#pragma unroll
+        for (int c = 0; c < CHUNK; ++c) {
+            unsigned agreeing_members[KEYS];
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k) agreeing_members[k] = agrees[k][c] & members[k];
+            sum[c] += w * ones(agreeing_members);  // exact, fused or not
+        }
+    }
+}
+
 // One query and SLICE keys, by one warp. Other warps add to the same agreement: exact in any order.
 __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query, const double* table,
                           SUM* agreement) {
-    const unsigned short* distance = shared.distance[warp()][query];
-    double* weight = shared.weight[warp()];
-    const int nearest = shared.nearest[query], last = shared.last[query];
+    SUM* weight = shared.weight[warp()];
+    const int nearest = shared.nearest[query], kept = shared.last[query] - nearest + 1;
     const double scale = shared.scale[query];
+    int level[KEYS], survivors = 0;
+    unsigned alive[KEYS];
+#pragma unroll
+    for (int k = 0; k < KEYS; ++k) {
+        level[k] = shared.distance[warp()][query][k * LANES + lane()] - nearest;
+        alive[k] = __ballot_sync(ALL, level[k] < kept);
+        survivors += __popc(alive[k]);
+    }
+    const bool by_level = kept <= LANES && survivors > BY_LEVEL * kept;
+    if (by_level) {
+        weight[lane()] = lane() < kept ? weight_of(table[lane()], scale) : 0;
+    } else {
+#pragma unroll
+        for (int k = 0; k < KEYS; ++k)
+            weight[k * LANES + lane()] = level[k] < kept ? weight_of(table[level[k]], scale) : 0;
+    }
+    __syncwarp();
+    const unsigned* column = keys.columns + (size_t)(first / LANES) * PLANES * WIDTH;
+#pragma unroll 1
     for (int group = 0; group < GROUPS; group += CHUNK) {
-        unsigned state[CHUNK][PLANES];
+        unsigned state[CHUNK][PLANES], agrees[KEYS][CHUNK];
         SUM sum[CHUNK];
 #pragma unroll
         for (int c = 0; c < CHUNK; ++c) {
+            const int own = min(group + c, GROUPS - 1);  // the last chunk may reach beyond the last group
             sum[c] = 0;
 #pragma unroll
-            for (int plane = 0; plane < PLANES; ++plane)
-                state[c][plane] = spread(shared, min(group + c, GROUPS - 1), query, plane);
+            for (int plane = 0; plane < PLANES; ++plane)  // all bits of z's bit at this lane's position
+                state[c][plane] = 0u - (shared.state[own][query][plane] >> lane() & 1u);
+#pragma unroll
+            for (int k = 0; k < KEYS; ++k)
+                agrees[k][c] = alive[k] ? agreeing(column + (size_t)k * PLANES * WIDTH, own, state[c]) : 0;
         }
-        for (int k = 0; k < KEYS; ++k) {
-            const int level = distance[k * LANES + lane()];
-            const unsigned alive = __ballot_sync(ALL, level <= last);
-            if (!alive) continue;
-            weight[lane()] = level <= last ? weight_of(table[level - nearest], scale) : 0.0;
-            __syncwarp();
-            const unsigned* column = keys.columns + (size_t)(first / LANES + k) * PLANES * WIDTH + lane();
-            unsigned agrees[CHUNK];
+        if (by_level) {
+            add_levels(level, kept, weight, agrees, sum);
+        } else {
 #pragma unroll
-            for (int c = 0; c < CHUNK; ++c) {
-                unsigned differs = 0;
-                const int position = min(group + c, GROUPS - 1) * LANES;
-#pragma unroll
-                for (int plane = 0; plane < PLANES; ++plane)
-                    differs |= column[plane * WIDTH + position] ^ state[c][plane];
-                agrees[c] = ~differs;
-            }
-            add_weights(alive, agrees, weight, sum);
-            __syncwarp();
+            for (int k = 0; k < KEYS; ++k) add_keys(alive[k], weight + k * LANES, agrees[k], sum);
         }
 #pragma unroll
         for (int c = 0; c < CHUNK; ++c) {
@@ -234,13 +293,14 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
             if (position < LENGTH && sum[c] != 0) add_to(&agreement[position], sum[c]);
         }
     }
+    __syncwarp();
 }
 
 __device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
     int distance[KEYS][QUERIES];
     for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
         measure(keys, shared, first, distance);
-        unsigned queries = 0;  // that some of these keys matter to
+        unsigned queries = 0;  // to which some of these keys matter
 #pragma unroll
         for (int q = 0; q < QUERIES; ++q) {
             bool near = false;
@@ -306,7 +366,7 @@ __device__ void jump(Shared& shared, unsigned short* states, SUM* agreement, con
 // Walks QUERIES rows per block from the data at t = 1 to the source at t = 0. `states` (queries, N) is in and
 // out, `row_numbers` (queries,), `agreement` (queries, N) is zero, `rates` (T,), `tables` (T, N + 1), `reaches`
 // (T,): the largest level that can be kept. `others` is K - 1.
-extern "C" __global__ void __launch_bounds__(WARPS * LANES)
+extern "C" __global__ void __launch_bounds__(WARPS * LANES, RESIDENT)
 walk(const unsigned* rows, const unsigned* columns, int keys_count, int stride, unsigned short* states,
      const uint64* row_numbers, SUM* agreement, int queries, const double* rates, const double* tables,
      const int* reaches, unsigned steps, uint64 seed, unsigned others) {

@@ -20,7 +20,7 @@ clocks per pair:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ class Layout:
     """How gpu.cu is compiled for rows of `length` positions whose symbols have `planes` bits.
 
     A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
-    over keys are made for `chunk` groups of 32 positions at a time.
+    over keys are made for `chunk` groups of 32 positions at a time. A multiprocessor holds `resident` blocks.
     """
 
     length: int
@@ -51,6 +51,7 @@ class Layout:
     keys: int
     warps: int
     chunk: int
+    resident: int = 1
 
     @classmethod
     def of(cls, length: int, vocabulary_size: int, shared_limit: int) -> "Layout":
@@ -64,7 +65,7 @@ class Layout:
             layout = cls(length, planes, queries, keys, _WARPS, chunk)
             if layout.shared_bytes <= shared_limit:
                 break
-        return layout
+        return replace(layout, resident=2 if 2 * layout.shared_bytes <= shared_limit else 1)
 
     @property
     def groups(self) -> int:
@@ -79,7 +80,7 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """The size of the struct Shared."""
-        weights = self.warps * _LANES * 8
+        weights = self.warps * self.slice * 8
         per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
         distances = self.warps * self.queries * self.slice * 2
         return -(-(weights + self.queries * per_query + distances) // 16) * 16
@@ -93,6 +94,7 @@ class Layout:
             "KEYS": self.keys,
             "WARPS": self.warps,
             "CHUNK": self.chunk,
+            "RESIDENT": self.resident,
             "SUM": "double" if fast_doubles else "long long",
             "TOLERANCE": levels.TOLERANCE,
             "WEIGHT_BITS": levels.WEIGHT_BITS,
