@@ -61,7 +61,14 @@ def test_steps_do_not_import_one_another():
 
 
 @pytest.mark.parametrize(
-    "module", ["pairflow", "pairflow.pairing.cpu", "pairflow.training.loop", "pairflow.steps.train"]
+    "module",
+    [
+        "pairflow",
+        "pairflow.pairing.cpu",
+        "pairflow.pairing.gpu",
+        "pairflow.training.loop",
+        "pairflow.steps.train",
+    ],
 )
 def test_neither_rdkit_nor_snakemake_nor_cupy_is_needed(module):
     """A plain import in a fresh interpreter, with the three made impossible to import."""

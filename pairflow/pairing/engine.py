@@ -8,7 +8,7 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.errors import InputError
-from pairflow.pairing import reference
+from pairflow.pairing import gpu, reference
 
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 MAX_VOCABULARY = 65536
@@ -33,9 +33,9 @@ def pair(
     1/P of the cost. The result (M, N), in the dtype of `tokens`, is a function of `tokens`, K, T, P and
     `seed` (0..2^64 - 1) alone.
 
-    `backend` is "auto" (the fastest here), "cpu", "gpu" or "reference" (slow), `threads` the number of CPU
-    threads (None: all that the process may use), `progress` shows a bar. Raises InputError for whatever does
-    not fit.
+    `backend` is "auto" ("gpu" where CuPy and a CUDA device are there, else "cpu"), "cpu", "gpu" or
+    "reference" (slow), `threads` the number of CPU threads (None: all that the process may use), `progress`
+    shows a bar. Raises InputError for whatever does not fit or is missing.
     """
     vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     tokens = checked_tokens(tokens, vocabulary_size)
@@ -62,12 +62,10 @@ def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
 def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
     if backend not in BACKENDS:
         raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
-    if backend == "gpu":
-        raise InputError(
-            "backend: no GPU engine is in this version; expected auto, cpu or reference, found 'gpu'"
-        )
     if backend == "reference":
         return reference.pair_rows
+    if backend == "gpu" or (backend == "auto" and gpu.missing() is None):
+        return partial(gpu.pair_rows, progress=progress)
     from pairflow.pairing import cpu  # here, because importing Numba takes longer than importing pairflow
 
     return partial(cpu.pair_rows, threads=threads, progress=progress)

@@ -4,8 +4,10 @@
 //   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
 //   CHUNK      groups of positions summed at a time    WARPS    warps per block
 //   SUM        double or long long: holds integers below 2^53 exactly; whichever the device adds faster
-//   TOLERANCE, WEIGHT_BITS of the rule                 RESIDENT blocks per multiprocessor to compile for
-//   SHARED_BYTES  sizeof(Shared), as gpu.py knows it
+//   DENSE      of 32 keys, with a weight: if more, all 32 are added without looking for them
+//   BY_LEVEL   keys with a weight, per level: if more, levels are added instead of keys
+//   RESIDENT   blocks per multiprocessor               SHARED_BYTES  sizeof(Shared), as gpu.py knows it
+//   TOLERANCE, WEIGHT_BITS of the rule
 //
 // A *group* is 32 positions, one bit each in a word. Tokens come twice, as bits:
 //   rows     [group][plane][key]                       32 positions of one key in a word: for distances
@@ -19,8 +21,6 @@ constexpr int LANES = 32;
 constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
 constexpr int GROUPS = (LENGTH + LANES - 1) / LANES;
 constexpr int WIDTH = GROUPS * LANES;
-constexpr int DENSE = 12;    // keys with a weight among 32, from which on all 32 are added
-constexpr int BY_LEVEL = 8;  // keys with a weight per level, from which on levels are added instead of keys
 constexpr int FAR = 1 << 14;  // beyond any distance; with N added it still fits 16 bits
 constexpr unsigned ALL = 0xffffffffu;
 
@@ -195,7 +195,7 @@ __device__ inline void add_key(SUM w, unsigned key, const unsigned (&agrees)[CHU
 // Key by key: `weight` (32,) of the keys, `alive` has a bit for each that is not 0.
 __device__ inline void add_keys(unsigned alive, const SUM* weight, const unsigned (&agrees)[CHUNK],
                                 SUM (&sum)[CHUNK]) {
-    if (__popc(alive) > DENSE) {  // then finding the next key costs more than adding zeros
+    if (__popc(alive) > DENSE) {
 #pragma unroll
         for (int key = 0; key < LANES; key += 2) {
             const Two w = *reinterpret_cast<const Two*>(weight + key);

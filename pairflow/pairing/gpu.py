@@ -33,6 +33,8 @@ SOURCE = Path(__file__).with_suffix(".cu")
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
+_DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
+_BY_LEVEL = 8  # below, adding key by key is cheaper than level by level
 _WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
 _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
@@ -55,7 +57,7 @@ class Layout:
 
     @classmethod
     def of(cls, length: int, vocabulary_size: int, shared_limit: int) -> "Layout":
-        """The layout with most queries per block (at most 16) whose block needs at most `shared_limit` bytes."""
+        """The layout with most queries per block (at most 16) that needs at most `shared_limit` bytes."""
         planes = (vocabulary_size - 1).bit_length()
         groups = -(-length // _LANES)
         most = max(1, min(8, 32 // planes))  # planes * chunk words of a query's state stay in registers
@@ -95,11 +97,18 @@ class Layout:
             "WARPS": self.warps,
             "CHUNK": self.chunk,
             "RESIDENT": self.resident,
+            "DENSE": _DENSE,
+            "BY_LEVEL": _BY_LEVEL,
             "SUM": "double" if fast_doubles else "long long",
             "TOLERANCE": levels.TOLERANCE,
             "WEIGHT_BITS": levels.WEIGHT_BITS,
             "SHARED_BYTES": self.shared_bytes,
         }
+
+
+def defines(macros: dict[str, object]) -> list[str]:
+    """The compiler's options for macros."""
+    return [f"-D{name}={value}" for name, value in macros.items()]
 
 
 def missing() -> str | None:
@@ -138,7 +147,7 @@ def pair_on(
 ) -> np.ndarray:
     """`pair_rows` on a device like `Cuda`, with a layout."""
     if len(data) >= MAX_KEYS:
-        raise InputError(f"tokens: the GPU engine takes fewer than 2^30 rows, found {len(data)}")
+        raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
     kernels = device.compile(SOURCE, layout.macros(fast_doubles=device.fast_doubles))
     keys = _packed(device, kernels, layout, data)
     rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
@@ -181,7 +190,7 @@ class Cuda:
 
     def compile(self, source: Path, macros: dict[str, object]) -> dict[str, Callable]:
         """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
-        options = ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+        options = ("--std=c++17", *defines(macros))
         module = self._cupy.RawModule(code=source.read_text(), options=options, backend="nvrtc")
         kernels = {name: module.get_function(name) for name in ("pack", "walk")}
         kernels["walk"].max_dynamic_shared_size_bytes = macros["SHARED_BYTES"]

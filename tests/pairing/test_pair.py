@@ -118,11 +118,6 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
         (GOOD, {"seed": -1}, "seed: expected an integer in 0..18446744073709551615, found -1"),
         (GOOD, {"threads": 0}, "threads: expected an integer in 1..4096, found 0"),
         (GOOD, {"backend": "cuda"}, "backend: expected one of auto, cpu, gpu, reference; found 'cuda'"),
-        (
-            GOOD,
-            {"backend": "gpu"},
-            "backend: no GPU engine is in this version; expected auto, cpu or reference, found 'gpu'",
-        ),
     ],
 )
 def test_bad_input(tokens, settings, message):
