@@ -35,7 +35,7 @@ struct alignas(16) Shared {
     int nearest[QUERIES];                            // the distance of the nearest key
     int last[QUERIES];                               // the largest distance with a weight; -1: no such query
     int jumps[QUERIES];                              // in the last step
-    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys that a warp compares
+    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys that a warp compares; a lane's own only
 };
 static_assert(sizeof(Shared) == SHARED_BYTES, "gpu.py and gpu.cu disagree about shared memory");
 
@@ -119,7 +119,7 @@ __device__ void measure(const Keys& keys, const Shared& shared, int first, int (
 __device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
     for (int at = threadIdx.x; at < QUERIES * (LENGTH + 1); at += blockDim.x)
         shared.count[at / (LENGTH + 1)][at % (LENGTH + 1)] = 0;
-    __syncthreads();
+    __syncthreads();  // from here on, the jumps of the last step are seen too
     int distance[KEYS][QUERIES];
     for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
         measure(keys, shared, first, distance);
@@ -312,7 +312,6 @@ __device__ void add_agreement(const Keys& keys, Shared& shared, const double* ta
             for (int k = 0; k < KEYS; ++k)
                 shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
         }
-        __syncwarp();
         for (; queries; queries &= queries - 1) {
             const int query = __ffs(queries) - 1;
             add_slice(keys, shared, first, query, table, agreement + (size_t)query * LENGTH);
@@ -358,7 +357,6 @@ __device__ void jump(Shared& shared, unsigned short* states, SUM* agreement, con
         if (lane() == 0) atomicAdd(&shared.jumps[query], jumps);
         pack_state(shared, group, query, symbol);
     }
-    __syncthreads();
 }
 
 // ---- the kernels
@@ -388,7 +386,6 @@ walk(const unsigned* rows, const unsigned* columns, int keys_count, int stride, 
         const bool inside = query < present && position < LENGTH;
         pack_state(shared, group, query, inside ? states[(size_t)query * LENGTH + position] : 0u);
     }
-    __syncthreads();
     for (unsigned step = steps; step > 0; --step) {
         const double* table = tables + (size_t)(step - 1) * (LENGTH + 1);
         count_levels(keys, shared, reaches[step - 1]);

@@ -1,9 +1,10 @@
 // Runs CUDA kernels on a CPU, slowly, to test their logic where no GPU is: an emulation, for tests only.
 //
-// The threads of a block are coroutines of one thread. One runs until it meets the others (a barrier or a warp
-// vote), then the next: so a thread that misses a barrier stops the block, which `launch` reports. Blocks run
-// one after another. Nothing here says anything about speed, memory spaces or races between barriers; but the
-// order of threads can be reversed (`reversed`), which shows results that depend on it.
+// The threads of a block are coroutines of one thread. A lane runs until it meets the others of its warp (a
+// barrier or a vote), and a warp until it meets the other warps: so a missing barrier lets a warp run far ahead
+// of the others, with the first or, `reversed`, with the last one in front, and a barrier that some never reach
+// stops the block, which `launch` reports. Blocks run one after another. Nothing here says anything about speed
+// or memory spaces, and of all the orders that a GPU may take, two are tried.
 #pragma once
 #include <ucontext.h>
 
@@ -81,6 +82,13 @@ inline void resume(unsigned i) {
     swapcontext(&scheduler, &threads[i].context);
 }
 
+// Runs 32 threads until all of them are finished or wait for other warps.
+inline void run_warp(unsigned first) {
+    do {
+        for (unsigned i = 0; i < LANES; ++i) resume(first + (reversed ? LANES - 1 - i : i));
+    } while (release(first, first + LANES, false));
+}
+
 // One block; false if its threads wait for one another for ever.
 inline bool run_block() {
     const unsigned count = blockDim.x;
@@ -94,13 +102,10 @@ inline bool run_block() {
         makecontext(&thread.context, run, 0);
     }
     std::memset(dynamic_shared, 0xA5, sizeof dynamic_shared);  // whoever reads before writing shall be seen
-    for (;;) {
-        for (unsigned i = 0; i < count; ++i) resume(reversed ? count - 1 - i : i);
-        if (std::all_of(threads.begin(), threads.end(), [](const Thread& t) { return t.finished; })) return true;
-        bool someone = release(0, count, true);
-        for (unsigned first = 0; first < count; first += LANES) someone |= release(first, first + LANES, false);
-        if (!someone) return false;
-    }
+    do {
+        for (unsigned i = 0; i < count; i += LANES) run_warp(reversed ? count - LANES - i : i);
+    } while (release(0, count, true));
+    return std::all_of(threads.begin(), threads.end(), [](const Thread& thread) { return thread.finished; });
 }
 
 // Runs `body` on `blocks` blocks of `size` threads (a multiple of 32); false: a barrier that not all reached.

@@ -18,3 +18,13 @@ extern "C" bool launch_walk(unsigned blocks, unsigned threads, const unsigned* r
              seed, others);
     });
 }
+
+// Points 3 and 4 of the rule: fills `weights` (N + 1,) by distance from `count` (N + 1,); returns their sum.
+extern "C" long long weigh_levels(const unsigned* count, const double* table, int keys, long long* weights) {
+    static Shared shared;
+    std::copy(count, count + LENGTH + 1, shared.count[0]);
+    weigh(shared, 0, table, keys);
+    for (int distance = shared.nearest[0]; distance <= shared.last[0]; ++distance)
+        weights[distance] = (long long)weight_of(table[distance - shared.nearest[0]], shared.scale[0]);
+    return shared.total[0];
+}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairflow.pairing import gpu, reference
+from pairflow.pairing import gpu, levels, reference
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
@@ -42,7 +42,9 @@ class Emulation:
         subprocess.run(["g++", *options, *strict, *defines, *files], check=True)
         kernels = ctypes.CDLL(str(library))
         kernels.set_reversed(self.backwards)
-        return {"pack": kernels.launch_pack, "walk": kernels.launch_walk}
+        kernels.weigh_levels.restype = ctypes.c_longlong
+        names = {"pack": "launch_pack", "walk": "launch_walk", "weigh": "weigh_levels"}
+        return {name: getattr(kernels, function) for name, function in names.items()}
 
     def array(self, values):
         return np.array(values, order="C")
@@ -143,6 +145,21 @@ def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers_and_queries_that_are
     rule = {"vocabulary_size": 6, "steps": 5, "seed": 0}
     emulated = gpu.pair_on(device, SMALL, data, strangers, np.arange(8), **rule, progress=False)
     assert np.array_equal(emulated, reference.pair_rows(data, strangers, np.arange(8), **rule))
+
+
+def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(tmp_path):
+    weigh = Emulation(tmp_path).compile(gpu.SOURCE, SMALL.macros(fast_doubles=True))["weigh"]
+    rng = np.random.default_rng(0)
+    for steps, vocabulary_size in ((20, 2), (7, 8)):
+        for table in levels.level_tables(steps, 70, vocabulary_size):
+            counts = (2 ** rng.uniform(0, 20, 71) * (rng.random(71) < 0.5)).astype(np.uint32)
+            nearest = int(rng.integers(0, 60))
+            counts[:nearest], counts[nearest] = 0, 1
+            weights, expected = np.zeros((2, 71), np.int64)
+            total = weigh(*map(_in_c, (counts, table, np.int32(counts.sum()), weights)))
+            levels.level_weights(counts[nearest:].astype(np.int64), table, expected[nearest:])
+            assert np.array_equal(weights, expected)
+            assert total == (counts * expected).sum()
 
 
 def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clustered, monkeypatch, capsys):
