@@ -6,6 +6,7 @@
 //   SUM        double or long long: holds integers below 2^53 exactly; whichever the device adds faster
 //   DENSE      of 32 keys, with a weight: if more, all 32 are added without looking for them
 //   BY_LEVEL   keys with a weight, per level: if more, levels are added instead of keys
+//   NEAR_WORDS words of bits, one for each slice of keys; slices beyond them share bits
 //   RESIDENT   blocks per multiprocessor               SHARED_BYTES  sizeof(Shared), as gpu.py knows it
 //   TOLERANCE, WEIGHT_BITS of the rule
 //
@@ -32,6 +33,7 @@ struct alignas(16) Shared {
     long long total[QUERIES];                        // the sum of all weights
     unsigned state[GROUPS][QUERIES][PLANES];         // z, packed like `rows`
     unsigned count[QUERIES][LENGTH + 1];             // of keys, by distance
+    unsigned near[NEAR_WORDS];                       // a bit per slice of keys: some key was counted; see slice_bit
     int nearest[QUERIES];                            // the distance of the nearest key
     int last[QUERIES];                               // the largest distance with a weight; -1: no such query
     int jumps[QUERIES];                              // in the last step
@@ -116,21 +118,32 @@ __device__ void measure(const Keys& keys, const Shared& shared, int first, int (
 
 // ---- step 2: how many keys lie at each distance, as far as it can matter
 
+__device__ inline unsigned& slice_word(Shared& shared, int first) {
+    return shared.near[first / SLICE / 32 % NEAR_WORDS];
+}
+__device__ inline unsigned slice_bit(int first) { return 1u << (first / SLICE % 32); }
+
 __device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
     for (int at = threadIdx.x; at < QUERIES * (LENGTH + 1); at += blockDim.x)
         shared.count[at / (LENGTH + 1)][at % (LENGTH + 1)] = 0;
+    for (int at = threadIdx.x; at < NEAR_WORDS; at += blockDim.x) shared.near[at] = 0;
     __syncthreads();  // from here on, the jumps of the last step are seen too
     int distance[KEYS][QUERIES];
     for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
         measure(keys, shared, first, distance);
+        bool near = false;
 #pragma unroll
         for (int q = 0; q < QUERIES; ++q) {
             // The nearest key was at `nearest` and came at most `jumps` further away.
             const int limit = min(shared.nearest[q] + shared.jumps[q] + reach, LENGTH);
 #pragma unroll
             for (int k = 0; k < KEYS; ++k)
-                if (distance[k][q] <= limit) atomicAdd(&shared.count[q][distance[k][q]], 1u);
+                if (distance[k][q] <= limit) {
+                    atomicAdd(&shared.count[q][distance[k][q]], 1u);
+                    near = true;
+                }
         }
+        if (__any_sync(ALL, near) && lane() == 0) atomicOr(&slice_word(shared, first), slice_bit(first));
     }
     __syncthreads();
 }
@@ -299,6 +312,7 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
 __device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
     int distance[KEYS][QUERIES];
     for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
+        if (!(slice_word(shared, first) & slice_bit(first))) continue;  // no weight beyond what was counted
         measure(keys, shared, first, distance);
         unsigned queries = 0;  // to which some of these keys matter
 #pragma unroll

@@ -33,8 +33,9 @@ SOURCE = Path(__file__).with_suffix(".cu")
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
+_NEAR_WORDS = 512  # a bit per slice of keys; beyond 16,384 slices share bits and are looked at in vain
 _DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
-_BY_LEVEL = 8  # below, adding key by key is cheaper than level by level
+_BY_LEVEL = 4  # below, adding key by key is cheaper than level by level
 _WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
 _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
@@ -82,10 +83,10 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """The size of the struct Shared."""
-        weights = self.warps * self.slice * 8
+        per_block = self.warps * self.slice * 8 + _NEAR_WORDS * 4
         per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
         distances = self.warps * self.queries * self.slice * 2
-        return -(-(weights + self.queries * per_query + distances) // 16) * 16
+        return -(-(per_block + self.queries * per_query + distances) // 16) * 16
 
     def macros(self, *, fast_doubles: bool) -> dict[str, object]:
         """The constants that gpu.cu expects from the compiler."""
@@ -97,6 +98,7 @@ class Layout:
             "WARPS": self.warps,
             "CHUNK": self.chunk,
             "RESIDENT": self.resident,
+            "NEAR_WORDS": _NEAR_WORDS,
             "DENSE": _DENSE,
             "BY_LEVEL": _BY_LEVEL,
             "SUM": "double" if fast_doubles else "long long",

@@ -134,6 +134,11 @@ T atomicAdd(T* address, U term) {
     *address += (T)term;
     return before;
 }
+inline unsigned atomicOr(unsigned* address, unsigned bits) {
+    const unsigned before = *address;
+    *address |= bits;
+    return before;
+}
 template <typename T>
 T __ldcg(const T* address) {
     return *address;

@@ -120,6 +120,12 @@ def test_gpu_kernels_emulated_on_the_cpu_with_any_layout(tmp_path, clustered, la
     assert equal_the_reference(Emulation(tmp_path), layout, data, 6, 6, rows=slice(100, 145))
 
 
+def test_gpu_kernels_emulated_on_the_cpu_where_slices_of_keys_share_a_bit(tmp_path, clustered, monkeypatch):
+    monkeypatch.setattr(gpu, "_NEAR_WORDS", 1)  # 40 slices of 32 keys
+    layout = replace(SMALL, keys=1)
+    assert equal_the_reference(Emulation(tmp_path), layout, clustered(1280, 70, 6), 6, 4, rows=slice(0, 9))
+
+
 @pytest.mark.parametrize(
     "macros",
     [
