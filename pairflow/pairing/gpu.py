@@ -1,22 +1,30 @@
 """The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu.cu), bit for bit the reference.
 
-A block takes a few queries through all T steps; its warps share the keys, 128 at a time. A step has two
-passes over all keys, and nothing of size M leaves the chip:
+A block takes a few queries through all T steps; its warps share the keys, 128 at a time. A step is two passes
+over all keys, and nothing of size M leaves the chip:
 
 1. Distances, by bits: 32 positions of a key are PLANES words, so 32 positions of a pair cost PLANES LOP3 and
    one POPC. KEYS keys x QUERIES queries stay in registers, like the tile of a matrix product. Keys that can
    matter are counted by distance in shared memory; then one thread per query finds its integer weights.
-2. The same distances again. Where some of 32 keys have a weight, the lanes become positions: PLANES words hold
-   these keys' symbols at a position, and each key's weight is added where its bit says that it agrees. The
-   sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
+2. The same distances again, where a key was counted. For 32 keys of which some have a weight the lanes become
+   positions: PLANES words hold these keys' symbols there, and a comparison gives a bit per key that agrees.
+   Few keys are added one by one; many keys on few levels level by level, POPC of the bits times the weight.
+   The sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
 
 Global memory holds the data (16 bits a token and twice PLANES bits), and per running query N states and sums.
 
-Estimates, not measurements, for an H200 (132 SM at 1.75 GHz; per SM and clock 64 LOP3 or integer adds, 16
-POPC, 64 float64 adds, 128 B of shared memory; f is the share of pairs with a weight, counted on samples), in
-clocks per pair:
+Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, and per clock in each 64 LOP3,
+integer additions or comparisons, 16 POPC and 64 float64 additions. Clocks of the busiest unit per pair (a
+query, a key, a step), from the compiled instructions and from the share f of pairs with a weight, counted on
+samples of 4 to 24 queries against all keys:
 
-    ESTIMATES
+                      pairs     f     pass 1   again   sums   clocks   seconds at 65 % of the peak
+    QM9               3.2e11    0.55  0.13     0.12    0.6    0.85     1.8   (target  3)
+    ZINC-250k         3.2e12    0.26  0.39     0.26    0.7    1.35     29    (target 45)
+    MNIST-Binary      7.2e10    0.30  1.6      0.9     4.7    7.2      3.5   (target  6)
+    20,000 CIFAR-10   8.0e9     1e-4  13.5     1.0     0      14.5     0.8   (target 10)
+
+Most likely to be off: the counting in shared memory, and reading weights from there (broadcasts).
 """
 
 from collections.abc import Callable
@@ -68,7 +76,10 @@ class Layout:
             layout = cls(length, planes, queries, keys, _WARPS, chunk)
             if layout.shared_bytes <= shared_limit:
                 break
-        return replace(layout, resident=2 if 2 * layout.shared_bytes <= shared_limit else 1)
+        if 2 * layout.shared_bytes <= shared_limit:
+            return replace(layout, resident=2)
+        wider = replace(layout, warps=2 * _WARPS)
+        return wider if wider.shared_bytes <= shared_limit else layout
 
     @property
     def groups(self) -> int:

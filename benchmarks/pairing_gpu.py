@@ -1,0 +1,163 @@
+"""Times the GPU pairing engine on the paper's data sets and compares its bytes with the CPU engine's.
+
+    python benchmarks/pairing_gpu.py prepare tokens/    # from PAIRFLOW_DATA_DIR; needs RDKit, no GPU
+    python benchmarks/pairing_gpu.py measure tokens/ --out record.json
+
+The two halves may run on different machines: `tokens/` holds one compressed file per data set.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import platform
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import numpy as np
+
+from pairflow.pairing import cpu, gpu
+
+
+@dataclass(frozen=True)
+class Case:
+    """One data set: K, T, and the seconds on an H200 that the project asks for."""
+
+    vocabulary_size: int
+    steps: int
+    target_seconds: float
+
+
+CASES = {
+    "qm9": Case(40, 20, 3),
+    "zinc250k": Case(72, 64, 45),
+    "mnist": Case(2, 20, 6),
+    "cifar10": Case(256, 20, 10),
+}
+
+
+@click.group()
+def main():
+    """Time the GPU pairing engine."""
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--only", type=click.Choice(list(CASES)), multiple=True, help="[default: all]")
+def prepare(folder: Path, only):
+    """Write the token rows of the data sets into FOLDER."""
+    raw = Path(os.environ["PAIRFLOW_DATA_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    makers = {
+        "qm9": lambda: _molecules("qm9", 32),
+        "zinc250k": lambda: _molecules("zinc250k", 74),
+        "mnist": lambda: _mnist(raw / "mnist/train-images-idx3-ubyte.gz"),
+        "cifar10": lambda: _cifar10(raw / "cifar10_subset.npz"),
+    }
+    for name in only or CASES:
+        tokens = makers[name]()
+        np.savez_compressed(folder / f"{name}.npz", tokens=tokens)
+        print(f"{name}: {tokens.shape}")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Record, JSON.")
+@click.option("--only", type=click.Choice(list(CASES)), multiple=True, help="[default: all]")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--check", type=int, default=64, show_default=True, help="Rows to pair on the CPU as well.")
+def measure(folder: Path, out: Path, only, repeats, check):
+    """Pair the data sets in FOLDER in full, warmed up, and write a record."""
+    lack = gpu.missing()
+    if lack:
+        raise click.ClickException(f"the GPU engine {lack}")
+    record = {"machine": _machine(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "cases": {}}
+    for name in only or CASES:
+        tokens = np.load(folder / f"{name}.npz")["tokens"]
+        found = record["cases"][name] = _measured(tokens, CASES[name], repeats, check)
+        out.write_text(json.dumps(record, indent=2) + "\n")
+        seconds = " ".join(f"{s:.3f}" for s in found["wall_seconds"])
+        print(
+            f"{name} {tokens.shape}: {seconds} s (target {found['target_seconds']} s), "
+            f"{found['pairs_per_second']:.3g} pairs/s, equal to the CPU: {found['equal_to_cpu']}",
+            flush=True,
+        )
+
+
+def _measured(tokens: np.ndarray, case: Case, repeats: int, check: int) -> dict:
+    """One data set: seconds by the wall clock and by CUDA events, transfers included, and the check."""
+    rule = {"vocabulary_size": case.vocabulary_size, "steps": case.steps, "seed": 0, "progress": False}
+    few = np.linspace(0, len(tokens) - 1, check).astype(int)
+    _, first, _ = _timed(tokens, few, rule)  # compiles, or loads what was compiled
+    runs = [_timed(tokens, np.arange(len(tokens)), rule) for _ in range(repeats)]
+    sources, wall, events = (list(column) for column in zip(*runs, strict=True))
+    expected = cpu.pair_rows(tokens, tokens[few], few, **rule, threads=None)
+    layout = gpu.Layout.of(tokens.shape[1], case.vocabulary_size, gpu.Cuda().shared_limit)
+    return {
+        **asdict(case),
+        "shape": tokens.shape,
+        "layout": asdict(layout),
+        "first_call_seconds": first,
+        "wall_seconds": wall,
+        "device_seconds": events,
+        "pairs_per_second": len(tokens) ** 2 * case.steps / statistics.median(wall),
+        "equal_to_cpu": all(np.array_equal(found[few], expected) for found in sources),
+        "sha256": hashlib.sha256(sources[0].tobytes()).hexdigest(),
+    }
+
+
+def _timed(tokens, rows, rule) -> tuple[np.ndarray, float, float]:
+    """Source states of some rows, and their seconds by the wall clock and between two CUDA events."""
+    import cupy
+
+    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin = time.perf_counter()
+    start.record()
+    sources = gpu.pair_rows(tokens, tokens[rows], rows, **rule)
+    end.record()
+    end.synchronize()
+    return sources, time.perf_counter() - begin, cupy.cuda.get_elapsed_time(start, end) / 1000
+
+
+def _machine() -> dict:
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    return {
+        "gpu": properties["name"].decode(),
+        "driver": cupy.cuda.runtime.driverGetVersion(),
+        "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+        "cupy": cupy.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "cpus": cpu.available_cpus(),
+    }
+
+
+def _molecules(source: str, length: int) -> np.ndarray:
+    """The training rows of the paper's protocol."""
+    from pairflow.data import molecules, sources
+
+    rows = molecules.read_column(sources.fetch(source), sources.SOURCES[source].column)
+    published = sources.validation_rows(source)
+    return molecules.prepare(rows, length=length, validation_rows=published).train
+
+
+def _mnist(path: Path) -> np.ndarray:
+    """The training images, binarised at 128."""
+    pixels = np.frombuffer(gzip.decompress(path.read_bytes())[16:], np.uint8)
+    return (pixels.reshape(-1, 784) >= 128).astype(np.uint8)
+
+
+def _cifar10(path: Path) -> np.ndarray:
+    """10,000 training images and their mirror images, in channel-height-width order."""
+    images = np.load(path)["x_train"].transpose(0, 3, 1, 2)
+    return np.concatenate([images, images[..., ::-1]]).reshape(-1, 3072)
+
+
+if __name__ == "__main__":
+    main()
