@@ -1,5 +1,5 @@
-// Algorithm 1 on a GPU, by the rule of levels.py, bit for bit. gpu.py says how it works and how fast, compiles
-// this file and injects as macros:
+// Algorithm 1 on a GPU, by the rule of levels.py, bit for bit. gpu.py says how it works and how fast, and
+// compiles this file after rng.cu with the macros
 //   LENGTH     N, positions of a row                   QUERIES  queries per block (at most 32)
 //   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
 //   CHUNK      groups of positions summed at a time    WARPS    warps per block
@@ -16,7 +16,8 @@
 // `stride`, the number of keys made a multiple of SLICE, bounds both; positions are padded to whole groups.
 // Padding is 0 everywhere, so padded positions never differ; padded keys are put out of reach by FAR.
 
-typedef unsigned long long uint64;
+// A loop of constant length, unrolled, so that the arrays in it stay in registers.
+#define EACH(index, count) _Pragma("unroll") for (int index = 0; index < (count); ++index)
 
 constexpr int LANES = 32;
 constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
@@ -33,7 +34,7 @@ struct alignas(16) Shared {
     long long total[QUERIES];                        // the sum of all weights
     unsigned state[GROUPS][QUERIES][PLANES];         // z, packed like `rows`
     unsigned count[QUERIES][LENGTH + 1];             // of keys, by distance
-    unsigned near[NEAR_WORDS];                       // a bit per slice of keys: some key was counted; see slice_bit
+    unsigned near[NEAR_WORDS];                       // a bit per slice of keys: one of them was counted
     int nearest[QUERIES];                            // the distance of the nearest key
     int last[QUERIES];                               // the largest distance with a weight; -1: no such query
     int jumps[QUERIES];                              // in the last step
@@ -55,64 +56,22 @@ struct Keys {
 __device__ inline int lane() { return threadIdx.x % LANES; }
 __device__ inline int warp() { return threadIdx.x / LANES; }
 
-// ---- random numbers: pairflow/rng.py
-
-struct Words {
-    unsigned w0, w1, w2;
-};
-
-__device__ inline Words philox(unsigned position, unsigned step, uint64 row, uint64 seed) {
-    unsigned c0 = position, c1 = step, c2 = (unsigned)row, c3 = (unsigned)(row >> 32);
-    unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const uint64 product_0 = (uint64)0xD2511F53u * c0;
-        const uint64 product_1 = (uint64)0xCD9E8D57u * c2;
-        c0 = (unsigned)(product_1 >> 32) ^ c1 ^ k0;
-        c2 = (unsigned)(product_0 >> 32) ^ c3 ^ k1;
-        c1 = (unsigned)product_1;
-        c3 = (unsigned)product_0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return {c0, c1, c2};
-}
-
-__device__ inline double uniform(const Words& words) {
-    const uint64 bits = words.w0 | (uint64)words.w1 << 32;
-    return __dmul_rn((double)(bits >> 11), 0x1p-53);
-}
-
-__device__ inline unsigned choose(const Words& words, unsigned n) {
-    return (unsigned)((uint64)words.w2 * n >> 32);
-}
-
 // ---- step 1: the distances of SLICE keys from all queries of the block
 
 __device__ void measure(const Keys& keys, const Shared& shared, int first, int (&distance)[KEYS][QUERIES]) {
     __syncwarp();  // else the compiler keeps all of `state` in registers, and spills
     const int key = first + lane();
-#pragma unroll
-    for (int k = 0; k < KEYS; ++k)
-#pragma unroll
-        for (int q = 0; q < QUERIES; ++q) distance[k][q] = key + k * LANES < keys.count ? 0 : FAR;
+    EACH(k, KEYS) EACH(q, QUERIES) distance[k][q] = key + k * LANES < keys.count ? 0 : FAR;
 #pragma unroll 1
     for (int group = 0; group < GROUPS; ++group) {
         unsigned row[KEYS][PLANES];
-#pragma unroll
-        for (int plane = 0; plane < PLANES; ++plane)
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k)
-                row[k][plane] = keys.rows[(size_t)(group * PLANES + plane) * keys.stride + key + k * LANES];
-#pragma unroll
-        for (int q = 0; q < QUERIES; ++q)
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k) {
-                unsigned differs = 0;
-#pragma unroll
-                for (int plane = 0; plane < PLANES; ++plane)
-                    differs |= row[k][plane] ^ shared.state[group][q][plane];
-                distance[k][q] += __popc(differs);
-            }
+        EACH(plane, PLANES) EACH(k, KEYS)
+            row[k][plane] = keys.rows[(size_t)(group * PLANES + plane) * keys.stride + key + k * LANES];
+        EACH(q, QUERIES) EACH(k, KEYS) {
+            unsigned differs = 0;
+            EACH(plane, PLANES) differs |= row[k][plane] ^ shared.state[group][q][plane];
+            distance[k][q] += __popc(differs);
+        }
     }
 }
 
@@ -132,12 +91,10 @@ __device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
     for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
         measure(keys, shared, first, distance);
         bool near = false;
-#pragma unroll
-        for (int q = 0; q < QUERIES; ++q) {
+        EACH(q, QUERIES) {
             // The nearest key was at `nearest` and came at most `jumps` further away.
             const int limit = min(shared.nearest[q] + shared.jumps[q] + reach, LENGTH);
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k)
+            EACH(k, KEYS)
                 if (distance[k][q] <= limit) {
                     atomicAdd(&shared.count[q][distance[k][q]], 1u);
                     near = true;
@@ -151,7 +108,7 @@ __device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
 // ---- step 3: the integer weights, points 3 and 4 of the rule
 
 __device__ inline SUM weight_of(double entry, double scale) {
-    return (SUM)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two, at least 1
+    return (SUM)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two
 }
 
 __device__ void weigh(Shared& shared, int query, const double* table, int keys) {
@@ -181,8 +138,8 @@ __device__ void weigh(Shared& shared, int query, const double* table, int keys) 
 
 // ---- step 4: agreement_i = sum_m W(m) [d_m^i = z^i]; lanes become positions, a word holds 32 keys
 
-// What the two kinds of SUM do each in their way. __dadd_rn under a condition stays one conditional instruction,
-// where + becomes an addition and two selections.
+// What the two kinds of SUM do each in their way. Under a condition __dadd_rn stays one instruction, where +
+// becomes an addition and two selections.
 __device__ inline double plus(double a, double b) { return __dadd_rn(a, b); }
 __device__ inline long long plus(long long a, long long b) { return a + b; }
 __device__ inline void add_to(double* sum, double term) { atomicAdd(sum, term); }
@@ -193,27 +150,22 @@ __device__ inline void add_to(long long* sum, long long term) {
 // Whether these 32 keys agree with z at this lane's position of `group`, one bit each.
 __device__ inline unsigned agreeing(const unsigned* column, int group, const unsigned (&state)[PLANES]) {
     unsigned differs = 0;
-#pragma unroll
-    for (int plane = 0; plane < PLANES; ++plane)
-        differs |= column[plane * WIDTH + group * LANES + lane()] ^ state[plane];
+    EACH(plane, PLANES) differs |= column[plane * WIDTH + group * LANES + lane()] ^ state[plane];
     return ~differs;
 }
 
 __device__ inline void add_key(SUM w, unsigned key, const unsigned (&agrees)[CHUNK], SUM (&sum)[CHUNK]) {
-#pragma unroll
-    for (int c = 0; c < CHUNK; ++c)
-        if (agrees[c] & (1u << key)) sum[c] = plus(sum[c], w);
+    EACH(c, CHUNK) if (agrees[c] & (1u << key)) sum[c] = plus(sum[c], w);
 }
 
 // Key by key: `weight` (32,) of the keys, `alive` has a bit for each that is not 0.
 __device__ inline void add_keys(unsigned alive, const SUM* weight, const unsigned (&agrees)[CHUNK],
                                 SUM (&sum)[CHUNK]) {
     if (__popc(alive) > DENSE) {
-#pragma unroll
-        for (int key = 0; key < LANES; key += 2) {
-            const Two w = *reinterpret_cast<const Two*>(weight + key);
-            add_key(w.first, key, agrees, sum);
-            add_key(w.second, key + 1, agrees, sum);
+        EACH(pair, LANES / 2) {
+            const Two w = reinterpret_cast<const Two*>(weight)[pair];
+            add_key(w.first, 2 * pair, agrees, sum);
+            add_key(w.second, 2 * pair + 1, agrees, sum);
         }
         return;
     }
@@ -225,15 +177,12 @@ __device__ inline void add_keys(unsigned alive, const SUM* weight, const unsigne
 
 // The number of ones. A full adder makes two words of three: POPC is four times as slow as LOP3.
 __device__ inline int ones(const unsigned (&word)[KEYS]) {
-    int count = 0, k = 0;
-#pragma unroll
-    for (; k + 3 <= KEYS; k += 3) {
-        const unsigned odd = word[k] ^ word[k + 1] ^ word[k + 2];
-        const unsigned two = (word[k] & word[k + 1]) | (word[k + 2] & (word[k] | word[k + 1]));
-        count += __popc(odd) + 2 * __popc(two);
+    int count = 0;
+    EACH(i, KEYS / 3) {
+        const unsigned a = word[3 * i], b = word[3 * i + 1], c = word[3 * i + 2];
+        count += __popc(a ^ b ^ c) + 2 * __popc((a & b) | (c & (a | b)));
     }
-#pragma unroll
-    for (; k < KEYS; ++k) count += __popc(word[k]);
+    EACH(i, KEYS % 3) count += __popc(word[KEYS - 1 - i]);
     return count;
 }
 
@@ -242,14 +191,11 @@ __device__ inline void add_levels(const int (&level)[KEYS], int kept, const SUM*
                                   const unsigned (&agrees)[KEYS][CHUNK], SUM (&sum)[CHUNK]) {
     for (int now = 0; now < kept; ++now) {
         unsigned members[KEYS];
-#pragma unroll
-        for (int k = 0; k < KEYS; ++k) members[k] = __ballot_sync(ALL, level[k] == now);
+        EACH(k, KEYS) members[k] = __ballot_sync(ALL, level[k] == now);
         const SUM w = weight[now];
-#pragma unroll
-        for (int c = 0; c < CHUNK; ++c) {
+        EACH(c, CHUNK) {
             unsigned agreeing_members[KEYS];
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k) agreeing_members[k] = agrees[k][c] & members[k];
+            EACH(k, KEYS) agreeing_members[k] = agrees[k][c] & members[k];
             sum[c] += w * ones(agreeing_members);  // exact, fused or not
         }
     }
@@ -263,8 +209,7 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
     const double scale = shared.scale[query];
     int level[KEYS], survivors = 0;
     unsigned alive[KEYS];
-#pragma unroll
-    for (int k = 0; k < KEYS; ++k) {
+    EACH(k, KEYS) {
         level[k] = shared.distance[warp()][query][k * LANES + lane()] - nearest;
         alive[k] = __ballot_sync(ALL, level[k] < kept);
         survivors += __popc(alive[k]);
@@ -273,8 +218,7 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
     if (by_level) {
         weight[lane()] = lane() < kept ? weight_of(table[lane()], scale) : 0;
     } else {
-#pragma unroll
-        for (int k = 0; k < KEYS; ++k)
+        EACH(k, KEYS)
             weight[k * LANES + lane()] = level[k] < kept ? weight_of(table[level[k]], scale) : 0;
     }
     __syncwarp();
@@ -283,25 +227,20 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
     for (int group = 0; group < GROUPS; group += CHUNK) {
         unsigned state[CHUNK][PLANES], agrees[KEYS][CHUNK];
         SUM sum[CHUNK];
-#pragma unroll
-        for (int c = 0; c < CHUNK; ++c) {
+        EACH(c, CHUNK) {
             const int own = min(group + c, GROUPS - 1);  // the last chunk may reach beyond the last group
             sum[c] = 0;
-#pragma unroll
-            for (int plane = 0; plane < PLANES; ++plane)  // all bits of z's bit at this lane's position
-                state[c][plane] = 0u - (shared.state[own][query][plane] >> lane() & 1u);
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k)
-                agrees[k][c] = alive[k] ? agreeing(column + (size_t)k * PLANES * WIDTH, own, state[c]) : 0;
+            // z's bit at this lane's position, 32 times
+            EACH(plane, PLANES) state[c][plane] = 0u - (shared.state[own][query][plane] >> lane() & 1u);
+            EACH(k, KEYS) agrees[k][c] =
+                alive[k] ? agreeing(column + (size_t)k * PLANES * WIDTH, own, state[c]) : 0;
         }
         if (by_level) {
             add_levels(level, kept, weight, agrees, sum);
         } else {
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k) add_keys(alive[k], weight + k * LANES, agrees[k], sum);
+            EACH(k, KEYS) add_keys(alive[k], weight + k * LANES, agrees[k], sum);
         }
-#pragma unroll
-        for (int c = 0; c < CHUNK; ++c) {
+        EACH(c, CHUNK) {
             const int position = (group + c) * LANES + lane();
             if (position < LENGTH && sum[c] != 0) add_to(&agreement[position], sum[c]);
         }
@@ -315,15 +254,12 @@ __device__ void add_agreement(const Keys& keys, Shared& shared, const double* ta
         if (!(slice_word(shared, first) & slice_bit(first))) continue;  // no weight beyond what was counted
         measure(keys, shared, first, distance);
         unsigned queries = 0;  // to which some of these keys matter
-#pragma unroll
-        for (int q = 0; q < QUERIES; ++q) {
+        EACH(q, QUERIES) {
             bool near = false;
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k) near |= distance[k][q] <= shared.last[q];
+            EACH(k, KEYS) near |= distance[k][q] <= shared.last[q];
             if (!__any_sync(ALL, near)) continue;
             queries |= 1u << q;
-#pragma unroll
-            for (int k = 0; k < KEYS; ++k)
+            EACH(k, KEYS)
                 shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
         }
         for (; queries; queries &= queries - 1) {
@@ -341,8 +277,7 @@ __device__ inline bool leaves(const Words& words, SUM agreement, long long total
 }
 
 __device__ void pack_state(Shared& shared, int group, int query, unsigned symbol) {
-#pragma unroll
-    for (int plane = 0; plane < PLANES; ++plane) {
+    EACH(plane, PLANES) {
         const unsigned word = __ballot_sync(ALL, symbol >> plane & 1u);
         if (lane() == 0) shared.state[group][query][plane] = word;
     }
@@ -376,8 +311,8 @@ __device__ void jump(Shared& shared, unsigned short* states, SUM* agreement, con
 // ---- the kernels
 
 // Walks QUERIES rows per block from the data at t = 1 to the source at t = 0. `states` (queries, N) is in and
-// out, `row_numbers` (queries,), `agreement` (queries, N) is zero, `rates` (T,), `tables` (T, N + 1), `reaches`
-// (T,): the largest level that can be kept. `others` is K - 1.
+// out, `row_numbers` (queries,), `agreement` (queries, N) is zero before and after. `rates` (T,), `tables`
+// (T, N + 1) and `reaches` (T,), a level that no kept one lies beyond, are the rule's. `others` is K - 1.
 extern "C" __global__ void __launch_bounds__(WARPS * LANES, RESIDENT)
 walk(const unsigned* rows, const unsigned* columns, int keys_count, int stride, unsigned short* states,
      const uint64* row_numbers, SUM* agreement, int queries, const double* rates, const double* tables,

@@ -37,7 +37,8 @@ from tqdm import tqdm
 from pairflow.errors import InputError
 from pairflow.pairing import levels
 
-SOURCE = Path(__file__).with_suffix(".cu")
+_HERE = Path(__file__).parent
+_SOURCES = (_HERE.parent / "rng.cu", _HERE / "gpu.cu")
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
@@ -119,6 +120,11 @@ class Layout:
         }
 
 
+def source() -> str:
+    """The kernels in CUDA C++; messages about them name file and line."""
+    return "".join(f'#line 1 "{path.name}"\n{path.read_text()}' for path in _SOURCES)
+
+
 def defines(macros: dict[str, object]) -> list[str]:
     """The compiler's options for macros."""
     return [f"-D{name}={value}" for name, value in macros.items()]
@@ -161,7 +167,7 @@ def pair_on(
     """`pair_rows` on a device like `Cuda`, with a layout."""
     if len(data) >= MAX_KEYS:
         raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
-    kernels = device.compile(SOURCE, layout.macros(fast_doubles=device.fast_doubles))
+    kernels = device.compile(source(), layout.macros(fast_doubles=device.fast_doubles))
     keys = _packed(device, kernels, layout, data)
     rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
     size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
@@ -201,10 +207,10 @@ class Cuda:
         self.shared_limit = attribute("MaxSharedMemoryPerBlockOptin")
         self.fast_doubles = attribute("SingleToDoublePrecisionPerfRatio") <= 4
 
-    def compile(self, source: Path, macros: dict[str, object]) -> dict[str, Callable]:
+    def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
         """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
         options = ("--std=c++17", *defines(macros))
-        module = self._cupy.RawModule(code=source.read_text(), options=options, backend="nvrtc")
+        module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
         kernels = {name: module.get_function(name) for name in ("pack", "walk")}
         kernels["walk"].max_dynamic_shared_size_bytes = macros["SHARED_BYTES"]
         return kernels

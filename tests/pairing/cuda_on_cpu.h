@@ -1,10 +1,10 @@
 // Runs CUDA kernels on a CPU, slowly, to test their logic where no GPU is: an emulation, for tests only.
 //
 // The threads of a block are coroutines of one thread. A lane runs until it meets the others of its warp (a
-// barrier or a vote), and a warp until it meets the other warps: so a missing barrier lets a warp run far ahead
-// of the others, with the first or, `reversed`, with the last one in front, and a barrier that some never reach
-// stops the block, which `launch` reports. Blocks run one after another. Nothing here says anything about speed
-// or memory spaces, and of all the orders that a GPU may take, two are tried.
+// barrier or a vote), and a warp until it meets the other warps: so a missing barrier lets a warp run far
+// ahead of the others (the first one, or the last one if `reversed`), and a barrier that some never reach stops
+// the block, which `launch` reports. Blocks run one after another. Nothing here says anything about speed or
+// memory spaces, and of all the orders that a GPU may take, two are tried.
 #pragma once
 #include <ucontext.h>
 
@@ -146,7 +146,7 @@ T __ldcg(const T* address) {
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __ffs(int word) { return __builtin_ffs(word); }
 
-// The host rounds to nearest, and the test compiles with -ffp-contract=off: each is one rounding, as on a GPU.
+// The host rounds to nearest and the test compiles with -ffp-contract=off: one rounding each, as on a GPU.
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }

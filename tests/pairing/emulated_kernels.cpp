@@ -1,6 +1,6 @@
-// gpu.cu on a CPU: what Python calls instead of launching a kernel. See cuda_on_cpu.h.
+// The GPU's kernels on a CPU: what Python calls instead of launching a kernel. See cuda_on_cpu.h.
 #include "cuda_on_cpu.h"
-#include GPU_CU
+#include KERNELS
 
 extern "C" void set_reversed(bool reversed) { emulation::reversed = reversed; }
 
@@ -14,8 +14,8 @@ extern "C" bool launch_walk(unsigned blocks, unsigned threads, const unsigned* r
                             SUM* agreement, int queries, const double* rates, const double* tables,
                             const int* reaches, unsigned steps, uint64 seed, unsigned others) {
     return emulation::launch(blocks, threads, [=] {
-        walk(rows, columns, count, stride, states, row_numbers, agreement, queries, rates, tables, reaches, steps,
-             seed, others);
+        walk(rows, columns, count, stride, states, row_numbers, agreement, queries, rates, tables, reaches,
+             steps, seed, others);
     });
 }
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import pairflow
-from pairflow.pairing import gpu, levels
+from pairflow.pairing import cpu, gpu, levels
 
 SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 256), "widest": (4096, 65536)}
 SHARED_LIMITS = {"sm_80": 163 << 10, "sm_90": 227 << 10}  # bytes per block
 
 
 def compiled(architecture: str, macros: dict[str, object]) -> bytes:
-    """The machine code of gpu.cu, by NVRTC."""
+    """The machine code of the kernels, by NVRTC."""
     from cuda.bindings import nvrtc
 
     def checked(status, *results):
@@ -23,7 +23,7 @@ def compiled(architecture: str, macros: dict[str, object]) -> bytes:
         return results[0] if results else None
 
     program = None
-    program = checked(*nvrtc.nvrtcCreateProgram(gpu.SOURCE.read_bytes(), b"gpu.cu", 0, [], []))
+    program = checked(*nvrtc.nvrtcCreateProgram(gpu.source().encode(), b"kernels.cu", 0, [], []))
     target = [f"--gpu-architecture={architecture}", "--std=c++17", "-Werror", "all-warnings"]
     options = [option.encode() for option in (*target, *gpu.defines(macros))]
     checked(*nvrtc.nvrtcCompileProgram(program, len(options), options))
@@ -100,14 +100,14 @@ def test_a_gpu_asked_for_and_not_there_is_named(monkeypatch):
 
 def test_auto_takes_the_gpu_where_there_is_one(monkeypatch):
     taken = []
-    monkeypatch.setattr(gpu, "pair_rows", lambda data, *_, **rule: taken.append(rule) or data)
-    rule = {"vocabulary_size": 2, "progress": False}
-    cupy_with(monkeypatch, lambda: 0)
-    pairflow.pair([[0, 1]], **rule)
-    assert not taken
-    cupy_with(monkeypatch, lambda: 1)
-    pairflow.pair([[0, 1]], **rule)
-    assert taken == [{"vocabulary_size": 2, "steps": 20, "seed": 0, "progress": False}]
+    for engine in (gpu, cpu):
+        monkeypatch.setattr(
+            engine, "pair_rows", lambda data, *_, engine=engine, **__: taken.append(engine) or data
+        )
+    for devices in (0, 1):
+        cupy_with(monkeypatch, lambda devices=devices: devices)
+        pairflow.pair([[0, 1]], vocabulary_size=2, progress=False)
+    assert taken == [cpu, gpu]
 
 
 def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):
