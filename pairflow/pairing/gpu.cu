@@ -38,7 +38,8 @@ struct alignas(16) Shared {
     int nearest[QUERIES];                            // the distance of the nearest key
     int last[QUERIES];                               // the largest distance with a weight; -1: no such query
     int jumps[QUERIES];                              // in the last step
-    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys that a warp compares; a lane's own only
+    unsigned waiting[WARPS];                         // a bit per query to which a warp's slice matters
+    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys of each warp's slice
 };
 static_assert(sizeof(Shared) == SHARED_BYTES, "gpu.py and gpu.cu disagree about shared memory");
 
@@ -201,16 +202,17 @@ __device__ inline void add_levels(const int (&level)[KEYS], int kept, const SUM*
     }
 }
 
-// One query and SLICE keys, by one warp. Other warps add to the same agreement: exact in any order.
-__device__ void add_slice(const Keys& keys, Shared& shared, int first, int query, const double* table,
-                          SUM* agreement) {
+// One query and the slice of keys from `first` on, which warp `measured_by` measured. Warps add to the same
+// agreement: exact in any order.
+__device__ void add_slice(const Keys& keys, Shared& shared, int first, int measured_by, int query,
+                          const double* table, SUM* agreement) {
     SUM* weight = shared.weight[warp()];
     const int nearest = shared.nearest[query], kept = shared.last[query] - nearest + 1;
     const double scale = shared.scale[query];
     int level[KEYS], survivors = 0;
     unsigned alive[KEYS];
     EACH(k, KEYS) {
-        level[k] = shared.distance[warp()][query][k * LANES + lane()] - nearest;
+        level[k] = shared.distance[measured_by][query][k * LANES + lane()] - nearest;
         alive[k] = __ballot_sync(ALL, level[k] < kept);
         survivors += __popc(alive[k]);
     }
@@ -248,26 +250,39 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int query
     __syncwarp();
 }
 
-__device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
+// The distances of a warp's slice, into shared memory; returns a bit for each query to which some key matters.
+__device__ unsigned measure_again(const Keys& keys, Shared& shared, int first) {
     int distance[KEYS][QUERIES];
-    for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
-        if (!(slice_word(shared, first) & slice_bit(first))) continue;  // no weight beyond what was counted
-        measure(keys, shared, first, distance);
-        unsigned queries = 0;  // to which some of these keys matter
-        EACH(q, QUERIES) {
-            bool near = false;
-            EACH(k, KEYS) near |= distance[k][q] <= shared.last[q];
-            if (!__any_sync(ALL, near)) continue;
-            queries |= 1u << q;
-            EACH(k, KEYS)
-                shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
-        }
-        for (; queries; queries &= queries - 1) {
-            const int query = __ffs(queries) - 1;
-            add_slice(keys, shared, first, query, table, agreement + (size_t)query * LENGTH);
-        }
+    measure(keys, shared, first, distance);
+    unsigned queries = 0;
+    EACH(q, QUERIES) {
+        bool near = false;
+        EACH(k, KEYS) near |= distance[k][q] <= shared.last[q];
+        if (!__any_sync(ALL, near)) continue;
+        queries |= 1u << q;
+        EACH(k, KEYS) shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
     }
-    __syncthreads();
+    return queries;
+}
+
+// The warps measure a slice each, then share the queries of one slice after another: its columns stay cached.
+__device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
+    for (int round = 0; round < keys.stride; round += WARPS * SLICE) {
+        const int own = round + warp() * SLICE;
+        // No key has a weight where none was counted.
+        const bool counted = own < keys.stride && (slice_word(shared, own) & slice_bit(own));
+        const unsigned queries = counted ? measure_again(keys, shared, own) : 0;
+        if (lane() == 0) shared.waiting[warp()] = queries;
+        __syncthreads();
+        for (int slice = 0; slice < WARPS; ++slice)
+            for (unsigned waiting = shared.waiting[slice]; waiting; waiting &= waiting - 1) {
+                const int query = __ffs(waiting) - 1;
+                if ((query + slice) % WARPS != warp()) continue;
+                SUM* sums = agreement + (size_t)query * LENGTH;
+                add_slice(keys, shared, round + slice * SLICE, slice, query, table, sums);
+            }
+        __syncthreads();
+    }
 }
 
 // ---- step 5: the jumps; a warp takes one group of one query at a time

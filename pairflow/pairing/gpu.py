@@ -42,7 +42,7 @@ _SOURCES = (_HERE.parent / "rng.cu", _HERE / "gpu.cu")
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
-_NEAR_WORDS = 512  # a bit per slice of keys; beyond 16,384 slices share bits and are looked at in vain
+_NEAR_WORDS = 256  # a bit per slice of keys; beyond 8,192 slices share bits and are looked at in vain
 _DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
 _BY_LEVEL = 4  # below, adding key by key is cheaper than level by level
 _WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
@@ -95,7 +95,7 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """The size of the struct Shared."""
-        per_block = self.warps * self.slice * 8 + _NEAR_WORDS * 4
+        per_block = self.warps * (self.slice * 8 + 4) + _NEAR_WORDS * 4
         per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
         distances = self.warps * self.queries * self.slice * 2
         return -(-(per_block + self.queries * per_query + distances) // 16) * 16
