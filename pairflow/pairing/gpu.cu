@@ -250,7 +250,7 @@ __device__ void add_slice(const Keys& keys, Shared& shared, int first, int measu
     __syncwarp();
 }
 
-// The distances of a warp's slice, into shared memory; returns a bit for each query to which some key matters.
+// The distances of a warp's slice, into shared memory; returns a bit for each query to which a key matters.
 __device__ unsigned measure_again(const Keys& keys, Shared& shared, int first) {
     int distance[KEYS][QUERIES];
     measure(keys, shared, first, distance);

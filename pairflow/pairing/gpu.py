@@ -1,14 +1,14 @@
 """The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu.cu), bit for bit the reference.
 
-A block takes a few queries through all T steps; its warps share the keys, 128 at a time. A step is two passes
-over all keys, and nothing of size M leaves the chip:
+A block takes a few queries through all T steps; its warps share the keys, in slices of 128. A step is two
+passes over all keys, and nothing of size M leaves the chip:
 
 1. Distances, by bits: 32 positions of a key are PLANES words, so 32 positions of a pair cost PLANES LOP3 and
    one POPC. KEYS keys x QUERIES queries stay in registers, like the tile of a matrix product. Keys that can
    matter are counted by distance in shared memory; then one thread per query finds its integer weights.
-2. The same distances again, where a key was counted. For 32 keys of which some have a weight the lanes become
-   positions: PLANES words hold these keys' symbols there, and a comparison gives a bit per key that agrees.
-   Few keys are added one by one; many keys on few levels level by level, POPC of the bits times the weight.
+2. The same distances again, where a key was counted. For a slice and a query with keys that have a weight the
+   lanes become positions: PLANES words hold 32 keys' symbols there, and a comparison gives a bit per key that
+   agrees. Few keys are added one by one; many keys on few levels level by level, POPC of bits times weight.
    The sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
 
 Global memory holds the data (16 bits a token and twice PLANES bits), and per running query N states and sums.
@@ -24,7 +24,8 @@ samples of 4 to 24 queries against all keys:
     MNIST-Binary      7.2e10    0.30  1.6      0.9     4.7    7.2      3.5   (target  6)
     20,000 CIFAR-10   8.0e9     1e-4  13.5     1.0     0      14.5     0.8   (target 10)
 
-Most likely to be off: the counting in shared memory, and reading weights from there (broadcasts).
+Likeliest to be off: the counting in shared memory, the weights read from there, and how much of the second
+pass's columns the first-level cache keeps.
 """
 
 from collections.abc import Callable
