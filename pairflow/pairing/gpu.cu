@@ -265,6 +265,13 @@ __device__ unsigned measure_again(const Keys& keys, Shared& shared, int first) {
     return queries;
 }
 
+// Every n-th bit, from the lowest on.
+__device__ constexpr unsigned every(int n) {
+    unsigned bits = 0;
+    for (int bit = 0; bit < 32; bit += n) bits |= 1u << bit;
+    return bits;
+}
+
 // The warps measure a slice each, then share the queries of one slice after another: its columns stay cached.
 __device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
     for (int round = 0; round < keys.stride; round += WARPS * SLICE) {
@@ -274,13 +281,14 @@ __device__ void add_agreement(const Keys& keys, Shared& shared, const double* ta
         const unsigned queries = counted ? measure_again(keys, shared, own) : 0;
         if (lane() == 0) shared.waiting[warp()] = queries;
         __syncthreads();
-        for (int slice = 0; slice < WARPS; ++slice)
-            for (unsigned waiting = shared.waiting[slice]; waiting; waiting &= waiting - 1) {
+        for (int slice = 0; slice < WARPS; ++slice) {
+            const unsigned mine = every(WARPS) << (warp() + WARPS - slice) % WARPS;  // of the queries
+            for (unsigned waiting = shared.waiting[slice] & mine; waiting; waiting &= waiting - 1) {
                 const int query = __ffs(waiting) - 1;
-                if ((query + slice) % WARPS != warp()) continue;
                 SUM* sums = agreement + (size_t)query * LENGTH;
                 add_slice(keys, shared, round + slice * SLICE, slice, query, table, sums);
             }
+        }
         __syncthreads();
     }
 }
