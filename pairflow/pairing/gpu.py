@@ -1,4 +1,4 @@
-"""The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu.cu), bit for bit the reference.
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu*.cu), bit for bit the reference.
 
 A block takes a few queries through all T steps; its warps share the keys, in slices of 128. A step is two
 passes over all keys, and nothing of size M leaves the chip:
@@ -39,7 +39,12 @@ from pairflow.errors import InputError
 from pairflow.pairing import levels
 
 _HERE = Path(__file__).parent
-_SOURCES = (_HERE.parent / "rng.cu", _HERE / "gpu.cu")
+_SOURCES = (
+    _HERE.parent / "rng.cu",
+    _HERE / "gpu_distances.cu",
+    _HERE / "gpu_agreement.cu",
+    _HERE / "gpu.cu",
+)
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
@@ -52,7 +57,7 @@ _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
 @dataclass(frozen=True)
 class Layout:
-    """How gpu.cu is compiled for rows of `length` positions whose symbols have `planes` bits.
+    """How the kernels are compiled for rows of `length` positions whose symbols have `planes` bits.
 
     A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
     over keys are made for `chunk` groups of 32 positions at a time. A multiprocessor holds `resident` blocks.
@@ -102,7 +107,7 @@ class Layout:
         return -(-(per_block + self.queries * per_query + distances) // 16) * 16
 
     def macros(self, *, fast_doubles: bool) -> dict[str, object]:
-        """The constants that gpu.cu expects from the compiler."""
+        """The constants that the kernels expect from the compiler."""
         return {
             "LENGTH": self.length,
             "PLANES": self.planes,
