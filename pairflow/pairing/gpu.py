@@ -51,7 +51,7 @@ _WARPS = 8
 _NEAR_WORDS = 256  # a bit per slice of keys; beyond 8,192 slices share bits and are looked at in vain
 _DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
 _BY_LEVEL = 4  # below, adding key by key is cheaper than level by level
-_WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
+_WAVES = 16  # blocks per multiprocessor and launch; between launches the bar moves and Ctrl-C works
 _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
 
@@ -176,6 +176,7 @@ def pair_on(
     kernels = device.compile(source(), layout.macros(fast_doubles=device.fast_doubles))
     keys = _packed(device, kernels, layout, data)
     rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
+    randomness = np.uint64(seed), np.uint32(vocabulary_size - 1)
     size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
     sources = np.empty_like(queries)
     with tqdm(total=len(queries), desc="pairing", unit="row", disable=not progress) as bar:
@@ -184,15 +185,12 @@ def pair_on(
             states = device.array(queries[rows].astype(np.uint16))
             numbers = device.array(np.asarray(row_numbers[rows], dtype=np.uint64))
             agreement = device.zeros(states.shape, np.float64 if device.fast_doubles else np.int64)
-            count = len(states)
-            blocks = -(-count // layout.queries)
-            walks = (*keys, states, numbers, agreement, np.int32(count), *rule, np.uint64(seed))
-            others = np.uint32(vocabulary_size - 1)
-            device.launch(
-                kernels["walk"], blocks, _LANES * layout.warps, (*walks, others), layout.shared_bytes
-            )
+            walking = states, numbers, agreement, np.int32(len(states))
+            blocks, threads = -(-len(states) // layout.queries), _LANES * layout.warps
+            arguments = (*keys, *walking, *rule, *randomness)
+            device.launch(kernels["walk"], blocks, threads, arguments, layout.shared_bytes)
             sources[rows] = device.numpy(states)
-            bar.update(count)
+            bar.update(len(states))
     return sources
 
 
