@@ -1,14 +1,14 @@
-"""The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu.cu), bit for bit the reference.
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (gpu*.cu), bit for bit the reference.
 
-A block takes a few queries through all T steps; its warps share the keys, 128 at a time. A step is two passes
-over all keys, and nothing of size M leaves the chip:
+A block takes a few queries through all T steps; its warps share the keys, in slices of 128. A step is two
+passes over all keys, and nothing of size M leaves the chip:
 
 1. Distances, by bits: 32 positions of a key are PLANES words, so 32 positions of a pair cost PLANES LOP3 and
    one POPC. KEYS keys x QUERIES queries stay in registers, like the tile of a matrix product. Keys that can
    matter are counted by distance in shared memory; then one thread per query finds its integer weights.
-2. The same distances again, where a key was counted. For 32 keys of which some have a weight the lanes become
-   positions: PLANES words hold these keys' symbols there, and a comparison gives a bit per key that agrees.
-   Few keys are added one by one; many keys on few levels level by level, POPC of the bits times the weight.
+2. The same distances again, where a key was counted. For a slice and a query with keys that have a weight the
+   lanes become positions: PLANES words hold 32 keys' symbols there, and a comparison gives a bit per key that
+   agrees. Few keys are added one by one; many keys on few levels level by level, POPC of bits times weight.
    The sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
 
 Global memory holds the data (16 bits a token and twice PLANES bits), and per running query N states and sums.
@@ -24,7 +24,8 @@ samples of 4 to 24 queries against all keys:
     MNIST-Binary      7.2e10    0.30  1.6      0.9     4.7    7.2      3.5   (target  6)
     20,000 CIFAR-10   8.0e9     1e-4  13.5     1.0     0      14.5     0.8   (target 10)
 
-Most likely to be off: the counting in shared memory, and reading weights from there (broadcasts).
+Likeliest to be off: the counting in shared memory, the weights read from there, and how much of the second
+pass's columns the first-level cache keeps.
 """
 
 from collections.abc import Callable
@@ -38,20 +39,25 @@ from pairflow.errors import InputError
 from pairflow.pairing import levels
 
 _HERE = Path(__file__).parent
-_SOURCES = (_HERE.parent / "rng.cu", _HERE / "gpu.cu")
+_SOURCES = (
+    _HERE.parent / "rng.cu",
+    _HERE / "gpu_distances.cu",
+    _HERE / "gpu_agreement.cu",
+    _HERE / "gpu.cu",
+)
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
-_NEAR_WORDS = 512  # a bit per slice of keys; beyond 16,384 slices share bits and are looked at in vain
+_NEAR_WORDS = 256  # a bit per slice of keys; beyond 8,192 slices share bits and are looked at in vain
 _DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
 _BY_LEVEL = 4  # below, adding key by key is cheaper than level by level
-_WAVES = 16  # blocks per multiprocessor and launch: the bar moves and Ctrl-C works between launches
+_WAVES = 16  # blocks per multiprocessor and launch; between launches the bar moves and Ctrl-C works
 _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How gpu.cu is compiled for rows of `length` positions whose symbols have `planes` bits.
+    """How the kernels are compiled for rows of `length` positions whose symbols have `planes` bits.
 
     A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
     over keys are made for `chunk` groups of 32 positions at a time. A multiprocessor holds `resident` blocks.
@@ -95,13 +101,13 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """The size of the struct Shared."""
-        per_block = self.warps * self.slice * 8 + _NEAR_WORDS * 4
+        per_block = self.warps * (self.slice * 8 + 4) + _NEAR_WORDS * 4
         per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
         distances = self.warps * self.queries * self.slice * 2
         return -(-(per_block + self.queries * per_query + distances) // 16) * 16
 
     def macros(self, *, fast_doubles: bool) -> dict[str, object]:
-        """The constants that gpu.cu expects from the compiler."""
+        """The constants that the kernels expect from the compiler."""
         return {
             "LENGTH": self.length,
             "PLANES": self.planes,
@@ -170,6 +176,7 @@ def pair_on(
     kernels = device.compile(source(), layout.macros(fast_doubles=device.fast_doubles))
     keys = _packed(device, kernels, layout, data)
     rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
+    randomness = np.uint64(seed), np.uint32(vocabulary_size - 1)
     size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
     sources = np.empty_like(queries)
     with tqdm(total=len(queries), desc="pairing", unit="row", disable=not progress) as bar:
@@ -178,15 +185,12 @@ def pair_on(
             states = device.array(queries[rows].astype(np.uint16))
             numbers = device.array(np.asarray(row_numbers[rows], dtype=np.uint64))
             agreement = device.zeros(states.shape, np.float64 if device.fast_doubles else np.int64)
-            count = len(states)
-            blocks = -(-count // layout.queries)
-            walks = (*keys, states, numbers, agreement, np.int32(count), *rule, np.uint64(seed))
-            others = np.uint32(vocabulary_size - 1)
-            device.launch(
-                kernels["walk"], blocks, _LANES * layout.warps, (*walks, others), layout.shared_bytes
-            )
+            walking = states, numbers, agreement, np.int32(len(states))
+            blocks, threads = -(-len(states) // layout.queries), _LANES * layout.warps
+            arguments = (*keys, *walking, *rule, *randomness)
+            device.launch(kernels["walk"], blocks, threads, arguments, layout.shared_bytes)
             sources[rows] = device.numpy(states)
-            bar.update(count)
+            bar.update(len(states))
     return sources
 
 

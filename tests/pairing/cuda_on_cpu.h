@@ -1,9 +1,9 @@
 // Runs CUDA kernels on a CPU, slowly, to test their logic where no GPU is: an emulation, for tests only.
 //
 // The threads of a block are coroutines of one thread. A lane runs until it meets the others of its warp (a
-// barrier or a vote), and a warp until it meets the other warps: so a missing barrier lets a warp run far
-// ahead of the others (the first one, or the last one if `reversed`), and a barrier that some never reach stops
-// the block, which `launch` reports. Blocks run one after another. Nothing here says anything about speed or
+// barrier or a vote), and a warp until it meets the other warps: so a missing barrier lets one warp run far
+// ahead (the first one, or the last one if `reversed`), and a barrier that some never reach stops the block,
+// which `launch` reports. Blocks run one after another. Nothing here says anything about speed or
 // memory spaces, and of all the orders that a GPU may take, two are tried.
 #pragma once
 #include <ucontext.h>

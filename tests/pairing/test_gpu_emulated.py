@@ -1,4 +1,4 @@
-"""The kernels of the GPU engine on a CPU: gpu.cu compiled as C++ over cuda_on_cpu.h. An emulation.
+"""The kernels of the GPU engine on a CPU: compiled as C++ over cuda_on_cpu.h. An emulation.
 
 It shows that the kernels' logic gives the reference's bytes. It cannot show that they run on a GPU, nor how
 fast: test_gpu.py and benchmarks/pairing_gpu.py do, where there is one.
