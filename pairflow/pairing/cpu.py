@@ -25,7 +25,7 @@ from pairflow.pairing.threads import run_blocks
 from pairflow.pairing.trajectory import walk
 from pairflow.pairing.workspace import workspace
 
-_BLOCK = 1 << 33  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
+_BLOCK = 1 << 34  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
 _STEP = 1 << 18  # comparisons that take as long as what a step does besides
 
 

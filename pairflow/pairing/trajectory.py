@@ -1,4 +1,8 @@
-"""One query after the other walks from its data point to its source, compiled."""
+"""One query after the other walks from its data point to its source: Algorithm 1, compiled.
+
+Points of the rule are those of `levels`. A key's *match count* is the number of varying columns in which it
+agrees with the query: the more, the nearer. Levels are opened by the *octave*, eight match counts at a time.
+"""
 
 from typing import NamedTuple
 
@@ -114,6 +118,7 @@ def _enter(keys, state, i, symbol, work):
 
 @compiled
 def _row(bitmaps, i, row, symbol, scratch, work):
+    """The row of a symbol in varying column i; where the index is not stored, it is made in `scratch`."""
     if bitmaps.stored or row < 0:
         first = bitmaps.starts[row] if row >= 0 else 0
         return Row(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
@@ -214,6 +219,7 @@ def _key_cost(keys):
 
 @compiled
 def _add_few(keys, mask, touched, counts, work):
+    """Counts a level of few keys: one by one."""
     listed = work.listed[: list_keys(mask, touched, work.listed)]
     if len(keys.packed):
         add_by_packed_keys(keys.packed, work.here.packed, listed, work.sums, counts)
@@ -223,6 +229,7 @@ def _add_few(keys, mask, touched, counts, work):
 
 @compiled
 def _add_many(index, here, many, work):
+    """Counts levels of many keys: by rows."""
     rows, masks, counts = here.rows, work.masks, work.counts
     if index.stored:
         add_by_rows(index.blocks, index.places, index.starts, rows, masks, many, counts)
