@@ -12,7 +12,7 @@ if PAIR_SHARDS == 1:
             "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
         benchmark:
             "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
-        priority: 2  # first of all, as it wants every core: trainings, one core each, then run side by side
+        priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
         conda:
             "../envs/cpu.yaml"
         threads: workflow.cores or 8
