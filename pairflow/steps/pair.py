@@ -103,10 +103,11 @@ def _check_output(out: Path, made: Science) -> None:
     _, there = read_table(out, made.kind)
     if there.inputs != made.inputs:
         raise InputError(f"{out}: exists, and holds pairs of other tokens; remove it or name another --out")
-    for key, value in made.parameters.items():
-        if there.parameters.get(key) != value:
+    found = {"K": there.vocabulary_size, **there.parameters}
+    for key, value in {"K": made.vocabulary_size, **made.parameters}.items():
+        if found.get(key) != value:
             raise InputError(
-                f"{out}: exists, with {key} {there.parameters.get(key)} where {value} is asked for; "
+                f"{out}: exists, with {key} {found.get(key)} where {value} is asked for; "
                 "remove it or name another --out"
             )
 

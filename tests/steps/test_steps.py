@@ -297,6 +297,8 @@ def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows
         "pair",
         "pairs.parquet: exists, with steps 4 where 5 is asked for; remove it or name another --out",
     )
+    run = pairflow_command("pair", *options, "--steps", 4, "--vocabulary-size", 6)
+    mistake(run, "pair", "pairs.parquet: exists, with K 5 where 6 is asked for")
     assert (tmp_path / "pairs.parquet").read_bytes() == before
 
 
