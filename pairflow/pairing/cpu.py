@@ -17,6 +17,8 @@ Why it is fast:
 Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N^2 bytes per thread.
 """
 
+import threading
+
 import numpy as np
 
 from pairflow.pairing import levels
@@ -46,6 +48,23 @@ def pair_rows(
     rule. The result does not depend on the number of `threads` (None: as many as the process may use).
     `progress` shows a bar.
     """
+    rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    return _walk_all(data, queries, row_numbers, **rule, threads=threads, progress=progress)[0]
+
+
+def count_jumps(data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int) -> np.ndarray:
+    """How many positions of all `queries` together jump in each step, (T,) int64: entry s - 1 at t = s/T.
+
+    Arguments as in `pair_rows`.
+    """
+    rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    return _walk_all(data, queries, row_numbers, **rule, threads=None, progress=False)[1]
+
+
+def _walk_all(
+    data, queries, row_numbers, *, vocabulary_size, steps, seed, threads, progress
+) -> tuple[np.ndarray, np.ndarray]:
+    """The source states of `pair_rows` and the jumps of `count_jumps`."""
     dtype = np.min_scalar_type(vocabulary_size - 1)
     keys = prepare(data.astype(dtype, copy=False), vocabulary_size)
     order = sorted_rows(queries.astype(dtype))  # so that a query has much in common with the one before it
@@ -54,7 +73,11 @@ def pair_rows(
     rates = levels.step_rates(steps, vocabulary_size)
     tables = levels.level_tables(steps, data.shape[1], vocabulary_size)
 
+    jumps = np.zeros(steps, dtype=np.int64)
+    adding = threading.Lock()
+
     def pair_block(rows: slice) -> None:
+        work = workspace(keys, steps)
         walk(
             keys,
             states[rows],
@@ -63,11 +86,13 @@ def pair_rows(
             tables,
             np.uint64(seed),
             vocabulary_size,
-            workspace(keys),
+            work,
         )
+        with adding:
+            np.add(jumps, work.jumps, out=jumps)
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
     sources = np.empty_like(queries)
     sources[order] = states
-    return sources
+    return sources, jumps

@@ -63,6 +63,25 @@ def pair(
     return sources
 
 
+def jumps_per_step(
+    tokens, rows, *, vocabulary_size: int, steps: int = 20, subsets: int = 1, seed: int = 0
+) -> np.ndarray:
+    """Mean number of positions that jump in each backward step of Algorithm 1, (T,) float64.
+
+    Entry s - 1 belongs to the step from t = s/T. The mean is over the trajectories of `rows`, row numbers of
+    `tokens`; the other arguments are those of `pair`, whose trajectories they are. Runs on the CPU.
+    """
+    from pairflow.pairing import cpu
+
+    jumps = np.zeros(steps, dtype=np.int64)
+    for part in subset_rows(len(tokens), subsets, seed):
+        queries = np.intersect1d(part, rows)
+        if len(queries):
+            rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+            jumps += cpu.count_jumps(tokens[part], tokens[queries], queries, **rule)
+    return jumps / len(rows)
+
+
 def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
     """The random partition of rows 0..count-1 into `subsets` parts of equal size (+-1), each ascending."""
     if subsets == 1:

@@ -42,7 +42,10 @@ class Found(NamedTuple):
 
 @compiled
 def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work):
-    """Walks `sources` (b, N) in place from the data at t = 1 to the source at t = 0."""
+    """Walks `sources` (b, N) in place from the data at t = 1 to the source at t = 0.
+
+    Adds to `work.jumps` the number of positions that jump in each step.
+    """
     seed_words = _split(seed)
     others = np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):
@@ -54,7 +57,9 @@ def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work)
             found, total = _sum_levels(keys, tables[step - 1], found, work)
             for column in range(len(z)):
                 if keys.constants[column] == z[column]:
-                    z[column] = _jump(z[column], rate, others, column, step, row_words, seed_words)
+                    symbol = _jump(z[column], rate, others, column, step, row_words, seed_words)
+                    work.jumps[step - 1] += symbol != z[column]
+                    z[column] = symbol
             moves = 0
             for i in range(len(keys.columns)):
                 if work.agreement[i] == 0:
@@ -64,6 +69,7 @@ def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work)
                 symbol = _jump(z[column], leave, others, column, step, row_words, seed_words)
                 if symbol != z[column]:
                     z[column] = symbol
+                    work.jumps[step - 1] += 1
                     if step > 1:
                         moves += _enter(keys, work.here, i, z[column], work)
             if moves > 0:

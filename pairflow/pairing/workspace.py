@@ -35,10 +35,11 @@ class Workspace(NamedTuple):
     sums: np.ndarray  # (32, 8): vertical counters of packed keys
     scanned: np.ndarray  # (2, blocks, 8): rows that are not stored
     every_place: np.ndarray  # (blocks,): 0, 1, 2, ...
+    jumps: np.ndarray  # (T,): the positions that jumped at each step, over all queries
 
 
-def workspace(keys: Keys) -> Workspace:
-    """A workspace for queries among these keys."""
+def workspace(keys: Keys, steps: int) -> Workspace:
+    """A workspace for T = `steps` steps of queries among these keys."""
     blocks, columns = len(keys.bitmaps.valid), len(keys.columns)
     room = columns + OCTAVE + 2
     padded = keys.tokens.shape[1]
@@ -58,6 +59,7 @@ def workspace(keys: Keys) -> Workspace:
         sums=zero_blocks(32),
         scanned=zero_blocks(2, blocks),
         every_place=np.arange(blocks, dtype=np.int32),
+        jumps=np.zeros(steps, np.int64),
     )
 
 

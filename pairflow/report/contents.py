@@ -44,6 +44,16 @@ class Contents:
         }
 
     @property
+    def jumps(self) -> dict[str, np.ndarray]:
+        """Coupling -> (T,) mean number of positions that jump in a backward step, entry s - 1 at t = s/T."""
+        steps = range(1, self.settings["pairing"]["steps"] + 1)
+        return {
+            name: np.array([values[f"jumps_{step}"] for step in steps])
+            for name, values in self.couplings.items()
+            if "jumps_1" in values
+        }
+
+    @property
     def methods(self) -> list[str]:
         """Methods in the configuration's order, then any others that have metrics."""
         return list(dict.fromkeys([*self.settings["methods"], *self.metrics["method"]]))

@@ -90,6 +90,21 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     return Picture(drawn[0], f"Hamming distance between source and data. {'; '.join(means)}.")
 
 
+def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
+    """Positions that jump per row in each backward step, (T,) per coupling, against the time it starts at."""
+    with _axes(name) as (axes, drawn):
+        for coupling, values in per_step.items():
+            look = style(coupling)
+            times = np.arange(1, len(values) + 1) / len(values)
+            every = max(1, len(values) // 6)
+            axes.plot(times, values, color=look.hex, marker=look.marker, ls=look.line, markevery=every)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("time t (noise 0, data 1)")
+        axes.set_ylabel("jumps per row and step")
+    sums = (f"{coupling}: {values.sum():.2f} in all" for coupling, values in per_step.items())
+    return Picture(drawn[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
+
+
 INDEPENDENT = Style("ink", ".", ":")
 
 

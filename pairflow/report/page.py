@@ -183,6 +183,8 @@ def _coupling(contents: Contents) -> dict[str, Any] | None:
     return {
         "legend": legend,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
+        "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
+        "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": length * (size - 1) / size,
         "symbols": {name: contents.couplings[name] for name in contents.distances},

@@ -1,10 +1,12 @@
-"""Pairs to metric rows: how far apart they are, and whether x0 looks like the source."""
+"""Pairs to metric rows: how far apart they are, how they came to be, and whether x0 looks like the source."""
 
 from pathlib import Path
 
 import click
+import numpy as np
 import pandas as pd
 
+from pairflow import rng
 from pairflow.artifacts import (
     Science,
     Stopwatch,
@@ -18,16 +20,21 @@ from pairflow.artifacts import (
 from pairflow.metrics.coupling import diagnose
 from pairflow.steps._command import existing, out, step
 
+JUMP_ROWS = 1000  # whose trajectories are walked again, to count their jumps
+
 
 @step()
 @existing("--pairs", help="Pairs, Parquet.")
 @click.option("--method", required=True, help="Name of the coupling in the rows.")
 @out("--out", help="Metric rows, Parquet.")
 def main(pairs: Path, method: str, out: Path):
-    """Describe a coupling: Hamming distances of x0 and x1, symbol frequencies of x0."""
+    """Describe a coupling: Hamming distances of x0 and x1, symbol frequencies of x0, jumps per step."""
     stopwatch = Stopwatch()
     table, science = read_table(pairs, "pairs")
-    found = diagnose(token_array(table["x0"]), token_array(table["x1"]), science.vocabulary_size)
+    x1 = token_array(table["x1"])
+    found = diagnose(token_array(table["x0"]), x1, science.vocabulary_size)
+    if science.parameters["coupling"] == "pairflow":
+        found |= _jumps(x1, science)
     rows = pd.DataFrame({"metric": found.keys(), "value": found.values()})
     seed = science.parameters["seed"]
     frame = as_metrics(rows, method=method, seed=seed, evaluation="coupling", samples=len(table))
@@ -35,6 +42,17 @@ def main(pairs: Path, method: str, out: Path):
     with atomic(out) as [temporary]:
         write_table(temporary, frame, made)
     stopwatch.write(out)
+
+
+def _jumps(x1: np.ndarray, science: Science) -> dict[str, float]:
+    """`jumps_<s>` for s = 1..T: positions that jump per row in the step from t = s/T, over JUMP_ROWS rows."""
+    from pairflow.pairing.engine import jumps_per_step
+
+    parameters = science.parameters
+    rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
+    rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}
+    jumps = jumps_per_step(x1, rows, vocabulary_size=science.vocabulary_size, **rule)
+    return {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import time
 import numpy as np
 import pytest
 
+import pairflow
+from pairflow import rng
 from pairflow.data import molecules, sources
-from pairflow.pairing import bitmaps, cpu, reference, threads
+from pairflow.pairing import bitmaps, cpu, engine, levels, local_consensus, reference, threads
 
 
 def clustered(rows, length, vocabulary_size, *, centres=5, noise=0.2, seed=0):
@@ -198,3 +200,29 @@ def test_distances_have_the_mean_and_spread_of_the_reference(length, vocabulary_
     slow = statistics(reference.pair_rows, range(8, 16))
     error = np.sqrt((fast.var(axis=0, ddof=1) + slow.var(axis=0, ddof=1)) / 8)
     assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) < 3 * error).all()
+
+
+def test_jumps_are_those_of_the_reference_trajectories():
+    data = clustered(60, 9, 5)
+    data[:, 4] = 3  # a column that never varies is walked apart
+    rows, steps, seed = np.array([3, 17, 40, 59]), 6, 11
+    z, expected = data[rows].astype(np.int64), []
+    for step in range(steps, 0, -1):
+        consensus = local_consensus(z, data, step / steps, vocabulary_size=5)
+        uniforms, words = rng.draws(seed, rows, step, 9)
+        moved = uniforms < levels.step_rates(steps, 5)[step - 1] * consensus
+        others = rng.choose(words, np.uint64(4)).astype(np.int64)
+        z = np.where(moved, others + (others >= z), z)
+        expected.append(moved.sum() / len(rows))
+    rule = {"vocabulary_size": 5, "steps": steps, "seed": seed}
+    assert engine.jumps_per_step(data, rows, **rule).tolist() == expected[::-1]
+    assert np.array_equal(z, pairflow.pair(data, **rule)[rows])
+
+
+def test_jumps_of_subsets_are_those_of_their_parts():
+    data = clustered(80, 6, 4)
+    rule = {"vocabulary_size": 4, "steps": 5, "seed": 2}
+    found = engine.jumps_per_step(data, np.arange(80), subsets=3, **rule)
+    parts = engine.subset_rows(80, 3, 2)
+    apart = [cpu.count_jumps(data[part], data[part], part, **rule) for part in parts]
+    assert found.tolist() == (np.sum(apart, axis=0) / 80).tolist()

@@ -74,6 +74,11 @@ def described(counts) -> dict[str, float]:
     return {"hamming_mean": 0.0, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
 
 
+def jumping() -> dict[str, float]:
+    """Jumps of the 20 backward steps: more and more towards the source, 10.5 in all."""
+    return {f"jumps_{step}": (21 - step) / 20 for step in range(1, 21)}
+
+
 @pytest.fixture
 def coupling():
     return described
@@ -107,7 +112,7 @@ def make() -> Callable[..., Contents]:
                 "vocabulary_size": 30,
             },
             couplings={
-                "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)),
+                "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)) | jumping(),
                 "random": described(np.eye(17)[15]),
                 "forward": {"unique_reached": 3200.0, "coverage": 0.6246, "coverage_predicted": 0.6321},
             },

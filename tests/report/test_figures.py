@@ -105,3 +105,9 @@ def test_known_methods_look_different_and_unknown_ones_always_the_same():
 
 def test_themed_leaves_other_colours():
     assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"
+
+
+def test_jumps_are_drawn_against_the_time_of_their_step():
+    picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
+    assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
+    assert "jumps per row and step" in texts(picture.svg)

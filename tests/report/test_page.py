@@ -181,3 +181,9 @@ def test_costs_are_totals_in_the_order_of_the_workflow(make):
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_jumps_of_the_backward_steps(make):
+    page = render(make())
+    assert "in each of the 20 backward steps" in page
+    assert "In all: pairflow 10.50 jumps per row" in page
