@@ -25,6 +25,7 @@ import platform
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +37,7 @@ import torch
 
 from pairflow.data import molecules, sources
 from pairflow.pairing import block, cpu, gpu, keys, levels
+from pairflow.pairing.threads import available_cpus
 from pairflow.pairing.trajectory import walk
 from pairflow.pairing.workspace import workspace
 from pairflow.schedule import gamma
@@ -88,7 +90,7 @@ def machine() -> dict:
     return {
         "processor": model or platform.processor(),
         "llvm_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
-        "threads": cpu.available_cpus(),
+        "threads": available_cpus(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -197,13 +199,13 @@ class Engine:
                 work[thread],
             )
 
-        with cpu.ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             return seconds_of(lambda: list(pool.map(walk_all, range(threads))))
 
 
 def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
     """All contenders around t = 1/2 on these keys: pairs per second and step, and ratios within each turn."""
-    engine, all_threads = Engine(data, symbols), cpu.available_cpus()
+    engine, all_threads = Engine(data, symbols), available_cpus()
     rng = np.random.default_rng(2)
     walkers = rng.choice(len(data), min(len(data), 4000))
     few, many = (noised(data, count, symbols) for count in (8, 64))

@@ -21,6 +21,7 @@ import click
 import numpy as np
 
 from pairflow.pairing import cpu, gpu
+from pairflow.pairing.threads import available_cpus
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _machine() -> dict:
         "cupy": cupy.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
-        "cpus": cpu.available_cpus(),
+        "cpus": available_cpus(),
     }
 
 
