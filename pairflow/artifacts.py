@@ -65,13 +65,17 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 
 @dataclass(frozen=True)
 class Science:
-    """What a file's metadata say: enough to refuse a file that does not fit another one, by name."""
+    """What a file's metadata say: enough to refuse a file that does not fit another one, by name.
+
+    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such.
+    """
 
     kind: str
     length: int | None = None
     vocabulary_size: int | None = None
     vocabulary: str | None = None
     padding: int | None = None
+    mask: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 

@@ -82,6 +82,7 @@ def main(
         vocabulary_size=size,
         vocabulary=science.vocabulary,
         padding=science.padding,
+        mask=science.mask,
         parameters={**settings.model_dump(mode="json"), **rows},
         inputs={"tokens": digest(tokens)},
     )

@@ -38,7 +38,8 @@ def main(
         "parameters": settings.model_dump(mode="json"),
         "inputs": {"source": digest(raw)},
     }
-    rows_are = {"length": settings.length, "vocabulary_size": words.size, "padding": molecules.PAD}
+    rows_are = {"length": settings.length, "vocabulary_size": words.size}
+    rows_are |= {"padding": molecules.PAD, "mask": molecules.MASK}
     paths = (train, validation, vocabulary, smiles, rejected)
     with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_rejected]:
         for path, tokens in ((new_train, prepared.train), (new_validation, prepared.validation)):

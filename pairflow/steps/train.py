@@ -50,6 +50,7 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
         "length": science.length,
         "vocabulary_size": size,
         "vocabulary": science.vocabulary,
+        "mask": science.mask,
         "prediction": LOSSES[training.loss].learns,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},
