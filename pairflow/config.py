@@ -8,14 +8,29 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from pairflow.errors import InputError
 
-BASES = ("udlm", "random", "pairflow")
-_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?")
+
+class Base(NamedTuple):
+    """A base method: its noise (see `flow.noise`), and whether each data point keeps one source."""
+
+    noise: str
+    coupled: bool
+
+
+BASES = {
+    "mdlm": Base("absorbing", coupled=False),
+    "udlm": Base("uniform", coupled=False),
+    "random": Base("uniform", coupled=True),
+    "pairflow": Base("uniform", coupled=True),
+}
+_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?(?P<distillations>(\+[a-z]+)*)")
+
+_CONVERSION = "of a denoiser into the kind that the update needs; none: taken as it is"
 
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -80,10 +95,9 @@ class Pairing(Settings):
     coverage: bool = Field(False, description="measure which share of the data the forward velocity reaches")
 
 
-class Training(Settings):
+class Optimisation(Settings):
     """One optimisation run."""
 
-    loss: Literal["nelbo", "cross_entropy"] = Field("nelbo", description="training loss")
     batch_size: int = Field(ge=1, le=2**20, description="rows per iteration")
     iterations: int = Field(ge=1, description="optimiser updates")
     learning_rate: float = Field(gt=0, le=1, description="peak learning rate of AdamW")
@@ -97,7 +111,7 @@ class Training(Settings):
     validate_every: int = Field(1000, ge=1, description="iterations between two validations")
 
     @model_validator(mode="after")
-    def _schedule_fits(self) -> "Training":
+    def _schedule_fits(self) -> "Optimisation":
         if self.warmup_iterations >= self.iterations:
             raise ValueError(
                 f"warmup_iterations: {self.warmup_iterations} is not below {self.iterations} iterations"
@@ -107,11 +121,76 @@ class Training(Settings):
         return self
 
 
+class Training(Optimisation):
+    """The training of a base model."""
+
+    loss: Literal["nelbo", "cross_entropy"] = Field("nelbo", description="training loss")
+
+
+class Distillation(Optimisation):
+    """A further optimisation run that starts from a finished model, the parent."""
+
+    on_pairs: ClassVar[bool]  # it trains on pairs that the parent made, else on the data
+
+    ema_decay: float = Field(0.999, ge=0, lt=1, description="d of the weights' moving average")
+    start_from: Literal["ema", "raw"] = Field("ema", description="the parent's weights to start from")
+    ema: Literal["fresh", "inherit"] = Field(
+        "fresh", description="moving average: begun anew, or the parent's carried on"
+    )
+
+
+class Dcd(Distillation):
+    """Discrete Consistency Distillation (Duo, Sahoo et al. 2025)."""
+
+    on_pairs: ClassVar[bool] = False
+
+    name: Literal["dcd"] = "dcd"
+    teacher_every: int = Field(ge=1, description="iterations after which the teacher becomes the student")
+    noise_min: float = Field(-4.0, ge=-12, le=12, description="g_min, negative log-SNR at noise time 0")
+    noise_max: float = Field(-1.0, ge=-12, le=12, description="g_max, negative log-SNR at noise time 1")
+
+    @model_validator(mode="after")
+    def _noise_grows(self) -> "Dcd":
+        if self.noise_min >= self.noise_max:
+            raise ValueError(f"noise_min: {self.noise_min} is not below noise_max, {self.noise_max}")
+        return self
+
+
+class TeacherPairs(Settings):
+    """How ReDi's pairs are drawn from the parent: a uniform source, and the sample that it makes of it."""
+
+    count: int = Field(20_000, ge=1, le=10**8, description="pairs")
+    steps: int = Field(256, ge=1, le=10_000, description="sampling steps, before the greedy tail")
+    sampler: Literal["ancestral", "euler"] = Field("euler", description="update rule")
+    conversion: Literal["exact", "none"] = Field("exact", description=_CONVERSION)
+
+
+class Redi(Distillation):
+    """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs that the parent made."""
+
+    on_pairs: ClassVar[bool] = True
+
+    name: Literal["redi"] = "redi"
+    pairs: TeacherPairs = TeacherPairs()
+
+
+DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi}
+
+Distillations = create_model(
+    "Distillations",
+    __base__=Settings,
+    __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
+    **{name: (each | None, None) for name, each in DISTILLATIONS.items()},
+)
+
+
 class Sampling(Settings):
     """How samples are drawn from a model."""
 
     samples: int = Field(1024, ge=1, le=10**7, description="samples per trial")
     trials: int = Field(10, ge=1, le=1000, description="independent repetitions, for mean and deviation")
+    sampler: Literal["ancestral", "euler"] = Field("ancestral", description="update rule")
+    conversion: Literal["exact", "none"] = Field("exact", description=_CONVERSION)
     greedy_tail: bool = Field(True, description="end on the denoiser's most likely symbols")
 
 
@@ -156,10 +235,27 @@ class CoverSettings(Settings):
 class TrainSettings(Settings):
     """What a model depends on, beside the token rows or pairs."""
 
-    method: str = Field(description="udlm, random, pairflow or pairflow-sub<P>")
+    method: str = Field(description="mdlm, udlm, random, pairflow or pairflow-sub<P>")
     seed: Seed = Field(0, description="seed of weights, data order, noise and dropout")
     network: Network = Field(description='network as JSON, e.g. \'{"name": "mlp", "width": 384}\'')
     training: Training
+
+
+class TeachSettings(TeacherPairs):
+    """What a file of a teacher's pairs depends on, beside the teacher."""
+
+    method: str = Field(description="the method that will train on them: <parent>+redi")
+    seed: Seed = Field(0, description="seed of the source states and of the sampler")
+
+
+class DistillSettings(Settings):
+    """What a distilled model depends on, beside its parent and the data or pairs."""
+
+    method: str = Field(description="<parent>+dcd or <parent>+redi")
+    seed: Seed = Field(0, description="seed of data order, noise and dropout")
+    distillation: Annotated[tuple(DISTILLATIONS.values()), Field(discriminator="name")] = Field(
+        description='distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\''
+    )
 
 
 class SampleSettings(Sampling):
@@ -170,17 +266,33 @@ class SampleSettings(Sampling):
 
 
 class Method(Settings):
-    """A parsed method name: `base[-sub<P>]`."""
+    """A parsed method name: `base[-sub<P>][+distillation]*`."""
 
+    name: str
     base: str
     subsets: int = 1
+    distillations: tuple[str, ...] = ()
 
     @property
     def coupling(self) -> str | None:
-        """Name of its file of pairs; None where the source is drawn afresh."""
-        if self.base == "udlm":
+        """Name of the base's file of pairs; None where the source is drawn afresh."""
+        if not BASES[self.base].coupled:
             return None
         return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
+
+    @property
+    def noise(self) -> str:
+        return BASES[self.base].noise
+
+    @property
+    def parent(self) -> str | None:
+        """The method that the last distillation starts from; None for a base."""
+        return self.name.rpartition("+")[0] or None
+
+    @property
+    def lineage(self) -> list[str]:
+        """From the base to the method itself: udlm, udlm+redi, udlm+redi+redi."""
+        return [*parse_method(self.parent).lineage, self.name] if self.parent else [self.name]
 
 
 def parse_method(name: str) -> Method:
@@ -193,7 +305,19 @@ def parse_method(name: str) -> Method:
         raise InputError(f"unknown method '{name}': only pairflow has subsets")
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
-    return Method(base=match["base"], subsets=int(match["subsets"] or 1))
+    distillations = tuple(match["distillations"].split("+")[1:])
+    for each in distillations:
+        if each not in DISTILLATIONS:
+            near = nearest(each, DISTILLATIONS)
+            raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
+    if distillations and BASES[match["base"]].noise != "uniform":
+        raise InputError(f"method '{name}': {match['base']} has masks for a source, which nothing distils")
+    return Method(
+        name=name,
+        base=match["base"],
+        subsets=int(match["subsets"] or 1),
+        distillations=distillations,
+    )
 
 
 class Experiment(Settings):
@@ -208,18 +332,25 @@ class Experiment(Settings):
     network: Network
     pairing: Pairing = Pairing()
     training: Training
+    distillation: Distillations = Distillations()
     methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
         for name in self.methods:
-            parse_method(name)
+            for each in parse_method(name).distillations:
+                if getattr(self.distillation, each) is None:
+                    raise ValueError(f"methods: '{name}' needs the settings distillation.{each}")
         for key in ("methods", "seeds"):
             values = getattr(self, key)
             if len(set(values)) < len(values):
                 raise ValueError(f"{key}: {list(values)} names one twice")
         return self
+
+    def trained(self) -> list[str]:
+        """Every model that the methods need, parents first."""
+        return list(dict.fromkeys(each for name in self.methods for each in parse_method(name).lineage))
 
     def couplings(self) -> list[str]:
         """Names of the files of pairs that the methods need."""
@@ -236,6 +367,13 @@ class Experiment(Settings):
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
+
+    def teach_settings(self, method: str, seed: int) -> TeachSettings:
+        return TeachSettings(method=method, seed=seed, **self.distillation.redi.pairs.model_dump())
+
+    def distill_settings(self, method: str, seed: int) -> DistillSettings:
+        last = parse_method(method).distillations[-1]
+        return DistillSettings(method=method, seed=seed, distillation=getattr(self.distillation, last))
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
         shared = self.evaluations[evaluation].model_dump(exclude={"nfe"})

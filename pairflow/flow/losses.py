@@ -43,6 +43,18 @@ def uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
     return weight * (sum_a_log_a - sum_a_log_b + sum_b_minus_a)
 
 
+def absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
+    """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024). Returns (B, N).
+
+        kappa' / (1 - kappa) * (-log x_theta[x1])
+
+    on masked positions, and 0 where x_theta knows x1 = x_t for certain, as the SUBS parameterisation does on
+    the others. Minimised by p(x1^i | x_t); its mean is then the entropy of the data.
+    """
+    weight = _column(alpha_derivative, log_probabilities) / (1 - _column(alpha, log_probabilities))
+    return weight * cross_entropy(log_probabilities, x1)
+
+
 def cross_entropy(log_probabilities, x1, *_noising):
     """The simple discrete flow-matching loss -log x_theta[x1], whatever the noise. Returns (B, N).
 
@@ -56,12 +68,6 @@ class Loss(NamedTuple):
 
     function: Callable
     learns: str
-
-
-LOSSES = {
-    "nelbo": Loss(uniform_nelbo, "leave_one_out"),
-    "cross_entropy": Loss(cross_entropy, "posterior"),
-}
 
 
 def _column(value, like):

@@ -1,7 +1,5 @@
 """Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out."""
 
-import torch.nn.functional as F
-
 from pairflow.errors import InputError
 from pairflow.networks.mlp import MLP
 from pairflow.networks.transformer import Transformer
@@ -19,8 +17,3 @@ def build(settings, *, length, vocabulary_size):
     if name not in NETWORKS:
         raise InputError(f"network: expected one of {', '.join(sorted(NETWORKS))}, found {name!r}")
     return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)
-
-
-def log_probabilities(network, x_t, kappa):
-    """The network's log x_theta (B, N, K) float32 for tokens x_t (B, N) at kappa (B,)."""
-    return F.log_softmax(network(x_t, -kappa.log()).float(), dim=-1)

@@ -1,6 +1,5 @@
 """A model to samples."""
 
-import functools
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ BATCH = 1024  # rows in the network at once; part of the random streams, so not 
 @threads
 @quiet
 def main(settings: SampleSettings, model: Path, out: Path, device, threads, quiet):
-    """Draw samples: ancestral updates in float64 from uniform noise, then the greedy tail."""
+    """Draw samples: updates in float64 from source states, then the greedy tail."""
     import torch
     from tqdm import tqdm
 
@@ -61,17 +60,17 @@ def _draw(network, facts, settings: SampleSettings, trial: int, first: int, rows
     """One batch (rows, N) by (seed, trial, first): every method and NFE starts from the same noise."""
     import torch
 
-    from pairflow import networks, rng
-    from pairflow.flow.samplers import ancestral
+    from pairflow import rng
+    from pairflow.training.checkpoint import noise_of
 
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "sample", trial, first))
-    shape = (rows, facts["length"])
-    x0 = torch.randint(facts["vocabulary_size"], shape, generator=generator, device=where)
-    return ancestral(
-        functools.partial(networks.log_probabilities, network),
-        x0,
+    noise = noise_of(facts)
+    return noise.samplers[settings.sampler](
+        noise.denoiser(network),
+        noise.source((rows, facts["length"]), generator, where),
         steps=settings.nfe,
         prediction=facts["prediction"],
+        convert=settings.conversion == "exact",
         greedy_tail=settings.greedy_tail,
         generator=generator,
     ).cpu()

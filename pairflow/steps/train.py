@@ -7,7 +7,7 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 
 
 @step(TrainSettings)
-@existing("--data", help="Token rows (udlm) or pairs (random, pairflow), Parquet.")
+@existing("--data", help="Token rows (mdlm, udlm) or pairs (random, pairflow), Parquet.")
 @existing("--validation", help="Validation token rows, Parquet.")
 @out("--model", help="Weights, safetensors: raw and averaged.")
 @out("--description", help="Description of the model, JSON.")
@@ -16,11 +16,11 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @threads
 @quiet
 def main(settings: TrainSettings, data, validation, model, description, log, device, threads, quiet):
-    """Train a denoiser: udlm draws its noise afresh, random and pairflow keep one source per data point."""
+    """Train a base: mdlm and udlm draw noise afresh, random and pairflow keep one source per data point."""
     import torch
 
     from pairflow import networks, rng
-    from pairflow.flow.losses import LOSSES
+    from pairflow.flow.noise import NOISES
     from pairflow.steps._device import choose
     from pairflow.training import checkpoint, loop, objectives
 
@@ -31,27 +31,28 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
     where = choose(device, threads)
     stopwatch.device = str(where)
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-    training, size = settings.training, science.vocabulary_size
-    network = networks.build(settings.network.model_dump(), length=science.length, vocabulary_size=size).to(
-        where
-    )
+    training, seed = settings.training, settings.seed
+    noise = NOISES[parse_method(settings.method).noise](science.vocabulary_size, science.mask)
+    prediction = noise.losses[training.loss].learns
+    network = networks.build(
+        settings.network.model_dump(), length=science.length, vocabulary_size=noise.symbols
+    ).to(where)
+    held_out_rows = token_array(table["tokens"])
     trained = loop.optimise(
         network,
-        objectives.FlowObjective(x1, x0, size, training.batch_size, training.loss, settings.seed, where),
+        objectives.FlowObjective(x1, x0, noise, training.batch_size, training.loss, seed, where),
         training,
-        seed=settings.seed,
-        validate=objectives.Validator(
-            token_array(table["tokens"]), size, science.padding, training.loss, settings.seed, where
-        ),
+        seed=seed,
+        validate=objectives.Validator(held_out_rows, noise, prediction, science.padding, seed, where),
         progress=not quiet,
     )
     facts = {
         **settings.model_dump(mode="json"),
         "length": science.length,
-        "vocabulary_size": size,
+        "vocabulary_size": science.vocabulary_size,
         "vocabulary": science.vocabulary,
         "mask": science.mask,
-        "prediction": LOSSES[training.loss].learns,
+        "prediction": prediction,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},
     }
@@ -64,6 +65,8 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
 def _read(method: str, path):
     """(x0 or None, x1, science) of the file that the method trains on."""
     coupling = parse_method(method).coupling
+    if parse_method(method).parent:
+        raise InputError(f"method '{method}': this step trains bases, `pairflow distill` the rest")
     if coupling is None:
         table, science = read_table(path, "tokens")
         return None, token_array(table["tokens"]), science

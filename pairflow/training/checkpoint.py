@@ -11,7 +11,9 @@ from torch import nn
 
 from pairflow import networks
 from pairflow.artifacts import digest
+from pairflow.config import parse_method
 from pairflow.errors import InputError
+from pairflow.flow.noise import NOISES, Absorbing, Uniform
 
 FORMAT = 1
 
@@ -32,7 +34,10 @@ def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, f
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """model.json: method, network, training, N, K, vocabulary, prediction, parameters, inputs, weights."""
+    """model.json: method, network, training, N, K, vocabulary, mask, prediction, parameters, inputs, weights.
+
+    A distilled model has its base's `training`, and `distillation` of its own.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -56,9 +61,8 @@ def load(
         raise InputError(f"{weights}: no such file")
     if digest(weights) != facts["weights"]:
         raise InputError(f"{weights}: these are not the weights that {description} describes")
-    network = networks.build(
-        facts["network"], length=facts["length"], vocabulary_size=facts["vocabulary_size"]
-    )
+    symbols = noise_of(facts).symbols
+    network = networks.build(facts["network"], length=facts["length"], vocabulary_size=symbols)
     try:
         tensors = load_file(weights)
     except SafetensorError as error:
@@ -66,3 +70,8 @@ def load(
     prefix = f"{which}."
     network.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
     return network.to(device).eval(), facts
+
+
+def noise_of(facts: dict[str, Any]) -> Uniform | Absorbing:
+    """The noise of a model, by its method, vocabulary size and mask."""
+    return NOISES[parse_method(facts["method"]).noise](facts["vocabulary_size"], facts["mask"])

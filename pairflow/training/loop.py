@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
 from pairflow import rng
-from pairflow.config import Training
+from pairflow.config import Optimisation
 from pairflow.errors import InputError
 
 LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
@@ -37,21 +37,23 @@ class Trained:
 def optimise(
     network: nn.Module,
     objective: Objective,
-    settings: Training,
+    settings: Optimisation,
     *,
     seed: int,
+    average: AveragedModel | None = None,
     validate: Validation | None = None,
     progress: bool = True,
 ) -> Trained:
     """Minimise `objective(network, iteration)`, a scalar, for `settings.iterations` updates.
 
-    Everything random is a function of (seed, iteration). `validate` gives the validation NLL of the averaged
-    weights, in nats per token. Raises InputError when the loss is no longer a number.
+    Everything random is a function of (seed, iteration). `average` is a moving average to carry on; without
+    one it begins with the network as it is. `validate` gives the validation NLL of the averaged weights, in
+    nats per token. Raises InputError when the loss is no longer a number.
     """
     device = next(network.parameters()).device
     optimizer = torch.optim.AdamW(network.parameters(), settings.learning_rate, weight_decay=0.0, fused=True)
     schedule = learning_rate_schedule(optimizer, settings)
-    ema = moving_average(network, settings.ema_decay)
+    ema = average or moving_average(network, settings.ema_decay)
     log = _Log(settings)
     bar = tqdm(
         range(settings.iterations), unit="it", disable=not progress, mininterval=1.0, dynamic_ncols=True
@@ -72,7 +74,7 @@ def optimise(
     return Trained(network, ema.module, log.frame())
 
 
-def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Training) -> LRScheduler:
+def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
     """Linear warm-up to the peak, then cosine to the final learning rate, or constant."""
     rest = settings.iterations - settings.warmup_iterations
     if settings.decay == "cosine":
@@ -85,24 +87,26 @@ def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Training)
     return SequentialLR(optimizer, [warmup, decay], milestones=[settings.warmup_iterations])
 
 
-def moving_average(network: nn.Module, decay: float) -> AveragedModel:
-    """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ..."""
+def moving_average(network: nn.Module, decay: float, updates: int = 0) -> AveragedModel:
+    """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ...
+
+    It begins with the weights of `network`, as if `updates` updates lay behind it.
+    """
 
     def update(averages: list[Tensor], parameters: list[Tensor], updates: Tensor) -> None:
         n = int(updates)
         torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
 
     average = AveragedModel(network, multi_avg_fn=update)
-    average.n_averaged.fill_(
-        1
-    )  # the initial weights are the first average: without it the first update would copy
+    # The initial weights are the first average: without it the first update would copy.
+    average.n_averaged.fill_(updates + 1)
     return average.eval()
 
 
 class _Log:
     """Mean loss between rows; a row every iterations / LOG_ROWS, at each validation and at the end."""
 
-    def __init__(self, settings: Training):
+    def __init__(self, settings: Optimisation):
         self.settings = settings
         self.every = max(1, settings.iterations // LOG_ROWS)
         self.started = time.perf_counter()

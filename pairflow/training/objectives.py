@@ -1,11 +1,12 @@
 """What a base model minimises: noise a batch between source and data, compare the denoiser with the data."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
-from pairflow import networks, rng
-from pairflow.flow.losses import LOSSES, uniform_nelbo
-from pairflow.flow.process import interpolate, posterior_to_leave_one_out, stratified_times
+from pairflow import rng
+from pairflow.flow.process import interpolate, stratified_times
 from pairflow.schedule import DIFFUSION
 
 VALIDATION_BATCH = 1024
@@ -34,68 +35,69 @@ class Batches:
 
 
 class FlowObjective:
-    """Mean loss per token of a batch.
+    """Mean loss per token of a batch of x1 (M, N) under a noise of `flow.noise`.
 
-    x0 (M, N) is kept per row (`random`, `pairflow`), or drawn afresh where it is None (`udlm`).
+    x0 (M, N) is kept per row (`random`, `pairflow`, a teacher's pairs), or drawn afresh where it is None.
     """
 
-    def __init__(
-        self, x1, x0, vocabulary_size: int, batch_size: int, loss: str, seed: int, device: torch.device
-    ):
+    def __init__(self, x1, x0, noise, batch_size: int, loss: str, seed: int, device: torch.device):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.vocabulary_size, self.loss, self.seed, self.device = vocabulary_size, loss, seed, device
+        self.noise, self.loss, self.seed, self.device = noise, noise.losses[loss].function, seed, device
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 
     def __call__(self, network: nn.Module, iteration: int) -> Tensor:
         rows = self.batches(iteration)
-        generator = _generator(self.device, self.seed, "noise", iteration)
+        generator = random_generator(self.device, self.seed, "noise", iteration)
         x1 = self.x1[rows].long()  # (B, N)
-        if self.x0 is None:
-            x0 = torch.randint(self.vocabulary_size, x1.shape, generator=generator, device=self.device)
-        else:
-            x0 = self.x0[rows].long()
-        return _loss(network, x0, x1, self.loss, generator).mean()
+        fresh = self.x0 is None
+        x0 = self.noise.source(x1.shape, generator, self.device) if fresh else self.x0[rows].long()
+        state = Noised.draw(x0, x1, generator)
+        predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)  # (B, N, K)
+        return self.loss(predicted, x1, *state).mean()
 
 
 class Validator:
-    """Validation NLL in nats per token, padding left out; the same uniform noise for every method."""
+    """Validation NLL in nats per token, padding left out: a bound.
 
-    def __init__(
-        self, x1, vocabulary_size: int, padding: int | None, loss: str, seed: int, device: torch.device
-    ):
+    The noise is drawn afresh from the source, the same for every method with that noise.
+    """
+
+    def __init__(self, x1, noise, prediction: str, padding: int | None, seed: int, device: torch.device):
         self.x1 = torch.tensor(x1, device=device)  # (M, N)
-        self.vocabulary_size, self.padding, self.loss = vocabulary_size, padding, loss
+        self.noise, self.prediction, self.padding = noise, prediction, padding
         self.seed, self.device = seed, device
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
         network.eval()
-        generator = _generator(self.device, self.seed, "validation")  # the same noise each time
+        generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         tokens = 0
         for rows in self.x1.split(VALIDATION_BATCH):
             x1 = rows.long()
-            x0 = torch.randint(self.vocabulary_size, x1.shape, generator=generator, device=self.device)
+            state = Noised.draw(self.noise.source(x1.shape, generator, self.device), x1, generator)
             kept = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)
-            total += (_loss(network, x0, x1, self.loss, generator, bound=True) * kept).sum()
+            predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)
+            total += (self.noise.bound(predicted, self.prediction, x1, *state) * kept).sum()
             tokens += int(kept.sum())
         return float(total) / tokens
 
 
-def _loss(network, x0, x1, name: str, generator, bound: bool = False) -> Tensor:
-    """Loss (B, N) at stratified times; with `bound` the NELBO, whatever the training loss."""
-    function, prediction = LOSSES[name]
-    t = stratified_times(len(x1), generator, x1.device)
-    alpha = DIFFUSION.kappa(t)  # (B,)
-    x_t = interpolate(x0, x1, alpha, generator)  # (B, N)
-    log_probabilities = networks.log_probabilities(network, x_t, alpha)  # (B, N, K)
-    if bound:
-        function = uniform_nelbo
-        if prediction == "posterior":
-            log_probabilities = posterior_to_leave_one_out(log_probabilities, x_t, alpha)
-    return function(log_probabilities, x1, x_t, alpha, DIFFUSION.derivative(t))
+class Noised(NamedTuple):
+    """x_t (B, N), alpha = kappa(t) (B,) and kappa'(t), in the order in which losses take them."""
+
+    x_t: Tensor
+    alpha: Tensor
+    alpha_derivative: float
+
+    @classmethod
+    def draw(cls, x0: Tensor, x1: Tensor, generator: torch.Generator) -> "Noised":
+        """A state between x0 and x1 (B, N) for every row, at stratified times."""
+        t = stratified_times(len(x1), generator, x1.device)
+        alpha = DIFFUSION.kappa(t)  # (B,)
+        return cls(interpolate(x0, x1, alpha, generator), alpha, DIFFUSION.derivative(t))
 
 
-def _generator(device: torch.device, *labels) -> torch.Generator:
+def random_generator(device: torch.device, *labels) -> torch.Generator:
     return torch.Generator(device).manual_seed(rng.stream_seed(*labels))

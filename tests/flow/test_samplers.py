@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.flow.process import leave_one_out_to_posterior
-from pairflow.flow.samplers import LAST_TIME, ancestral, ancestral_alphas, ancestral_transition, draw
+from pairflow.flow.samplers import LAST_TIME, alphas_of, ancestral, ancestral_transition, draw
 from pairflow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -51,7 +51,7 @@ def sampled_law(denoise, length, steps, convert=False, schedule=FROM_NOISE):
     """Probability of every state after the sampler's updates from a uniform source, exactly."""
     every = states(length)
     probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64)
-    for alpha_t, alpha_s in itertools.pairwise(ancestral_alphas(steps, schedule)):
+    for alpha_t, alpha_s in itertools.pairwise(alphas_of(steps, schedule)):
         q = ancestral_transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step

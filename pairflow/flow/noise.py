@@ -1,0 +1,85 @@
+"""What a method's noise decides: its source states, how its network is read, its losses and its samplers.
+
+Both kinds offer the same:
+
+    symbols                       number of symbols that states and network have
+    source(shape, ...)            source states x0
+    log_probabilities(network, x_t, kappa)    the network's log x_theta (B, N, K) float32
+    losses, samplers              by name, as settings name them
+    bound(...)                    the NELBO, whatever kind of denoiser the training loss has made
+    denoiser(network)             `log_probabilities` as a sampler calls it
+"""
+
+import functools
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from pairflow.flow.losses import Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.process import posterior_to_leave_one_out
+from pairflow.flow.samplers import Remembered, ancestral, euler
+
+
+class Uniform:
+    """Uniform-state noise (UDLM): the source is uniform over K^N, the network is told sigma = -log kappa."""
+
+    losses: ClassVar = {
+        "nelbo": Loss(uniform_nelbo, "leave_one_out"),
+        "cross_entropy": Loss(cross_entropy, "posterior"),
+    }
+    samplers: ClassVar = {"ancestral": ancestral, "euler": euler}
+
+    def __init__(self, vocabulary_size, mask=None):
+        self.symbols = vocabulary_size
+
+    def source(self, shape, generator=None, device=None):
+        return torch.randint(self.symbols, shape, generator=generator, device=device)
+
+    def log_probabilities(self, network, x_t, kappa):
+        return F.log_softmax(network(x_t, -kappa.log()).float(), dim=-1)
+
+    def bound(self, log_probabilities, prediction, x1, x_t, alpha, alpha_derivative):
+        if prediction == "posterior":
+            log_probabilities = posterior_to_leave_one_out(log_probabilities, x_t, alpha)
+        return uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+
+    def denoiser(self, network):
+        return functools.partial(self.log_probabilities, network)
+
+
+class Absorbing:
+    """Absorbing-state noise (MDLM, Sahoo et al. 2024): the source is all masks, the network knows no time.
+
+    `mask` is the vocabulary's own mask symbol; without one, symbol K is added. The network is read by the
+    SUBS parameterisation: the mask is never predicted, and a position that is not masked predicts itself.
+    Posterior and leave-one-out are then the same, and the ancestral update is the Euler update.
+    """
+
+    losses: ClassVar = {
+        "nelbo": Loss(absorbing_nelbo, "posterior"),
+        "cross_entropy": Loss(cross_entropy, "posterior"),
+    }
+    samplers: ClassVar = {"ancestral": euler, "euler": euler}
+
+    def __init__(self, vocabulary_size, mask=None):
+        self.mask = vocabulary_size if mask is None else mask
+        self.symbols = vocabulary_size + (mask is None)
+
+    def source(self, shape, generator=None, device=None):
+        return torch.full(shape, self.mask, device=device)
+
+    def log_probabilities(self, network, x_t, kappa):
+        logits = network(x_t, torch.zeros_like(kappa)).float()  # (B, N, K)
+        logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
+        known = F.one_hot(x_t, self.symbols).to(logits).log()  # 0 at x_t, else -inf
+        return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), known)
+
+    def bound(self, log_probabilities, prediction, x1, x_t, alpha, alpha_derivative):
+        return absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+
+    def denoiser(self, network):
+        return Remembered(functools.partial(self.log_probabilities, network))
+
+
+NOISES = {"uniform": Uniform, "absorbing": Absorbing}
