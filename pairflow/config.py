@@ -5,6 +5,8 @@ a rule passes on all come from these classes.
 """
 
 import difflib
+import functools
+import operator
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,6 +178,10 @@ class Redi(Distillation):
 
 DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi}
 
+AnyDistillation = Annotated[
+    functools.reduce(operator.or_, DISTILLATIONS.values()), Field(discriminator="name")
+]
+
 Distillations = create_model(
     "Distillations",
     __base__=Settings,
@@ -253,7 +259,7 @@ class DistillSettings(Settings):
 
     method: str = Field(description="<parent>+dcd or <parent>+redi")
     seed: Seed = Field(0, description="seed of data order, noise and dropout")
-    distillation: Annotated[tuple(DISTILLATIONS.values()), Field(discriminator="name")] = Field(
+    distillation: AnyDistillation = Field(
         description='distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\''
     )
 
@@ -357,6 +363,10 @@ class Experiment(Settings):
         names = (parse_method(name).coupling for name in self.methods)
         return sorted({name for name in names if name})
 
+    def taught(self) -> list[str]:
+        """The methods that train on pairs of their parent's."""
+        return [name for name in self.trained() if _trains_on_pairs(name)]
+
     def pair_settings(self, coupling: str, seed: int) -> PairSettings:
         method = parse_method(coupling)
         steps = self.pairing.steps if method.base == "pairflow" else None
@@ -378,6 +388,11 @@ class Experiment(Settings):
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
         shared = self.evaluations[evaluation].model_dump(exclude={"nfe"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
+
+
+def _trains_on_pairs(name: str) -> bool:
+    distillations = parse_method(name).distillations
+    return bool(distillations) and DISTILLATIONS[distillations[-1]].on_pairs
 
 
 class Configuration(Settings):
