@@ -6,7 +6,19 @@ import click
 
 from pairflow._version import __version__
 
-STEPS = ("preprocess", "pair", "gather", "diagnose", "cover", "train", "sample", "evaluate", "report")
+STEPS = (
+    "preprocess",
+    "pair",
+    "gather",
+    "diagnose",
+    "cover",
+    "train",
+    "teach",
+    "distill",
+    "sample",
+    "evaluate",
+    "report",
+)
 
 
 class Steps(click.Group):

@@ -45,8 +45,9 @@ def coverage(root: Path, seed: int) -> Path:
 
 
 def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
-    """Metric files that no sampler made: of each coupling, and of the forward velocity where asked for."""
-    found = [diagnosis(root, seed, name) for seed in experiment.seeds for name in experiment.couplings()]
+    """Metric files that no sampler made: of all pairs, and of the forward velocity where asked for."""
+    couplings = [*experiment.couplings(), *experiment.taught()]
+    found = [diagnosis(root, seed, name) for seed in experiment.seeds for name in couplings]
     if experiment.pairing.coverage:
         found += [coverage(root, seed) for seed in experiment.seeds]
     return found

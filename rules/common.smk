@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pairflow import layout
-from pairflow.config import Configuration, check, nearest, parse_method
+from pairflow.config import DISTILLATIONS, Configuration, check, nearest, parse_method
 from pairflow.errors import InputError
 
 try:
@@ -27,7 +27,10 @@ os.environ.update(
 wildcard_constraints:
     experiment=r"[A-Za-z0-9_-]+",
     seed=r"[0-9]+",
-    coupling=r"[a-z0-9-]+",
+    base=r"[a-z0-9-]+",
+    coupling=r"[a-z0-9+-]+",
+    parent=r"[a-z0-9+-]+",
+    distillation="|".join(DISTILLATIONS),
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
@@ -52,7 +55,7 @@ def data_settings(wildcards):
 
 
 def pair_settings(wildcards):
-    return as_json(experiment_of(wildcards).pair_settings(wildcards.coupling, int(wildcards.seed)))
+    return as_json(experiment_of(wildcards).pair_settings(wildcards.base, int(wildcards.seed)))
 
 
 def cover_settings(wildcards):
@@ -60,7 +63,15 @@ def cover_settings(wildcards):
 
 
 def train_settings(wildcards):
-    return as_json(experiment_of(wildcards).train_settings(wildcards.method, int(wildcards.seed)))
+    return as_json(experiment_of(wildcards).train_settings(wildcards.base, int(wildcards.seed)))
+
+
+def teach_settings(wildcards):
+    return as_json(experiment_of(wildcards).teach_settings(f"{wildcards.parent}+redi", int(wildcards.seed)))
+
+
+def distill_settings(wildcards):
+    return as_json(experiment_of(wildcards).distill_settings(distilled(wildcards), int(wildcards.seed)))
 
 
 def sample_settings(wildcards):
@@ -75,10 +86,22 @@ def experiment_settings(wildcards):
 def training_data(wildcards):
     """Pairs where the method keeps a source per data point, else the bare token rows."""
     root = Path("results", wildcards.experiment)
-    coupling = parse_method(wildcards.method).coupling
+    coupling = parse_method(wildcards.base).coupling
     if coupling is None:
         return layout.data(root, "train.parquet")
     return layout.pairs(root, int(wildcards.seed), coupling)
+
+
+def distilled(wildcards):
+    return f"{wildcards.parent}+{wildcards.distillation}"
+
+
+def distillation_data(wildcards):
+    """The parent's own pairs, or the data."""
+    root = Path("results", wildcards.experiment)
+    if DISTILLATIONS[wildcards.distillation].on_pairs:
+        return layout.pairs(root, int(wildcards.seed), distilled(wildcards))
+    return layout.data(root, "train.parquet")
 
 
 def report_inputs(wildcards):

@@ -7,11 +7,11 @@ if PAIR_SHARDS == 1:
         input:
             tokens="results/{experiment}/data/train.parquet",
         output:
-            pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
+            pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
         log:
-            "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
+            "results/{experiment}/logs/seed{seed}/pair-{base}.log",
         benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
+            "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
         priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
         conda:
             "../envs/cpu.yaml"
@@ -32,11 +32,11 @@ else:
         input:
             tokens="results/{experiment}/data/train.parquet",
         output:
-            shard=temp("results/{experiment}/seed{seed}/shards/{coupling}/{shard}-of-{shards}.parquet"),
+            shard=temp("results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet"),
         log:
-            "results/{experiment}/logs/seed{seed}/pair-{coupling}-{shard}-of-{shards}.log",
+            "results/{experiment}/logs/seed{seed}/pair-{base}-{shard}-of-{shards}.log",
         benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}-{shard}-of-{shards}.tsv"
+            "results/{experiment}/benchmarks/seed{seed}/pair-{base}-{shard}-of-{shards}.tsv"
         conda:
             "../envs/cpu.yaml"
         threads: 2
@@ -54,16 +54,16 @@ else:
     rule pair:
         input:
             shards=expand(
-                "results/{{experiment}}/seed{{seed}}/shards/{{coupling}}/{shard}-of-{shards}.parquet",
+                "results/{{experiment}}/seed{{seed}}/shards/{{base}}/{shard}-of-{shards}.parquet",
                 shard=range(1, PAIR_SHARDS + 1),
                 shards=PAIR_SHARDS,
             ),
         output:
-            pairs="results/{experiment}/seed{seed}/pairs/{coupling}.parquet",
+            pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
         log:
-            "results/{experiment}/logs/seed{seed}/pair-{coupling}.log",
+            "results/{experiment}/logs/seed{seed}/pair-{base}.log",
         benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/pair-{coupling}.tsv"
+            "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
         conda:
             "../envs/cpu.yaml"
         threads: 1

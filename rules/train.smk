@@ -1,16 +1,16 @@
-# Token rows or pairs -> a denoiser. One thread each on a CPU: several trainings run side by side.
+# Token rows or pairs -> the denoiser of a base method. One thread each on a CPU: several trainings run side by side.
 rule train:
     input:
         data=training_data,
         validation="results/{experiment}/data/validation.parquet",
     output:
-        model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
-        description="results/{experiment}/seed{seed}/models/{method}/model.json",
-        log="results/{experiment}/seed{seed}/models/{method}/log.parquet",
+        model="results/{experiment}/seed{seed}/models/{base}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{base}/model.json",
+        log="results/{experiment}/seed{seed}/models/{base}/log.parquet",
     log:
-        "results/{experiment}/logs/seed{seed}/train-{method}.log",
+        "results/{experiment}/logs/seed{seed}/train-{base}.log",
     benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/train-{method}.tsv"
+        "results/{experiment}/benchmarks/seed{seed}/train-{base}.tsv"
     priority: 1  # before the sampling of what is trained: trainings are the long way
     conda:
         "../envs/cpu.yaml"

@@ -1,12 +1,15 @@
 """The losses of `pairflow.flow.losses`: known values, the small-step KL, and what they are minimised by."""
 
 import itertools
+import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from pairflow.flow.losses import LOSSES, cross_entropy, uniform_nelbo
+from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.noise import Absorbing, Uniform
 from pairflow.flow.process import ancestral_posterior, leave_one_out_to_posterior
 
 
@@ -118,7 +121,7 @@ def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name):
         "leave_one_out": leave_one_out,
         "posterior": leave_one_out_to_posterior(leave_one_out, STATES, ALPHA),
     }
-    loss, learns = LOSSES[name]
+    loss, learns = Uniform.losses[name]
     (other,) = set(exact) - {learns}
     best = expected_loss(loss, exact[learns])
     assert best < expected_loss(loss, exact[other]) - 1e-3
@@ -130,10 +133,33 @@ def test_each_loss_is_minimised_by_the_denoiser_that_it_is_said_to_learn(name):
 
 @pytest.mark.parametrize("name", ["nelbo", "cross_entropy"])
 def test_the_gradient_vanishes_at_the_minimiser(name):
-    loss, learns = LOSSES[name]
+    loss, learns = Uniform.losses[name]
     logits = exact_leave_one_out()
     if learns == "posterior":
         logits = leave_one_out_to_posterior(logits, STATES, ALPHA)
     logits = logits.clamp(min=-700).requires_grad_()  # the first position never holds 1: log 0
     expected_loss(loss, logits.log_softmax(-1)).backward()
     assert logits.grad.abs().max() < 1e-10
+
+
+def test_the_mdlm_loss_of_the_exact_denoiser_is_the_entropy_of_the_data():
+    """The bound is tight where the denoiser is exact, whatever the order in which positions are unmasked."""
+    data = torch.tensor([[0, 1, 1], [2, 2, 0], [2, 2, 1], [1, 0, 0], [2, 2, 1]])  # no symbol is 3, the mask
+    entropy = -(0.2 * math.log(0.2)) * 3 - 0.4 * math.log(0.4)  # one row of five comes twice
+    shows = torch.tensor(list(itertools.product([False, True], repeat=3)))  # (8, N)
+    states = torch.where(shows[:, None], data, 3).flatten(0, 1)  # (8 * 5, N)
+    fits = ((states[:, None] == data) | (states[:, None] == 3)).all(-1).double()  # (8 * 5, 5)
+    exact = torch.einsum("sm,mnk->snk", fits / fits.sum(1, keepdim=True), F.one_hot(data, 4).double()).log()
+    shown, total = shows.sum(1).double(), 0.0
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    for alpha, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        probability = alpha**shown * (1 - alpha) ** (3 - shown)  # (8,), of what a state shows
+        loss = absorbing_nelbo(exact, data.repeat(8, 1), states, alpha, 1.0).sum(1).view(8, 5).mean(1)
+        total += weight * float(probability @ loss)
+    assert total == pytest.approx(entropy, rel=1e-12)
+
+
+def test_the_mdlm_loss_is_zero_where_nothing_is_masked():
+    x1, half = torch.tensor([[0, 1]]), torch.tensor([0.5])
+    log_p = Absorbing(3, mask=2).log_probabilities(lambda x, _: torch.randn(1, 2, 3), x1, half)
+    assert absorbing_nelbo(log_p, x1, x1, half, 1.0).tolist() == [[0.0, 0.0]]

@@ -10,8 +10,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from pairflow.flow.noise import Absorbing
 from pairflow.flow.process import leave_one_out_to_posterior
-from pairflow.flow.samplers import LAST_TIME, alphas_of, ancestral, ancestral_transition, draw
+from pairflow.flow.samplers import (
+    LAST_TIME,
+    Remembered,
+    alphas_of,
+    ancestral,
+    ancestral_transition,
+    draw,
+    euler,
+    euler_transition,
+)
 from pairflow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -47,12 +57,14 @@ def law(data):
     return (states(data.shape[1])[:, None] == data).all(-1).double().mean(-1)
 
 
-def sampled_law(denoise, length, steps, convert=False, schedule=FROM_NOISE):
-    """Probability of every state after the sampler's updates from a uniform source, exactly."""
+def sampled_law(
+    denoise, length, steps, convert=False, schedule=FROM_NOISE, transition=ancestral_transition, source=None
+):
+    """Probability of every state after the sampler's updates from a uniform (or other) source, exactly."""
     every = states(length)
-    probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64)
+    probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64) if source is None else source
     for alpha_t, alpha_s in itertools.pairwise(alphas_of(steps, schedule)):
-        q = ancestral_transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
+        q = transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step
     return probability
@@ -146,3 +158,140 @@ def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
     symbols = draw(probabilities.expand(100, 400, 6), torch.Generator().manual_seed(0))
     share = torch.bincount(symbols.flatten(), minlength=6) / symbols.numel()
     assert ((share - probabilities).abs() <= 4 * (probabilities * (1 - probabilities) / 40_000).sqrt()).all()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_euler_samples_one_position_exactly(steps):
+    found = sampled_law(posterior_of(ONE), 1, steps, transition=euler_transition)
+    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+def test_euler_comes_near_the_data_like_one_over_the_steps():
+    laws = [sampled_law(posterior_of(TWO), 2, n, transition=euler_transition) for n in (4, 8, 16, 32)]
+    distances = [0.5 * (found - law(TWO)).abs().sum() for found in laws]
+    assert distances[0] < 0.3
+    for coarse, fine in itertools.pairwise(distances):
+        assert 1.7 < coarse / fine < 2.3
+
+
+def test_euler_converts_a_leave_one_out_and_needs_to():
+    exact = sampled_law(posterior_of(TWO), 2, 8, transition=euler_transition)
+    converted = sampled_law(leave_one_out_of(TWO), 2, 8, convert=True, transition=euler_transition)
+    taken_as_it_is = sampled_law(leave_one_out_of(TWO), 2, 8, transition=euler_transition)
+    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)
+    assert (taken_as_it_is - exact).abs().sum() > 0.1
+
+
+def test_euler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given():
+    rows, steps = 20_000, 4
+    how = {"steps": steps, "greedy_tail": False}
+    samples, same = (
+        euler(
+            denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **options
+        )
+        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
+    )
+    assert torch.equal(samples, same)
+    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
+    expected = sampled_law(posterior_of(TWO), 2, steps, schedule=DIFFUSION, transition=euler_transition)
+    standard_error = (expected * (1 - expected) / rows).sqrt()
+    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
+
+
+# Absorbing noise: symbol 2 is the mask, which the data below do not hold.
+
+MASK = 2
+ONE_MASKED = torch.tensor([[0], [1], [1], [1]])
+TWO_MASKED = torch.tensor([[0, 1], [1, 0], [1, 0], [0, 0]])
+
+
+def unmasked_by(data):
+    """The exact denoiser of masked states: the data points that agree with all that is shown."""
+
+    def denoise(x_t, kappa):
+        fits = ((x_t[:, None] == data) | (x_t[:, None] == MASK)).all(-1).double()  # (B, M)
+        fits = fits / fits.sum(1, keepdim=True).clamp(min=1)  # states that no data point fits are never seen
+        found = torch.einsum("bm,mnk->bnk", fits, F.one_hot(data, K).double())
+        return torch.where((x_t == MASK)[..., None], found, F.one_hot(x_t, K).double()).log()
+
+    return denoise
+
+
+def masked_law(data, steps):
+    """The law of MDLM's ancestral sampler, from all masks."""
+    length = data.shape[1]
+    source = (states(length) == MASK).all(-1).double()
+    return sampled_law(unmasked_by(data), length, steps, source=source, transition=euler_transition)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_mdlm_samples_one_position_exactly(steps):
+    expected = LAST_TIME * law(ONE_MASKED) + (1 - LAST_TIME) * torch.tensor([0.0, 0.0, 1.0])
+    torch.testing.assert_close(masked_law(ONE_MASKED, steps), expected, rtol=0, atol=1e-12)
+
+
+def test_mdlm_comes_near_the_data_like_one_over_the_steps():
+    distances = [0.5 * (masked_law(TWO_MASKED, n) - law(TWO_MASKED)).abs().sum() for n in (4, 8, 16, 32)]
+    assert distances[0] < 0.3
+    for coarse, fine in itertools.pairwise(distances):
+        assert 1.7 < coarse / fine < 2.3
+
+
+class Network(torch.nn.Module):
+    """Logits that depend on the whole state; counts the rows that it was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.rows = torch.randn(7, K, generator=torch.Generator().manual_seed(0)), 0
+
+    def forward(self, x_t, sigma):
+        self.rows += len(x_t)
+        place = torch.arange(x_t.shape[1])
+        return self.table[(x_t.sum(1, keepdim=True) + place) % 7]
+
+
+def test_an_unmasked_token_stays_and_none_is_left_masked():
+    noise, seen = Absorbing(K, MASK), []
+    denoise = noise.denoiser(Network())
+
+    def watch(x_t, kappa):
+        seen.append(x_t)
+        return denoise(x_t, kappa)
+
+    x0 = noise.source((200, 6))
+    end = noise.samplers["ancestral"](
+        watch, x0, steps=9, prediction="posterior", generator=torch.Generator().manual_seed(0)
+    )
+    for before, after in itertools.pairwise([*seen, end]):
+        assert torch.equal(before[before != MASK], after[before != MASK])
+    assert (seen[0] == MASK).all()
+    assert not (end == MASK).any()
+
+
+def test_rows_that_did_not_change_are_not_computed_again():
+    noise, network = Absorbing(K, MASK), Network()
+    options = {"steps": 100, "prediction": "posterior"}
+    x0 = noise.source((50, 6))
+    remembering, forgetting = noise.denoiser(network), noise.denoiser(network).denoise
+    first = euler(remembering, x0, **options, generator=torch.Generator().manual_seed(3))
+    asked, network.rows = network.rows, 0
+    second = euler(forgetting, x0, **options, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(first, second)
+    assert network.rows == 101 * 50
+    assert 50 < asked <= 7 * 50  # once, and after each of at most six changes
+
+
+def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
+    calls = []
+
+    def denoise(x_t, kappa):
+        calls.append(len(x_t))
+        return torch.nn.functional.one_hot(x_t, K).double()
+
+    remembered = Remembered(denoise)
+    x_t, kappa = torch.tensor([[0, 1], [1, 1], [2, 0]]), torch.zeros(3)
+    changed = torch.tensor([[0, 1], [1, 2], [2, 0]])
+    for state in (x_t, x_t, changed):
+        assert torch.equal(remembered(state, kappa), F.one_hot(state, K).double())
+    assert calls == [3, 1]

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.errors import InputError
-from pairflow.networks import build, log_probabilities
+from pairflow.flow.noise import Absorbing, Uniform
+from pairflow.networks import build
 
 N, K = 6, 5
 SMALL = {
@@ -106,17 +107,38 @@ def test_the_copy_gate_lifts_the_input_token():
 
 def test_log_probabilities_take_kappa_and_are_normalised(network):
     x_t, sigma = inputs()
-    log_p = log_probabilities(network, x_t, torch.exp(-sigma))
+    log_p = Uniform(K).log_probabilities(network, x_t, torch.exp(-sigma))
     torch.testing.assert_close(log_p, network(x_t, sigma).log_softmax(-1), rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4, N))
 
 
 def test_a_new_denoiser_is_uniform():
     network = build(SMALL["mlp"], length=N, vocabulary_size=K)
-    log_p = log_probabilities(network, inputs()[0], torch.full((4,), 1e-3))
+    log_p = Uniform(K).log_probabilities(network, inputs()[0], torch.full((4,), 1e-3))
     torch.testing.assert_close(log_p, torch.full((4, N, K), -math.log(K)))
 
 
 def test_an_unknown_network_is_refused_by_name():
     with pytest.raises(InputError, match="expected one of mlp, transformer, found 'gru'"):
         build({"name": "gru"}, length=N, vocabulary_size=K)
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_knows_no_time(name):
+    network, mask = build(SMALL[name], length=N, vocabulary_size=K).eval(), 2
+    torch.nn.init.normal_(network.head.weight)
+    x_t = inputs()[0].clone()
+    x_t[:, ::2] = mask
+    noise = Absorbing(K, mask)
+    p = noise.log_probabilities(network, x_t, torch.full((4,), 0.3)).exp()
+    masked = x_t == mask
+    assert (p[..., mask] == 0).all()
+    torch.testing.assert_close(p[masked].sum(-1), torch.ones(int(masked.sum())))
+    assert len(p[masked][0].unique()) > 2
+    assert torch.equal(p[~masked], F.one_hot(x_t, K).float()[~masked])
+    assert torch.equal(p, noise.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())
+
+
+def test_without_a_mask_symbol_one_is_added():
+    assert (Absorbing(K).mask, Absorbing(K).symbols) == (K, K + 1)
+    assert (Absorbing(K, 2).mask, Absorbing(K, 2).symbols) == (2, K)

@@ -7,9 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from pairflow.flow.noise import Absorbing, Uniform
 from pairflow.training.objectives import Batches, FlowObjective, Validator
 
 CPU = torch.device("cpu")
+UNIFORM = Uniform(10)
+MASKS = Absorbing(10, mask=2)
 
 
 def test_every_epoch_visits_every_row_once():
@@ -49,7 +52,7 @@ class Recorder(nn.Module):
 
 def objective(x0, rows=8, loss="nelbo"):
     x1 = np.full((rows, 50), 9)
-    return FlowObjective(x1, x0, 10, rows, loss, seed=0, device=CPU)
+    return FlowObjective(x1, x0, UNIFORM, rows, loss, seed=0, device=CPU)
 
 
 def test_a_fixed_source_is_all_that_shows_beside_the_data():
@@ -82,10 +85,10 @@ class Knows(nn.Module):
 
 def test_validation_nll_is_zero_at_the_truth_and_skips_padding():
     rows = np.full((6, 50), 9)
-    assert Validator(rows, 10, None, "nelbo", 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
+    assert Validator(rows, UNIFORM, "leave_one_out", None, 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
     rows[:, 25:] = 3  # what the network gets wrong, were it counted
-    assert Validator(rows, 10, 3, "nelbo", 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
-    assert Validator(rows, 10, None, "nelbo", 0, CPU)(Knows()) > 1.0
+    assert Validator(rows, UNIFORM, "leave_one_out", 3, 0, CPU)(Knows()) == pytest.approx(0.0, abs=1e-6)
+    assert Validator(rows, UNIFORM, "leave_one_out", None, 0, CPU)(Knows()) > 1.0
 
 
 class KnowsTheNoise(nn.Module):
@@ -99,7 +102,21 @@ class KnowsTheNoise(nn.Module):
 def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_whatever_the_kind_of_denoiser():
     """log K per token for uniform data, up to the clock's two ends."""
     rows = np.random.default_rng(0).integers(0, 10, (4000, 20))
-    leave_one_out = Validator(rows, 10, None, "nelbo", 0, CPU)(Recorder(10))
-    posterior = Validator(rows, 10, None, "cross_entropy", 0, CPU)(KnowsTheNoise())
+    leave_one_out = Validator(rows, UNIFORM, "leave_one_out", None, 0, CPU)(Recorder(10))
+    posterior = Validator(rows, UNIFORM, "posterior", None, 0, CPU)(KnowsTheNoise())
     assert leave_one_out == pytest.approx(math.log(10), rel=0.02)
     assert posterior == pytest.approx(leave_one_out, rel=1e-4)
+
+
+def test_masks_are_all_that_shows_beside_the_data_of_an_absorbing_method():
+    network = Recorder(10)
+    FlowObjective(np.full((8, 50), 9), None, MASKS, 8, "nelbo", seed=0, device=CPU)(network, 0)
+    assert set(network.states[0].unique().tolist()) == {2, 9}
+
+
+def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_for_masks_too():
+    """log 9: one of the ten symbols is the mask, which no data point holds."""
+    rows = np.random.default_rng(0).integers(0, 9, (4000, 20))
+    rows += rows >= 2
+    nll = Validator(rows, MASKS, "posterior", None, 0, CPU)(Recorder(10))
+    assert nll == pytest.approx(math.log(9), rel=0.02)

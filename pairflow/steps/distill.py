@@ -1,0 +1,120 @@
+"""A model, and data or its own pairs, to a distilled model."""
+
+from pathlib import Path
+
+import click
+
+from pairflow.artifacts import Science, Stopwatch, atomic, digest, read_table, token_array, write_table
+from pairflow.config import DistillSettings, parse_method
+from pairflow.errors import InputError
+from pairflow.steps._command import device, existing, out, quiet, step, threads
+
+
+@step(DistillSettings)
+@existing("--parent", help="Folder of the model to start from.")
+@existing("--data", help="Token rows (dcd) or the parent's pairs (redi), Parquet.")
+@existing("--validation", help="Validation token rows, Parquet.")
+@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Folder for tables to reuse.")
+@out("--model", help="Weights, safetensors: raw and averaged.")
+@out("--description", help="Description of the model, JSON.")
+@out("--log", help="Training log, Parquet.")
+@device
+@threads
+@quiet
+def main(
+    settings: DistillSettings,
+    parent,
+    data,
+    validation,
+    cache,
+    model,
+    description,
+    log,
+    device,
+    threads,
+    quiet,
+):
+    """Distil a model into one that needs fewer steps, by the last part of the method's name."""
+    from pairflow.steps._device import choose
+    from pairflow.training import checkpoint, loop, objectives
+    from pairflow.training.distillations import OBJECTIVES
+
+    stopwatch = Stopwatch()
+    facts = _parent(settings, parent)
+    how, seed = settings.distillation, settings.seed
+    x0, x1, science = _read(settings, facts, parent, data)
+    table, held_out = read_table(validation, "tokens")
+    science.require_same_vocabulary(facts["vocabulary"], data, parent)
+    science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    where = choose(device, threads)
+    stopwatch.device = str(where)
+    network, _ = checkpoint.load(parent, which=how.start_from, device=where)
+    noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
+    rows = token_array(table["tokens"])
+    objective = OBJECTIVES[how.name](
+        how, x0=x0, x1=x1, noise=noise, loss=loss, seed=seed, device=where, cache=cache
+    )
+    trained = loop.optimise(
+        network,
+        objective,
+        how,
+        seed=seed,
+        average=_average(how, facts, parent, where),
+        validate=objectives.Validator(rows, noise, facts["prediction"], held_out.padding, seed, where),
+        progress=not quiet,
+    )
+    made = {
+        **facts,
+        **settings.model_dump(mode="json"),
+        "inputs": {"parent": facts["weights"], "data": digest(data), "validation": digest(validation)},
+    }
+    with atomic(model, description, log) as [new_model, new_description, new_log]:
+        checkpoint.save(new_model, new_description, trained.network, trained.ema, made)
+        write_table(new_log, trained.log, Science(kind="training log"))
+    stopwatch.write(model)
+
+
+def _parent(settings: DistillSettings, parent: Path) -> dict:
+    """The parent's description; InputError unless it and the settings are what the method's name says."""
+    from pairflow.training.checkpoint import read_description
+
+    method = parse_method(settings.method)
+    if method.parent is None:
+        raise InputError(f"method '{settings.method}': names no distillation, as in '{settings.method}+dcd'")
+    if method.distillations[-1] != settings.distillation.name:
+        raise InputError(
+            f"method '{settings.method}': its last distillation is {method.distillations[-1]}, "
+            f"but the settings are for {settings.distillation.name}"
+        )
+    facts = read_description(parent / "model.json")
+    if facts["method"] != method.parent:
+        raise InputError(
+            f"{parent}: a model of {facts['method']}, but {settings.method} needs {method.parent}"
+        )
+    return facts
+
+
+def _read(settings: DistillSettings, facts: dict, parent: Path, path: Path):
+    """(x0 or None, x1, science) of the data, or of the pairs that this very parent made."""
+    if not settings.distillation.on_pairs:
+        table, science = read_table(path, "tokens")
+        return None, token_array(table["tokens"]), science
+    table, science = read_table(path, "pairs")
+    if science.inputs.get("model") != facts["weights"]:
+        raise InputError(f"{path}: not pairs that the model in {parent} made")
+    return token_array(table["x0"]), token_array(table["x1"]), science
+
+
+def _average(how, facts: dict, parent: Path, device):
+    """The parent's moving average, with its decay and its age, if it is to be inherited."""
+    from pairflow.training import checkpoint, loop
+
+    if how.ema == "fresh":
+        return None
+    averaged, _ = checkpoint.load(parent, which="ema", device=device)
+    base = facts["training"]
+    return loop.moving_average(averaged, base["ema_decay"], updates=base["iterations"])
+
+
+if __name__ == "__main__":
+    main()

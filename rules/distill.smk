@@ -1,0 +1,54 @@
+# A model -> its own pairs (x0, x1), and -> a distilled model. Rounds follow one another by the methods' names.
+rule teach:
+    input:
+        model="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{parent}/model.json",
+    output:
+        pairs="results/{experiment}/seed{seed}/pairs/{parent}+redi.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/teach-{parent}+redi.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+redi.tsv"
+    priority: 1
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=480,
+    params:
+        settings=teach_settings,
+    shell:
+        "python -m pairflow.steps.teach --settings {params.settings:q} --threads {threads}"
+        " --model $(dirname {input.model:q}) --out {output.pairs:q} > {log:q} 2>&1"
+
+
+rule distill:
+    input:
+        parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
+        parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
+        data=distillation_data,
+        validation="results/{experiment}/data/validation.parquet",
+    output:
+        model="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.json",
+        log="results/{experiment}/seed{seed}/models/{parent}+{distillation}/log.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/distill-{parent}+{distillation}.tsv"
+    priority: 1
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=6000,
+        runtime=1440,
+    params:
+        settings=distill_settings,
+    shell:
+        "python -m pairflow.steps.distill --settings {params.settings:q} --threads {threads} --cache results/transformations"
+        " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
+        " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
