@@ -22,9 +22,21 @@ MINI = {
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
     "pairing": {"steps": 5, "coverage": True},
     "training": {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10},
-    "methods": ["udlm", "pairflow"],
+    "distillation": {
+        "dcd": {"batch_size": 32, "iterations": 6, "learning_rate": 1.0e-4, "teacher_every": 3},
+        "redi": {
+            "batch_size": 32,
+            "iterations": 5,
+            "learning_rate": 1.0e-4,
+            "pairs": {"count": 40, "steps": 2},
+        },
+    },
+    "methods": ["mdlm", "udlm", "pairflow", "pairflow+dcd", "udlm+redi+redi"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 16, "trials": 2}},
 }
+
+
+WILDCARDS = ("coupling", "base", "parent", "distillation", "method", "nfe")
 
 
 class Workflow:
@@ -63,7 +75,7 @@ class Workflow:
         jobs = []
         for block in blocks:
             wildcards = dict(re.findall(r"(\w+)=([^,\s]+)", re.search(r"wildcards: (.*)", block)[1]))
-            names = [wildcards[key] for key in ("coupling", "method", "nfe") if key in wildcards]
+            names = [wildcards[key] for key in WILDCARDS if key in wildcards]
             jobs.append(" ".join([block.split(":")[0], *names]))
         return sorted(jobs)
 
@@ -89,6 +101,12 @@ def downstream(methods, nfes=(1, 2)):
     return [f"{rule} {method} {nfe}" for rule in ("evaluate", "sample") for method in methods for nfe in nfes]
 
 
+REDI = [
+    *("teach udlm", "distill udlm redi", "diagnose udlm+redi"),
+    *("teach udlm+redi", "distill udlm+redi redi", "diagnose udlm+redi+redi"),
+]
+
+
 def test_every_artifact_is_there_with_its_columns(finished):
     root = finished.folder / "results" / "mini"
     metrics = pd.read_parquet(root / "metrics.parquet")
@@ -105,9 +123,12 @@ def test_every_artifact_is_there_with_its_columns(finished):
         "extractor",
     ]
     sampled = metrics[metrics["evaluation"] == "main"]
-    assert len(sampled) == 2 * 2 * 2 * 5  # methods x NFE x trials x metrics
+    assert len(sampled) == 5 * 2 * 2 * 5  # methods x NFE x trials x metrics
     assert sampled["value"].between(0, 16).all()
-    coupling = metrics[metrics["evaluation"] == "coupling"].set_index("metric")["value"]
+    coupling = metrics[metrics["evaluation"] == "coupling"]
+    assert set(coupling["method"]) == {"pairflow", "udlm+redi", "udlm+redi+redi"}
+    coupling = coupling[coupling["method"] == "pairflow"].set_index("metric")["value"]
+    assert coupling.filter(like="jumps_").between(0, 16).sum() == 5
     assert coupling.filter(like="hamming_share").sum() == pytest.approx(1)
     assert 0 < coupling["hamming_mean"] < coupling["hamming_independent"]
     coverage = metrics[metrics["evaluation"] == "coverage"].set_index("metric")["value"]
@@ -144,19 +165,39 @@ def test_comments_and_order_of_the_configuration_rerun_nothing(workflow):
 
 def test_a_network_width_reruns_training_and_what_follows(workflow):
     workflow.configure({"network.width": 24})
-    expected = [*downstream(["udlm", "pairflow"]), "train pairflow", "train udlm", "report"]
-    assert workflow.planned() == sorted(expected)
+    assert workflow.planned() == sorted(
+        [
+            *downstream(MINI["methods"]),
+            *(f"train {base}" for base in ("mdlm", "udlm", "pairflow")),
+            "distill pairflow dcd",
+            *REDI,
+            "report",
+        ]
+    )
 
 
 def test_a_pairing_step_count_reruns_only_its_own_method(workflow):
     workflow.configure({"pairing.steps": 6})
-    expected = [*downstream(["pairflow"]), "pair pairflow", "train pairflow", "diagnose pairflow"]
-    assert workflow.planned() == sorted([*expected, "cover", "report"])
+    expected = ["pair pairflow", "train pairflow", "diagnose pairflow", "cover", "distill pairflow dcd"]
+    assert workflow.planned() == sorted([*expected, *downstream(["pairflow", "pairflow+dcd"]), "report"])
+
+
+def test_a_distillation_setting_reruns_neither_pairing_nor_base_training(workflow):
+    workflow.configure({"distillation.dcd.learning_rate": 2.0e-4})
+    assert workflow.planned() == sorted(["distill pairflow dcd", *downstream(["pairflow+dcd"]), "report"])
+    workflow.configure({"distillation.redi.pairs.count": 50})
+    assert workflow.planned() == sorted([*REDI, *downstream(["udlm+redi+redi"]), "report"])
+
+
+def test_a_round_more_reruns_nothing_of_those_before(workflow):
+    workflow.configure({"methods": [*MINI["methods"], "udlm+redi+redi+redi"]})
+    new = ["teach udlm+redi+redi", "distill udlm+redi+redi redi", "diagnose udlm+redi+redi+redi"]
+    assert workflow.planned() == sorted([*new, *downstream(["udlm+redi+redi+redi"]), "report"])
 
 
 def test_an_nfe_list_reruns_only_the_new_number(workflow):
     workflow.configure({"evaluations.main.nfe": [1, 4]})
-    assert workflow.planned() == sorted([*downstream(["udlm", "pairflow"], nfes=[4]), "report"])
+    assert workflow.planned() == sorted([*downstream(MINI["methods"], nfes=[4]), "report"])
 
 
 def test_the_number_of_shards_is_the_machines_and_changes_no_byte(workflow, tmp_path):

@@ -187,9 +187,7 @@ def test_euler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given():
     rows, steps = 20_000, 4
     how = {"steps": steps, "greedy_tail": False}
     samples, same = (
-        euler(
-            denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **options
-        )
+        euler(denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **how)
         for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
     )
     assert torch.equal(samples, same)

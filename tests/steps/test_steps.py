@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import digest, provenance_path, read_table, token_array
+from pairflow.cli import STEPS
 
 MOLECULES = [
     "CCO",
@@ -338,9 +339,7 @@ def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeyp
     assert not list(tmp_path.glob(".pairs.parquet.resume"))
 
 
-@pytest.mark.parametrize(
-    "step", ["preprocess", "pair", "gather", "diagnose", "cover", "train", "sample", "evaluate", "report"]
-)
+@pytest.mark.parametrize("step", STEPS)
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
     assert run.returncode == 0

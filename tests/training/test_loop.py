@@ -113,3 +113,25 @@ def test_a_loss_that_is_not_a_number_ends_the_run_in_one_line():
 
     with pytest.raises(InputError, match="the loss is not a number at iteration 12: lower the learning rate"):
         optimise(Quadratic(), broken, settings(), seed=0, progress=False)
+
+
+def test_an_inherited_average_goes_on_with_the_age_and_the_decay_it_had():
+    """Its first update moves it by 1 - d, where a fresh one's moves by 1 - 2/11."""
+    parent = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(parent.weight, 1.0)
+    average = moving_average(parent, decay=0.99, updates=10_000)
+    network = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(network.weight, 2.0)
+    average.update_parameters(network)
+    assert average.module.weight.item() == pytest.approx(1.01)
+
+
+def test_a_run_carries_on_the_average_that_it_is_given():
+    shadow = Quadratic()
+    nn.init.constant_(shadow.weight, 100.0)
+    average = moving_average(shadow, decay=0.999, updates=10_000)
+    run = optimise(
+        Quadratic(), squared_error, settings(iterations=5), seed=1, average=average, progress=False
+    )
+    assert run.ema is average.module
+    assert 99 < run.ema.weight.item() < 100

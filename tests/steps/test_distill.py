@@ -1,0 +1,205 @@
+"""Distilling as a user does it: a parent, its pairs, and the models that come of them."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from pairflow.artifacts import digest, read_table, token_array
+from pairflow.training import checkpoint
+
+NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
+RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
+DCD = {"name": "dcd", "teacher_every": 2, **RUN}
+REDI = {"name": "redi", **RUN}
+N, K = 5, 6
+
+
+@pytest.fixture
+def folder(token_file, tmp_path):
+    """Token rows, and a udlm trained on them for a moment."""
+    rng = np.random.default_rng(0)
+    token_file("train.parquet", rng.integers(0, K, (60, N)), K)
+    token_file("validation.parquet", rng.integers(0, K, (20, N)), K)
+    return tmp_path
+
+
+@pytest.fixture
+def step(pairflow_command, folder):
+    """Run a step on the files of the folder, which it names by themselves."""
+
+    def run(name, **options):
+        flags = [item for key, value in options.items() for item in (f"--{key.replace('_', '-')}", value)]
+        return pairflow_command(name, "--quiet", *flags, cwd=folder)
+
+    return run
+
+
+def outputs(name):
+    return {
+        "model": f"{name}/model.safetensors",
+        "description": f"{name}/model.json",
+        "log": f"{name}/log.parquet",
+        "validation": "validation.parquet",
+        "threads": 1,
+    }
+
+
+@pytest.fixture
+def train(step):
+    def run(method):
+        settings = json.dumps({"method": method, "network": NETWORK, "training": RUN})
+        finished = step("train", settings=settings, data="train.parquet", **outputs(method))
+        assert finished.returncode == 0, finished.stderr
+
+    return run
+
+
+@pytest.fixture
+def distill(step):
+    def run(method, how, data, parent=None, name=None):
+        settings = json.dumps({"method": method, "distillation": how})
+        parent = parent or method.rpartition("+")[0]
+        files = {"parent": parent, "data": data, **outputs(name or method)}
+        return step("distill", settings=settings, cache="cache", **files)
+
+    return run
+
+
+@pytest.fixture
+def teach(step):
+    def run(method, out="pairs.parquet", model=None, **settings):
+        given = {"method": method, "count": 30, "steps": 3, **settings}
+        return step("teach", settings=json.dumps(given), model=model or method.rpartition("+")[0], out=out)
+
+    return run
+
+
+def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(train, teach, folder):
+    train("udlm")
+    run = teach("udlm+redi", count=1030)  # two batches
+    assert run.returncode == 0, run.stderr
+    pairs, science = read_table(folder / "pairs.parquet", "pairs")
+    x0, x1 = (torch.from_numpy(token_array(pairs[name]).astype(np.int64)) for name in ("x0", "x1"))
+    assert len(x0) == 1030
+    network, facts = checkpoint.load(folder / "udlm")
+    assert science.inputs == {"model": facts["weights"]}
+    noise = checkpoint.noise_of(facts)
+    generator = torch.Generator().manual_seed(first_seed("udlm+redi", 1024))
+    source = noise.source((6, N), generator)
+    assert torch.equal(x0[1024:], source)
+    drawn = noise.samplers["euler"](
+        noise.denoiser(network), source, steps=3, prediction="leave_one_out", generator=generator
+    )
+    assert torch.equal(x1[1024:], drawn)
+
+
+def first_seed(method, first):
+    from pairflow import rng
+
+    return rng.stream_seed(0, "pairs", method, first)
+
+
+def test_rounds_draw_other_pairs_and_a_seed_the_same(train, teach, folder):
+    train("udlm")
+    names = {}
+    for out, seed in (("a.parquet", 0), ("b.parquet", 0), ("c.parquet", 1)):
+        assert teach("udlm+redi", out=out, seed=seed).returncode == 0
+        names[out] = digest(folder / out)
+    assert names["a.parquet"] == names["b.parquet"] != names["c.parquet"]
+    assert first_seed("udlm+redi", 0) != first_seed("udlm+redi+redi", 0)
+
+
+@pytest.mark.parametrize("start", ["ema", "raw"])
+def test_a_distilled_model_starts_from_its_parents_weights(train, teach, distill, folder, start):
+    train("udlm")
+    assert teach("udlm+redi").returncode == 0
+    still = {**REDI, "learning_rate": 1e-30, "start_from": start}
+    run = distill("udlm+redi", still, "pairs.parquet")
+    assert run.returncode == 0, run.stderr
+    parent, facts = checkpoint.load(folder / "udlm", which=start)
+    child, made = checkpoint.load(folder / "udlm+redi", which="raw")
+    for name, tensor in parent.state_dict().items():
+        assert torch.equal(tensor, child.state_dict()[name])
+    assert made["method"] == "udlm+redi"
+    assert made["inputs"]["parent"] == facts["weights"]
+    assert made["training"] == facts["training"]
+    assert made["distillation"]["start_from"] == start
+
+
+def test_an_inherited_average_keeps_the_parents(train, teach, distill, folder):
+    train("udlm")
+    assert teach("udlm+redi").returncode == 0
+    for ema in ("fresh", "inherit"):
+        run = distill("udlm+redi", {**REDI, "ema": ema, "start_from": "raw"}, "pairs.parquet", name=ema)
+        assert run.returncode == 0, run.stderr
+    base, _ = checkpoint.load(folder / "udlm", which="ema")
+    distances = {
+        ema: sum(
+            float((a - b).abs().sum())
+            for a, b in zip(base.parameters(), checkpoint.load(folder / ema)[0].parameters(), strict=True)
+        )
+        for ema in ("fresh", "inherit")
+    }
+    assert distances["inherit"] < distances["fresh"]
+
+
+@pytest.mark.parametrize(("how", "data"), [(DCD, "train.parquet"), (REDI, "pairs.parquet")])
+def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(
+    train, teach, distill, folder, how, data
+):
+    train("udlm")
+    method = f"udlm+{how['name']}"
+    assert teach("udlm+redi").returncode == 0
+    for name in ("one", "two"):
+        run = distill(method, how, data, name=name)
+        assert run.returncode == 0, run.stderr
+    one, two = (digest(folder / name / "model.safetensors") for name in ("one", "two"))
+    assert one == two != digest(folder / "udlm/model.safetensors")
+    log, _ = read_table(folder / "one/log.parquet", "training log")
+    assert log["iteration"].to_pylist()[-1] == 4
+    assert np.isfinite(log["loss"].to_numpy()).all()
+
+
+def test_what_does_not_fit_ends_in_one_line(train, teach, distill, folder):
+    train("udlm")
+    train("mdlm")
+    assert teach("udlm+redi").returncode == 0
+    for method, how, data, parent, text in [
+        ("udlm", DCD, "train.parquet", "udlm", "method 'udlm': names no distillation, as in 'udlm+dcd'"),
+        (
+            "udlm+redi",
+            DCD,
+            "train.parquet",
+            "udlm",
+            "distillation is redi, but the settings are for dcd",
+        ),
+        (
+            "random+dcd",
+            DCD,
+            "train.parquet",
+            "udlm",
+            "a model of udlm, but random+dcd starts from random",
+        ),
+        ("mdlm+dcd", DCD, "train.parquet", "mdlm", "mdlm has masks for a source, which nothing distils"),
+        ("udlm+redi", REDI, "train.parquet", "udlm", "train.parquet: holds tokens, expected pairs"),
+        ("udlm+dcd", DCD, "pairs.parquet", "udlm", "pairs.parquet: holds pairs, expected tokens"),
+    ]:
+        run = distill(method, how, data, parent=parent)
+        assert run.returncode == 2, run.stderr
+        assert text in run.stderr.splitlines()[-1]
+        assert "Traceback" not in run.stderr
+        assert not (folder / method / "model.json").exists() or method == "udlm"
+    run = teach("random+redi", model="udlm", out="other.parquet")
+    assert run.returncode == 2
+    assert "udlm: a model of udlm, but random+redi starts from random" in run.stderr
+
+
+def test_pairs_of_another_model_are_refused(train, teach, distill, folder):
+    train("udlm")
+    assert teach("udlm+redi").returncode == 0
+    assert distill("udlm+redi", REDI, "pairs.parquet").returncode == 0
+    run = distill("udlm+redi+redi", REDI, "pairs.parquet")
+    assert run.returncode == 2
+    assert "pairs.parquet: not pairs that the model in udlm+redi made" in run.stderr
