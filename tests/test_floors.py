@@ -66,6 +66,7 @@ def test_steps_do_not_import_one_another():
         "pairflow",
         "pairflow.pairing.cpu",
         "pairflow.pairing.gpu",
+        "pairflow.training.dcd",
         "pairflow.training.loop",
         "pairflow.steps.train",
     ],

@@ -1,0 +1,96 @@
+"""Discrete Consistency Distillation (Duo, Sahoo et al. 2025): agree with a teacher that sees less noise."""
+
+import copy
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pairflow.artifacts import Science, atomic, read_table, write_table
+from pairflow.config import Dcd
+from pairflow.errors import InputError
+from pairflow.flow.duality import Transformation, shared_noise
+from pairflow.training.objectives import Batches, random_generator
+
+DOUBLINGS = 6  # the first step is 1/64 of the noise time; six doublings make it all of it
+
+CPU = torch.device("cpu")
+
+
+def objective(settings: Dcd, *, x0, x1, noise, loss, seed, device, cache: Path | None = None):
+    """The loss of every iteration, on the data x1 (M, N): DCD needs no sources x0 and brings its own loss.
+
+    `cache` is a folder that keeps the diffusion transformation of each K.
+    """
+    return Consistency(settings, x1, noise, transformation(noise.symbols, cache), seed, device)
+
+
+class Consistency:
+    """KL(student || teacher) per token, in nats, at two noise levels of the same Gaussian noise.
+
+    The teacher is a frozen copy of the student, renewed every `teacher_every` iterations. Iterations run in
+    order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max.
+    """
+
+    def __init__(self, settings: Dcd, x1, noise, transformation: Transformation, seed: int, device):
+        self.settings, self.noise, self.transformation = settings, noise, transformation
+        self.seed, self.device = seed, device
+        self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
+        self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
+        self.teacher: nn.Module | None = None
+
+    def __call__(self, network: nn.Module, iteration: int) -> Tensor:
+        if iteration % self.settings.teacher_every == 0:
+            self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
+        x1 = self.x1[self.batches(iteration)].long()  # (B, N)
+        generator = random_generator(self.device, self.seed, "dcd", iteration)
+        shared = shared_noise(x1, self.noise.symbols, generator)
+        less, more = self.noise_times(iteration)
+        student = self._predict(network, x1, shared, more)  # (B, N, K)
+        with torch.no_grad():
+            teacher = self._predict(self.teacher, x1, shared, less)
+        return divergence(student, teacher).mean()
+
+    def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
+        """The teacher's and the student's noise times (B,) float64, on the CPU, where T is evaluated.
+
+        The student's is uniform in [0, 1) plus a step, at most 1; the teacher's is a step before.
+        """
+        generator = random_generator(CPU, self.seed, "dcd times", iteration)
+        step = step_size(iteration, self.settings.teacher_every)
+        t = torch.rand(self.settings.batch_size, generator=generator, dtype=torch.float64)
+        t = (t + step).clamp(max=1.0)
+        return t - step, t
+
+    def _predict(self, network, x1, shared, times) -> Tensor:
+        lowest, highest = self.settings.noise_min, self.settings.noise_max
+        gamma = lowest + times * (highest - lowest)  # (B,)
+        alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
+        state = shared.state(x1, gamma.to(self.device))  # (B, N)
+        return self.noise.log_probabilities(network, state, alpha.to(self.device))
+
+
+def step_size(iteration: int, teacher_every: int) -> float:
+    """1/64 of the noise time, doubled with every renewal of the teacher until it is all of it."""
+    return 2.0 ** min(iteration // teacher_every - DOUBLINGS, 0)
+
+
+def divergence(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(student || teacher) of log-probabilities (B, N, K). Returns (B, N)."""
+    return F.kl_div(teacher, student, reduction="none", log_target=True).sum(-1)
+
+
+def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
+    """The diffusion transformation of one K: read from the folder `cache`, or computed and kept there."""
+    if cache is None:
+        return Transformation.compute(vocabulary_size)
+    path = Path(cache) / f"K{vocabulary_size}.parquet"
+    if not path.exists():
+        science = Science(kind="transformation", vocabulary_size=vocabulary_size)
+        with atomic(path) as [temporary]:
+            write_table(temporary, Transformation.compute(vocabulary_size).table(), science)
+    table, science = read_table(path, "transformation")
+    if science.vocabulary_size != vocabulary_size:
+        raise InputError(f"{path}: K = {science.vocabulary_size}, expected {vocabulary_size}")
+    return Transformation.from_table(table.to_pandas())

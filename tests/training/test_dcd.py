@@ -1,0 +1,223 @@
+"""Discrete Consistency Distillation: its teacher, its steps, its loss; the kept diffusion transformation."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pairflow import networks
+from pairflow.artifacts import Science, atomic, read_table, write_table
+from pairflow.config import Dcd
+from pairflow.errors import InputError
+from pairflow.flow.duality import Transformation
+from pairflow.flow.noise import Uniform
+from pairflow.training import dcd
+from pairflow.training.loop import optimise
+
+CPU = torch.device("cpu")
+K, N = 11, 6
+X1 = np.random.default_rng(0).integers(0, K, (50, N)).astype(np.uint8)
+
+
+def settings(**changes) -> Dcd:
+    given = {"batch_size": 16, "iterations": 12, "learning_rate": 1e-2, "teacher_every": 3, "ema_decay": 0.9}
+    return Dcd(**given | changes)
+
+
+def objective(seed=0, cache=None, **changes):
+    return dcd.objective(
+        settings(**changes),
+        x0=None,
+        x1=X1,
+        noise=Uniform(K),
+        loss="nelbo",
+        seed=seed,
+        device=CPU,
+        cache=cache,
+    )
+
+
+def mlp(seed=0, dropout=0.0):
+    torch.manual_seed(seed)
+    network = networks.build(
+        {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": dropout},
+        length=N,
+        vocabulary_size=K,
+    )
+    for parameter in network.parameters():  # a network's last layer may begin at zero
+        nn.init.normal_(parameter, std=0.3)
+    return network
+
+
+class Recorder(nn.Module):
+    """Uniform logits; keeps what every copy of it was shown, in turn student and teacher."""
+
+    shown: list
+
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(K))
+        Recorder.shown = []
+
+    def forward(self, x_t, sigma):
+        Recorder.shown.append((x_t, sigma, self.training))
+        return self.bias.expand(*x_t.shape, -1)
+
+
+def test_the_loss_is_zero_where_the_networks_agree_at_the_same_state():
+    """With a step too small to see, the student's state is the teacher's."""
+    network, same = mlp().train(), objective(noise_min=-1.0 - 1e-9, noise_max=-1.0)
+    assert same(network, 0).item() == pytest.approx(0.0, abs=1e-9)
+    nn.init.normal_(next(network.parameters()), std=3.0)
+    assert same(network, 1).item() > 1e-3
+
+
+def test_the_loss_is_positive_where_the_states_differ():
+    assert objective()(mlp(), 0).item() > 1e-3
+
+
+def test_the_divergence_is_that_of_the_student_from_the_teacher():
+    student, teacher = (torch.tensor(p).log() for p in ([0.5, 0.5, 1e-30], [0.25, 0.5, 0.25]))
+    assert dcd.divergence(student, teacher).item() == pytest.approx(0.5 * np.log(2))
+    assert dcd.divergence(student, student).item() == 0.0
+
+
+def test_only_the_student_learns():
+    network, made = mlp(), objective()
+    made(network, 0).backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in network.parameters())
+    assert not any(p.requires_grad or p.grad is not None for p in made.teacher.parameters())
+
+
+def test_the_student_sees_dropout_and_the_teacher_does_not():
+    network, made = Recorder().train(), objective()
+    made(network, 0)
+    assert [training for *_, training in Recorder.shown] == [True, False]
+
+
+def test_the_teacher_moves_exactly_at_the_stated_iterations():
+    network, made = mlp(), objective(teacher_every=3)
+    teachers, students = [], []
+
+    def watched(student, iteration):
+        students.append(copy.deepcopy(student.state_dict()))
+        loss = made(student, iteration)
+        teachers.append(copy.deepcopy(made.teacher.state_dict()))
+        return loss
+
+    optimise(network, watched, settings(), seed=0, progress=False)
+    for iteration, teacher in enumerate(teachers):
+        renewed = iteration - iteration % 3
+        assert all(torch.equal(teacher[name], students[renewed][name]) for name in teacher)
+        assert iteration == renewed or any(
+            not torch.equal(teacher[name], students[iteration][name]) for name in teacher
+        )
+
+
+def test_the_step_doubles_with_every_teacher_until_it_is_all_of_the_noise_time():
+    found = [dcd.step_size(iteration, 5) for iteration in (0, 4, 5, 9, 10, 15, 20, 25, 29, 30, 35, 10**6)]
+    assert found == [1 / 64, 1 / 64, 1 / 32, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1 / 2, 1, 1, 1]
+
+
+def test_noise_times_are_a_step_apart_and_stay_in_range():
+    made = objective(batch_size=4096)
+    for iteration in (0, 3, 9, 18, 30):
+        teacher, student = made.noise_times(iteration)
+        step = dcd.step_size(iteration, 3)
+        torch.testing.assert_close(student - teacher, torch.full_like(student, step), rtol=0, atol=1e-15)
+        assert teacher.min() >= 0
+        assert student.max() <= 1
+        assert (student == 1).double().mean().item() == pytest.approx(step, abs=0.03)  # t + step > 1
+    assert teacher.max() == 0  # one step is all of it
+
+
+def test_each_network_is_told_the_alpha_of_its_own_state():
+    made = objective(batch_size=50, teacher_every=1)
+    made(Recorder(), 0)
+    (noisy, more, _), (clean, less, _) = Recorder.shown
+    teacher, student = (made.transformation(-4 + 3 * times.numpy()) for times in made.noise_times(0))
+    np.testing.assert_allclose(torch.exp(-more), student, atol=1e-6)
+    np.testing.assert_allclose(torch.exp(-less), teacher, atol=1e-6)
+    assert more.dtype == torch.float32
+    x1 = torch.tensor(X1)[made.batches(0)].long()
+    lost = clean != x1
+    assert lost.any()
+    assert torch.equal(clean[lost], noisy[lost])
+
+
+def test_the_loss_is_a_function_of_seed_and_iteration():
+    losses = [
+        [made(mlp(), i).item() for i in range(3)] for made in (objective(1), objective(1), objective(2))
+    ]
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+    assert len(set(losses[0])) == 3
+
+
+def test_two_runs_end_with_the_same_weights():
+    ends = [optimise(mlp(dropout=0.1), objective(), settings(), seed=4, progress=False) for _ in range(2)]
+    first, second = (end.network.state_dict() for end in ends)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_loss_survives_bfloat16():
+    network, made = mlp(), objective()
+    expected = made(network, 0).item()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = made(network, 0)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(expected, rel=0.1)
+
+
+def test_times_and_noise_have_random_numbers_of_their_own():
+    made = objective(batch_size=50)
+    made(Recorder(), 0)
+    generator = dcd.random_generator(CPU, 0, "dcd", 0)
+    u = torch.rand(50, generator=generator, dtype=torch.float64)
+    assert not torch.isclose(made.noise_times(0)[1], u + 1 / 64).any()
+
+
+def test_the_transformation_is_computed_once(tmp_path, monkeypatch):
+    first = dcd.transformation(K, tmp_path / "new")
+    path = tmp_path / "new" / f"K{K}.parquet"
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    before = path.read_bytes()
+    monkeypatch.setattr(Transformation, "compute", None)
+    again = dcd.transformation(K, tmp_path / "new")
+    assert path.read_bytes() == before
+    np.testing.assert_array_equal(again.alpha, first.alpha)
+    np.testing.assert_array_equal(again.gamma, first.gamma)
+    table, science = read_table(path)
+    assert table.column_names == ["gamma", "alpha"]
+    assert science == Science(kind="transformation", vocabulary_size=K)
+
+
+def test_the_cache_does_not_change_the_loss(tmp_path):
+    losses = [objective(cache=cache)(mlp(), 0).item() for cache in (None, tmp_path, tmp_path)]
+    assert len(set(losses)) == 1
+
+
+def test_equal_transformations_are_equal_bytes(tmp_path):
+    for folder in ("a", "b"):
+        dcd.transformation(K, tmp_path / folder)
+    assert (tmp_path / f"a/K{K}.parquet").read_bytes() == (tmp_path / f"b/K{K}.parquet").read_bytes()
+
+
+def test_the_transformation_of_another_k_is_refused(tmp_path):
+    dcd.transformation(12, tmp_path)
+    (tmp_path / "K12.parquet").rename(tmp_path / "K11.parquet")
+    with pytest.raises(InputError, match=r"K11\.parquet: K = 12, expected 11$"):
+        objective(cache=tmp_path)
+
+
+def test_a_broken_or_foreign_file_in_the_cache_is_refused(tmp_path):
+    path = tmp_path / f"K{K}.parquet"
+    path.write_text("no table")
+    with pytest.raises(InputError, match=r"K11\.parquet: not a Parquet file of pairflow$"):
+        dcd.transformation(K, tmp_path)
+    with atomic(path) as [temporary]:
+        write_table(temporary, Transformation.compute(K).table(), Science(kind="metrics", vocabulary_size=K))
+    with pytest.raises(InputError, match=r"K11\.parquet: holds metrics, expected transformation$"):
+        dcd.transformation(K, tmp_path)
