@@ -28,10 +28,9 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
     where = choose(device, threads)
     stopwatch.device = str(where)
     network, facts = checkpoint.load(model, device=where)
-    if parse_method(settings.method).parent != facts["method"]:
-        raise InputError(
-            f"{model}: a model of {facts['method']}, which is not the parent of {settings.method}"
-        )
+    parent = parse_method(settings.method).parent
+    if parent != facts["method"]:
+        raise InputError(f"{model}: a model of {facts['method']}, but {settings.method} needs {parent}")
     with tqdm(total=settings.count, unit="pair", disable=quiet, mininterval=1.0) as bar:
         x0, x1 = draw_pairs(
             network,

@@ -16,7 +16,14 @@ NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout":
 def folder(tmp_path):
     torch.manual_seed(0)
     raw, ema = (networks.build(NETWORK, length=4, vocabulary_size=5) for _ in range(2))
-    facts = {"network": NETWORK, "length": 4, "vocabulary_size": 5, "vocabulary": "v"}
+    facts = {
+        "network": NETWORK,
+        "length": 4,
+        "vocabulary_size": 5,
+        "vocabulary": "v",
+        "method": "udlm",
+        "mask": None,
+    }
     checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
     return tmp_path, raw, ema
 
