@@ -17,6 +17,7 @@ STEPS = (
     "distill",
     "sample",
     "evaluate",
+    "correlate",
     "report",
 )
 

@@ -30,6 +30,7 @@ BASES = {
     "random": Base("uniform", coupled=True),
     "pairflow": Base("uniform", coupled=True),
 }
+OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
 _METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?(?P<distillations>(\+[a-z]+)*)")
 
 _CONVERSION = "of a denoiser into the kind that the update needs; none: taken as it is"
@@ -214,6 +215,19 @@ class Evaluation(Sampling):
         return self
 
 
+class Correlation(Settings):
+    """Conditional total correlation of each method with uniform noise.
+
+    Not of mdlm: its source is one state, all masks, so that there is nothing to condition on.
+    """
+
+    sources: int = Field(20_000, ge=2, le=10**6, description="source states x0")
+    samples: int = Field(10, ge=2, le=1000, description="samples of x1 per source state")
+    steps: int = Field(256, ge=1, le=10_000, description="sampling steps, before the greedy tail")
+    sampler: Literal["ancestral", "euler"] = Field("ancestral", description="update rule")
+    conversion: Literal["exact", "none"] = Field("exact", description=_CONVERSION)
+
+
 class PairSettings(Settings):
     """What a file of pairs depends on, beside the token rows."""
 
@@ -269,6 +283,12 @@ class SampleSettings(Sampling):
 
     nfe: int = Field(ge=1, le=10_000, description="sampling steps")
     seed: Seed = Field(0, description="seed of the source states and of the sampler")
+
+
+class CorrelateSettings(Correlation):
+    """What a model's total correlation depends on, beside the model and the training rows."""
+
+    seed: Seed = Field(0, description="seed of the source states, of the sampler and of the ceiling")
 
 
 class Method(Settings):
@@ -341,6 +361,7 @@ class Experiment(Settings):
     distillation: Distillations = Distillations()
     methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
+    correlation: Correlation | None = None
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
@@ -352,6 +373,13 @@ class Experiment(Settings):
             values = getattr(self, key)
             if len(set(values)) < len(values):
                 raise ValueError(f"{key}: {list(values)} names one twice")
+        return self
+
+    @model_validator(mode="after")
+    def _free_names(self) -> "Experiment":
+        for name in self.evaluations:
+            if name in OTHER_EVALUATIONS:
+                raise ValueError(f"evaluations: '{name}' is the name of other metric rows")
         return self
 
     def trained(self) -> list[str]:
@@ -366,6 +394,12 @@ class Experiment(Settings):
     def taught(self) -> list[str]:
         """The methods that train on pairs of their parent's."""
         return [name for name in self.trained() if _trains_on_pairs(name)]
+
+    def correlated(self) -> list[str]:
+        """The methods whose total correlation is measured."""
+        if self.correlation is None:
+            return []
+        return [name for name in self.methods if parse_method(name).noise == "uniform"]
 
     def pair_settings(self, coupling: str, seed: int) -> PairSettings:
         method = parse_method(coupling)
@@ -388,6 +422,11 @@ class Experiment(Settings):
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
         shared = self.evaluations[evaluation].model_dump(exclude={"nfe"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
+
+    def correlate_settings(self, seed: int) -> CorrelateSettings:
+        if self.correlation is None:
+            raise InputError("the experiment has no settings 'correlation'")
+        return CorrelateSettings(**self.correlation.model_dump(), seed=seed)
 
 
 def _trains_on_pairs(name: str) -> bool:

@@ -53,6 +53,10 @@ def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
     return found
 
 
+def correlation(root: Path, seed: int, method: str) -> Path:
+    return root / f"seed{seed}" / "metrics" / method / "correlation.parquet"
+
+
 def model(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "models" / method
 
@@ -82,6 +86,9 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
         ],
         "samples": [samples(root, run) for run in shown],
         "metrics": [metrics(root, run) for run in every],
+        "correlations": [
+            correlation(root, seed, name) for seed in experiment.seeds for name in experiment.correlated()
+        ],
     }
 
 

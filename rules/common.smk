@@ -79,6 +79,10 @@ def sample_settings(wildcards):
     return as_json(experiment.sample_settings(wildcards.evaluation, int(wildcards.nfe), int(wildcards.seed)))
 
 
+def correlate_settings(wildcards):
+    return as_json(experiment_of(wildcards).correlate_settings(int(wildcards.seed)))
+
+
 def experiment_settings(wildcards):
     return as_json(experiment_of(wildcards))
 

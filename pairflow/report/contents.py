@@ -20,6 +20,7 @@ class Contents:
                    length (N), vocabulary_size (K)
     couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
                    coverage of the forward velocity, where it was measured
+    correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
     """
@@ -31,6 +32,7 @@ class Contents:
     provenance: dict[str, Any]
     data: dict[str, int]
     couplings: dict[str, dict[str, float]]
+    correlations: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
     samples: dict[str, dict[int, list[str]]]
 

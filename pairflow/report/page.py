@@ -1,5 +1,6 @@
 """The page: one HTML file that opens offline. The template escapes all data and configuration."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from pairflow.report.contents import Contents
 from pairflow.report.summary import sentences
 
 _SHOWN = 12
-_STEPS = ("preprocess", "pair", "train", "distill", "sample", "evaluate")
+_STEPS = ("preprocess", "pair", "train", "distill", "sample", "evaluate", "correlate")
 
 
 def render(contents: Contents) -> str:
@@ -40,6 +41,7 @@ def render(contents: Contents) -> str:
         shown=_SHOWN,
         seed=contents.settings["seeds"][0],
         coupling=_coupling(contents),
+        correlation=_correlation(contents),
         training=_training(contents),
         costs=_costs(contents.timings, contents.methods),
     )
@@ -189,6 +191,20 @@ def _coupling(contents: Contents) -> dict[str, Any] | None:
         "expected": length * (size - 1) / size,
         "symbols": {name: contents.couplings[name] for name in contents.distances},
         "coverage": contents.couplings.get("forward"),
+    }
+
+
+def _correlation(contents: Contents) -> dict[str, Any] | None:
+    """Total correlation and its error per method, and the ceiling, which is the same for all."""
+    methods = [name for name in contents.methods if name in contents.correlations]
+    if not methods:
+        return None
+    settings = contents.settings["correlation"]
+    return {
+        "rows": {name: contents.correlations[name] for name in methods},
+        "ceiling": contents.correlations[methods[0]]["total_correlation_ceiling"],
+        "bits": math.log2(settings["samples"]),
+        **settings,
     }
 
 

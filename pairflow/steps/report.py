@@ -17,7 +17,7 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.config import Experiment
+from pairflow.config import Experiment, Settings
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
 
@@ -33,14 +33,17 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Pa
     """Gather an experiment's metric rows and timings over its seeds, and write its page."""
     stopwatch = Stopwatch()
     inputs = layout.report_inputs(root, settings)
-    rows = pd.concat([_metrics(root, settings), _coupling_metrics(root, settings)], ignore_index=True)
+    frames = [_metrics(root, settings), _coupling_metrics(root, settings), *_correlations(root, settings)]
+    rows = pd.concat(frames, ignore_index=True)
     times = _timings(root, settings)
     page = _page(root, settings, rows, times)
     made = Science(
         kind="metrics",
         parameters=settings.model_dump(mode="json"),
         inputs={
-            str(path.relative_to(root)): digest(path) for path in inputs["metrics"] + inputs["couplings"]
+            str(path.relative_to(root)): digest(path)
+            for kind in ("metrics", "couplings", "correlations")
+            for path in inputs[kind]
         },
     )
     with atomic(metrics, timings, out) as [new_metrics, new_timings, new_page]:
@@ -54,18 +57,30 @@ def _metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """All metric rows; a file that another configuration made is refused by name."""
     frames = []
     for run in layout.runs(experiment):
-        path = layout.metrics(root, run)
-        table, science = read_table(path, "metrics")
-        expected = experiment.sample_settings(run.evaluation, run.nfe, run.seed).model_dump(mode="json")
-        for key, value in {"method": run.method, **expected}.items():
-            found = science.parameters.get(key)
-            if found != value:
-                raise InputError(
-                    f"{path}: from another configuration, "
-                    f"{key} is {found} there and {value} in the configuration"
-                )
-        frames.append(table.to_pandas())
+        settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
+        frames.append(_rows_made_with(layout.metrics(root, run), run.method, settings))
     return pd.concat(frames, ignore_index=True)
+
+
+def _correlations(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
+    """Rows of the methods' total correlations, where the experiment asks for them."""
+    return [
+        _rows_made_with(layout.correlation(root, seed, name), name, experiment.correlate_settings(seed))
+        for seed in experiment.seeds
+        for name in experiment.correlated()
+    ]
+
+
+def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
+    """The metric rows of a file; InputError if another method or other settings made it."""
+    table, science = read_table(path, "metrics")
+    for key, value in {"method": method, **settings.model_dump(mode="json")}.items():
+        found = science.parameters.get(key)
+        if found != value:
+            raise InputError(
+                f"{path}: from another configuration, {key} is {found} there and {value} in the configuration"
+            )
+    return table.to_pandas()
 
 
 def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
@@ -90,6 +105,10 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
         jobs += [
             ("train", name, seed, layout.model(root, seed, name) / "model.safetensors")
             for name in experiment.methods
+        ]
+        jobs += [
+            ("correlate", name, seed, layout.correlation(root, seed, name))
+            for name in experiment.correlated()
         ]
     for run in layout.runs(experiment):
         jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
@@ -116,7 +135,8 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
             experiment=root.name,
             settings=experiment.model_dump(mode="json"),
             metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
-            couplings=_couplings(metrics, seed),
+            couplings=_by_method(metrics[metrics["nfe"].isna()], seed),
+            correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
             timings=timings,
             provenance={**provenance, "command": f"snakemake --cores all {root.as_posix()}/report.html"},
             data=_data(root),
@@ -140,12 +160,11 @@ def _data(root: Path) -> dict[str, int]:
     }
 
 
-def _couplings(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
-    """Coupling, or `forward` for the coverage -> its metrics, of one seed."""
-    rows = metrics[metrics["nfe"].isna() & (metrics["seed"] == seed)]
+def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
+    """Method, coupling, or `forward` for the coverage -> its metrics, of one seed."""
     return {
         str(method): dict(zip(group["metric"], group["value"], strict=True))
-        for method, group in rows.groupby("method", sort=False)
+        for method, group in metrics[metrics["seed"] == seed].groupby("method", sort=False)
     }
 
 

@@ -47,7 +47,8 @@ class Document(HTMLParser):
 
 def test_every_section_is_there_once(make):
     document = Document(render(make()))
-    assert document.headings() == ["summary", "run", "quality", "molecules", "coupling", "training", "cost"]
+    sections = ["run", "quality", "molecules", "coupling", "correlation", "training", "cost"]
+    assert document.headings() == ["summary", *sections]
     ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 
@@ -147,6 +148,7 @@ def test_parts_without_results_are_left_out(make):
         metrics=make().metrics.iloc[:0],
         timings=make().timings.iloc[:0],
         couplings={},
+        correlations={},
         training_logs={},
         samples={},
     )
@@ -187,3 +189,19 @@ def test_jumps_of_the_backward_steps(make):
     page = render(make())
     assert "in each of the 20 backward steps" in page
     assert "In all: pairflow 10.50 jumps per row" in page
+
+
+def test_total_correlation_stands_beside_its_ceiling_and_its_bias(make):
+    html = render(make())
+    assert "<td>31.87 <small>± 0.02</small></td>" in html
+    assert html.count("<td>32.47</td>") == 1
+    words = Document(html).words()
+    assert "over 20,000 source states (seed 0), each with 10 samples of 256 steps" in words
+    assert "none exceeds log₂ 10 = 3.32 bits" in words
+
+
+def test_a_method_without_a_total_correlation_is_left_out_of_its_table(make):
+    found = make().correlations
+    words = Document(render(make(correlations={"pairflow": found["pairflow"]}))).words()
+    table = words[words.index("Total correlation (bits)") : words.index("How much the positions")]
+    assert table == "Total correlation (bits) pairflow 30.72 ± 0.02 ceiling: draws from the data 32.47 "

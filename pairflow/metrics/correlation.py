@@ -1,0 +1,95 @@
+"""Conditional total correlation: how much the positions of x1 still depend on one another, given x0.
+
+For one source state x0 and R samples of x1 drawn from it,
+
+    TC = sum_i H(x^i) - H(x)    in bits, plug-in entropies from the counts over the R samples.
+
+The truth is 0 where the positions are independent given x0, as a single update draws them. The plug-in
+estimate is biased, and at few samples the bias is nearly all of it:
+
+- H(x) <= log2 R and H(x^i) <= min(log2 R, log2 K): no estimate exceeds (N - 1) min(log2 R, log2 K).
+- R samples that all differ give H(x) = log2 R exactly, whatever the model. What is left is how diverse the
+  samples are, position by position: independent positions, too, show far more than their 0.
+
+At the protocol's R = 10 the estimate is near its ceiling. Read a figure only beside that: the same estimate
+for R independent draws from the data, which know no x0 (`data_total_correlation`). It is what a model of the
+data shows if x0 decides nothing; samples that are more diverse than data exceed it. For QM9 it is 32.47 bits,
+and 32.48 where each position is shuffled over the rows, so that the truth is 0.
+"""
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.errors import InputError
+
+_CHUNK = 1 << 22  # tokens that are sorted at once: bounds the memory
+
+
+def total_correlation(samples) -> np.ndarray:
+    """TC in bits per source state, (S,) float64, of `samples` (S, R, N): R samples of each of them.
+
+    Each source state's value is its own: values of batches, put together, are those of the whole.
+    """
+    samples = np.asarray(samples)
+    if samples.ndim != 3 or samples.dtype.kind not in "iu" or 0 in samples.shape[1:]:
+        found = f"{samples.dtype} {samples.shape}"
+        raise InputError(f"samples: expected integers (states, samples, positions), found {found}")
+    size = max(1, _CHUNK // (samples.shape[1] * samples.shape[2]))
+    chunks = [samples[first : first + size] for first in range(0, len(samples), size)]
+    return np.concatenate([np.empty(0), *map(_total_correlation, chunks)])
+
+
+def data_total_correlation(tokens, samples: int, groups: int, seed: int) -> np.ndarray:
+    """TC in bits per group, (groups,), of `samples` independent draws each from the rows of `tokens` (M, N).
+
+    The draws are with replacement, and a function of (seed, group) alone.
+    """
+    tokens = np.asarray(tokens)
+    stream = rng.stream_seed(seed, "correlation of the data")
+    size = max(1, _CHUNK // (samples * tokens.shape[1]))
+    found = [np.empty(0)]
+    for first in range(0, groups, size):
+        drawn = rng.uniform_tokens(stream, np.arange(first, min(first + size, groups)), samples, len(tokens))
+        found.append(total_correlation(tokens[drawn]))
+    return np.concatenate(found)
+
+
+def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
+    """Metrics in bits per sample, of a model's TC per source state and of the data's per group.
+
+    - `total_correlation`: mean; `total_correlation_se`: its standard error over the source states.
+    - `total_correlation_ceiling`: mean over the data's groups.
+    """
+    return {
+        "total_correlation": float(values.mean()),
+        "total_correlation_se": float(values.std(ddof=1) / len(values) ** 0.5),
+        "total_correlation_ceiling": float(of_data.mean()),
+    }
+
+
+def _total_correlation(samples: np.ndarray) -> np.ndarray:
+    return _entropy(samples) - _entropy(_row_numbers(samples)[:, :, None])
+
+
+def _entropy(samples: np.ndarray) -> np.ndarray:
+    """Plug-in entropies of the positions of (S, R, N) in bits, summed over them: (S,).
+
+    A symbol that c of R samples have contributes c / R (log2 R - log2 c).
+    """
+    groups, count, length = samples.shape
+    ordered = np.sort(np.swapaxes(samples, 1, 2), axis=-1)  # (S, N, R)
+    begins = np.ones(ordered.shape, dtype=bool)
+    np.not_equal(ordered[..., 1:], ordered[..., :-1], out=begins[..., 1:])
+    first = np.flatnonzero(begins)  # of each run of equal symbols
+    runs = np.diff(first, append=begins.size)
+    counts = np.arange(1, count + 1)
+    bits = np.concatenate([[0.0], counts / count * np.log2(count / counts)])
+    return np.bincount(first // (length * count), weights=bits[runs], minlength=groups)
+
+
+def _row_numbers(samples: np.ndarray) -> np.ndarray:
+    """A number per row (S, R), equal where rows of (S, R, N) are."""
+    groups, count, length = samples.shape
+    rows = np.ascontiguousarray(samples).reshape(groups * count, length)
+    whole = rows.view(np.dtype((np.void, rows.itemsize * length)))[:, 0]
+    return np.unique(whole, return_inverse=True)[1].reshape(groups, count)

@@ -1,0 +1,113 @@
+"""A model to metric rows: how much the positions of its samples depend on one another, given the source."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    as_metrics,
+    atomic,
+    digest,
+    read_table,
+    token_array,
+    write_table,
+)
+from pairflow.config import CorrelateSettings, parse_method
+from pairflow.errors import InputError
+from pairflow.steps._command import device, existing, out, quiet, step, threads
+
+BATCH = 1024  # rows in the network at once; part of the random streams, so not an option
+CEILING_GROUPS = 20_000  # at most
+
+
+@step(CorrelateSettings)
+@existing("--model", help="Folder with model.safetensors and model.json.")
+@existing("--tokens", help="Training rows, Parquet: for the ceiling.")
+@out("--out", help="Metric rows, Parquet: total_correlation, its standard error and its ceiling.")
+@device
+@threads
+@quiet
+def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, device, threads, quiet):
+    """Measure the total correlation of samples given their source state, in bits, by plug-in entropies.
+
+    The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
+    are source states, 20,000 at most.
+    """
+    from tqdm import tqdm
+
+    from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
+    from pairflow.steps._device import choose
+    from pairflow.training import checkpoint
+
+    stopwatch = Stopwatch()
+    table, science = read_table(tokens, "tokens")
+    where = choose(device, threads)
+    stopwatch.device = str(where)
+    network, facts = checkpoint.load(model, device=where)
+    _require_fit(facts, model, science, tokens)
+    groups = min(settings.sources, CEILING_GROUPS)
+    of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
+    batches = range(0, settings.sources, max(1, BATCH // settings.samples))
+    found = [
+        total_correlation(_draw(network, facts, settings, first, batches.step, where))
+        for first in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
+    ]
+    frame = _rows(facts["method"], settings, describe(np.concatenate(found), of_data), groups)
+    made = Science(
+        kind="metrics",
+        vocabulary=facts["vocabulary"],
+        parameters={"method": facts["method"], **settings.model_dump(mode="json")},
+        inputs={"model": facts["weights"], "tokens": digest(tokens)},
+    )
+    with atomic(out) as [temporary]:
+        write_table(temporary, frame, made)
+    stopwatch.write(out)
+
+
+def _require_fit(facts, model: Path, science: Science, tokens: Path) -> None:
+    """InputError unless the model has many source states, and its samples are rows like the tokens."""
+    if parse_method(facts["method"]).noise != "uniform":
+        raise InputError(
+            f"{model}: {facts['method']} has a single source state, all masks: nothing to condition on"
+        )
+    science.require_same_vocabulary(facts["vocabulary"], tokens, model)
+    expected, found = (facts["length"], facts["vocabulary_size"]), (science.length, science.vocabulary_size)
+    if found != expected:
+        raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model}, found {found}")
+
+
+def _draw(network, facts, settings: CorrelateSettings, first: int, at_most: int, where) -> np.ndarray:
+    """One batch of samples (S, R, N) by (seed, first): every method starts from the same source states."""
+    import torch
+
+    from pairflow import rng
+    from pairflow.training.checkpoint import noise_of
+
+    sources = min(at_most, settings.sources - first)
+    generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
+    noise = noise_of(facts)
+    x0 = noise.source((sources, facts["length"]), generator, where)
+    x1 = noise.samplers[settings.sampler](
+        noise.denoiser(network),
+        x0.repeat_interleave(settings.samples, dim=0),
+        steps=settings.steps,
+        prediction=facts["prediction"],
+        convert=settings.conversion == "exact",
+        generator=generator,
+    )
+    return x1.view(sources, settings.samples, -1).cpu().numpy()
+
+
+def _rows(method: str, settings: CorrelateSettings, found: dict[str, float], groups: int) -> pd.DataFrame:
+    rows = pd.DataFrame({"metric": found.keys(), "value": found.values()})
+    of_data = rows["metric"] == "total_correlation_ceiling"
+    rows["samples"] = np.where(of_data, groups, settings.sources) * settings.samples
+    rows["reference"] = np.where(of_data, "train", None)
+    return as_metrics(rows, method=method, nfe=settings.steps, seed=settings.seed, evaluation="correlation")
+
+
+if __name__ == "__main__":
+    main()

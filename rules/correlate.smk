@@ -1,0 +1,24 @@
+# A model -> how much the positions of its samples depend on one another, given the source state.
+rule correlate:
+    input:
+        model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{method}/model.json",
+        tokens="results/{experiment}/data/train.parquet",
+    output:
+        metrics="results/{experiment}/seed{seed}/metrics/{method}/correlation.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/correlate-{method}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/correlate-{method}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=1440,
+    params:
+        settings=correlate_settings,
+    shell:
+        "python -m pairflow.steps.correlate --settings {params.settings:q} --threads {threads}"
+        " --model $(dirname {input.model:q}) --tokens {input.tokens:q} --out {output.metrics:q} > {log:q} 2>&1"
