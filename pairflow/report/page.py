@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 import yaml
 from markupsafe import Markup
@@ -13,10 +14,11 @@ from markupsafe import Markup
 from pairflow.report import figures, molecules, tables
 from pairflow.report.colours import style
 from pairflow.report.contents import Contents
+from pairflow.report.cost import training_costs
 from pairflow.report.summary import sentences
 
 _SHOWN = 12
-_STEPS = ("preprocess", "pair", "train", "distill", "sample", "evaluate")
+_STEPS = ("preprocess", "pair", "cover", "train", "teach", "distill", "sample", "evaluate")
 
 
 def render(contents: Contents) -> str:
@@ -28,6 +30,7 @@ def render(contents: Contents) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"duration": duration, "percent": percent, "count": count}
     return environment.get_template("template.html").render(
         contents=contents,
         settings=contents.settings,
@@ -41,6 +44,7 @@ def render(contents: Contents) -> str:
         seed=contents.settings["seeds"][0],
         coupling=_coupling(contents),
         training=_training(contents),
+        training_costs=training_costs(contents.timings, contents.settings),
         costs=_costs(contents.timings, contents.methods),
     )
 
@@ -83,7 +87,9 @@ class Cost:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Seconds as a reader says them: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`; NaN is a dash."""
+    if np.isnan(seconds):
+        return "–"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -92,6 +98,16 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def percent(share: float) -> str:
+    """A share as `2.67 %`, or from a tenth on as `26.7 %`; NaN is a dash."""
+    return "–" if np.isnan(share) else f"{100 * share:,.{1 if share >= 0.1 else 2}f} %"
+
+
+def count(number: float) -> str:
+    """A rounded number with commas; NaN is a dash."""
+    return "–" if np.isnan(number) else f"{number:,.0f}"
 
 
 def _legend(names: Iterable[str], prefix: str) -> Legend:
@@ -214,11 +230,13 @@ def _costs(timings: pd.DataFrame, methods: list[str]) -> list[Cost]:
     filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
     groups = filled.groupby(["step", "method", "device"], sort=True)
     totals = groups.agg(
-        runs=("seconds", "size"), seconds=("seconds", "sum"), memory=("peak_memory_mb", "max")
+        runs=("seconds", "size"),
+        seconds=("seconds", lambda seconds: seconds.sum(min_count=1)),
+        memory=("peak_memory_mb", "max"),
     )
     longest = totals.seconds.max() or 1
     rows = [
-        Cost(*names, runs, seconds, memory, seconds / longest)
+        Cost(*names, runs, seconds, memory, float(np.nan_to_num(seconds / longest)))
         for names, (runs, seconds, memory) in zip(
             totals.index, totals.itertuples(index=False, name=None), strict=True
         )

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pairflow.report import render
-from pairflow.report.page import duration
+from pairflow.report.page import count, duration, percent
 
 SCRIPT = "<script>alert(1)</script>"
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -168,6 +168,40 @@ def test_costs_are_totals_in_the_order_of_the_workflow(make):
     )
 
 
+def test_training_cost_stands_above_the_time_per_step(make):
+    words = Document(render(make())).words()
+    assert "udlm base training 48 s 100.0 % 1 min 12 s 384,000 – 512 MiB cpu" in words
+    assert "pairflow pairing 12 s 25.0 % 18 s – – 512 MiB cpu" in words
+    assert words.index("Training cost") < words.index("Time per step")
+
+
+def test_unknown_costs_are_dashes(make):
+    timings = make().timings.assign(seconds=np.nan, device_seconds=np.nan, peak_memory_mb=np.nan, device=None)
+    words = Document(render(make(timings=timings))).words()
+    assert "udlm base training – – – 384,000 – – –" in words
+    assert "train udlm – – 1" in words
+    assert "nan" not in words
+
+
+def test_without_a_training_there_is_no_training_cost(make):
+    timings = make().timings
+    words = Document(render(make(timings=timings[timings.step != "train"]))).words()
+    assert "Training cost" not in words
+    assert "preprocess – 3.0 s" in words
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1, "100.0 %"), (0.1, "10.0 %"), (0.0267, "2.67 %"), (12.5, "1,250.0 %"), (np.nan, "–")],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_count():
+    assert [count(number) for number in (51_200_000.0, 511.7, np.nan)] == ["51,200,000", "512", "–"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
@@ -177,6 +211,7 @@ def test_costs_are_totals_in_the_order_of_the_workflow(make):
         (59.6, "1 min 00 s"),
         (200, "3 min 20 s"),
         (7500, "2 h 05 min"),
+        (np.nan, "–"),
     ],
 )
 def test_durations(seconds, text):
