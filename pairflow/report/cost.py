@@ -80,11 +80,17 @@ def _measures(jobs: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def distillation(method: str) -> str:
+    """The last distillation of a method as a reader calls it, `DCD` or `ReDi`; empty for a base."""
+    last = method.rpartition("+")[2] if "+" in method else ""
+    return _NAMES.get(last, last)
+
+
 def _round(method: str) -> str:
     """`DCD`, `ReDi`, and from the second of a kind on which it is: `ReDi, round 2`."""
     *before, last = method.split("+")[1:]
     number = before.count(last) + 1
-    return f"{_NAMES.get(last, last)}{f', round {number}' if number > 1 else ''}"
+    return f"{distillation(method)}{f', round {number}' if number > 1 else ''}"
 
 
 def _generated(jobs: pd.DataFrame, settings: Mapping[str, Any]) -> float:

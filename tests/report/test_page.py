@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from pairflow.report import render
-from pairflow.report.page import count, duration, percent
+from pairflow.report.page import _legend, breakable, count, duration, percent
 
 SCRIPT = "<script>alert(1)</script>"
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
 
 class Document(HTMLParser):
@@ -74,7 +74,9 @@ def test_pictures_have_text_that_stands_in_for_them(make):
     assert all(attributes["aria-label"] for attributes in pictures)
 
 
-@pytest.mark.parametrize("name", [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60])
+@pytest.mark.parametrize(
+    "name", [SCRIPT, f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60]
+)
 def test_names_and_smiles_are_only_text(make, metric_rows, name, coupling):
     contents = make(
         experiment=name,
@@ -222,3 +224,46 @@ def test_jumps_of_the_backward_steps(make):
     page = render(make())
     assert "in each of the 20 backward steps" in page
     assert "In all: pairflow 10.50 jumps per row" in page
+
+
+def test_training_cost_of_twelve_methods(many):
+    words = Document(render(many)).words()
+    assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in words
+    assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in words
+
+
+def test_names_may_break_before_a_distillation_alone():
+    assert breakable("pairflow+redi+redi") == "pairflow<wbr>+redi<wbr>+redi"
+    assert breakable("<b>+x") == "&lt;b&gt;<wbr>+x"
+
+
+def test_legends_of_many_methods_have_a_row_per_distilled_base(many):
+    legend = _legend(many.methods, "l")
+    assert [[name for _, name in row] for row in legend.rows] == [
+        ["mdlm", "random", "pairflow-sub4"],
+        ["udlm", "udlm+dcd", "udlm+redi", "udlm+redi+redi"],
+        ["pairflow", "pairflow+dcd", *(f"pairflow{rounds * '+redi'}" for rounds in (1, 2, 3))],
+    ]
+    assert len(_legend(many.methods[:6], "l").rows) == 1
+
+
+def test_of_many_galleries_the_first_four_are_open(many):
+    details = [attributes for tag, attributes in Document(render(many)).tags if tag == "details"]
+    galleries = [attributes for attributes in details if attributes.get("class") == "method"]
+    assert ["open" in attributes for attributes in galleries] == 4 * [True] + 8 * [False]
+
+
+def test_distillations_have_training_curves_of_their_own(many, make):
+    alternatives = [
+        attributes["aria-label"]
+        for _, attributes in Document(render(many)).tags
+        if attributes.get("role") == "img"
+    ]
+    [base] = [text for text in alternatives if text.startswith("training loss")]
+    [dcd] = [text for text in alternatives if text.startswith("DCD: training loss")]
+    [redi] = [text for text in alternatives if text.startswith("ReDi: training loss")]
+    assert base.count(";") == 4
+    assert "udlm+dcd" in dcd
+    assert "pairflow+redi+redi" in redi
+    assert "Distillations are drawn apart" in render(many)
+    assert "Distillations are drawn apart" not in render(make())
