@@ -149,16 +149,28 @@ def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
 
 @dataclass
 class Stopwatch:
-    """Wall time since the step began (seconds), and where its long work ran."""
+    """What a step costs since it began, where its long work ran, and the training rows it saw (None: none).
+
+    Beside wall time (`seconds`) it takes `device_seconds`. On a CPU they are the user and system time of this
+    process, all its threads together. On a GPU they are the wall time again, during which the step held that
+    one GPU: how busy its kernels kept it is not measured.
+    """
 
     device: str = "cpu"
+    samples: int | None = None
     started: float = field(default_factory=time.perf_counter)
+    processor_started: float = field(default_factory=time.process_time)
+    earlier: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, facts: dict[str, Any]) -> None:
+        """Count a provenance as part of this work: of an interrupted run, or of a shard."""
+        self.earlier.append(facts)
 
     def write(self, *paths: Path) -> None:
         """Write `<file>.provenance.json` beside each of `paths`."""
         facts = {
-            "seconds": round(time.perf_counter() - self.started, 3),
-            "peak_memory_mb": round(_peak_memory_mb(self.device), 1),
+            **self._costs(),
+            "samples_seen": self.samples,
             "device": self.device,
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -169,6 +181,17 @@ class Stopwatch:
         for path in paths:
             with atomic(provenance_path(path)) as [temporary]:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
+
+    def _costs(self) -> dict[str, float | None]:
+        """Times with those of earlier work, null where one of them is not known; the largest peak memory."""
+        wall = time.perf_counter() - self.started
+        busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
+        times = {"seconds": wall, "device_seconds": busy}
+        for key in times:
+            parts = [times[key], *(facts.get(key) for facts in self.earlier)]
+            times[key] = None if None in parts else round(sum(parts), 3)
+        peaks = [_peak_memory_mb(self.device), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
+        return {**times, "peak_memory_mb": round(max(peaks), 1)}
 
 
 def provenance_path(path: Path) -> Path:

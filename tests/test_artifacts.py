@@ -1,6 +1,9 @@
 """Parquet contracts: round trips, whole-or-nothing writes, refusals by name."""
 
 import json
+import sys
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,7 @@ from pairflow.artifacts import (
     Stopwatch,
     atomic,
     provenance_path,
+    read_provenance,
     read_table,
     token_array,
     token_column,
@@ -91,3 +95,55 @@ def test_provenance_stands_beside_the_file(tmp_path):
     assert facts["peak_memory_mb"] > 10
     assert facts["device"] == "cpu"
     assert facts["versions"]["pairflow"]
+    assert facts["samples_seen"] is None
+
+
+def written(path, stopwatch: Stopwatch) -> dict:
+    stopwatch.write(path)
+    return read_provenance(path)
+
+
+def test_device_time_of_a_cpu_is_work_and_not_waiting(tmp_path):
+    stopwatch = Stopwatch()
+    time.sleep(0.2)
+    waited = written(tmp_path / "a", stopwatch)
+    assert waited["seconds"] >= 0.2
+    assert waited["device_seconds"] < 0.1
+    until = time.process_time() + 0.2
+    while time.process_time() < until:
+        pass
+    assert 0.2 <= written(tmp_path / "a", stopwatch)["device_seconds"] < 0.5
+
+
+def test_device_time_of_a_gpu_is_the_time_it_was_held(tmp_path, monkeypatch):
+    memory = SimpleNamespace(cuda=SimpleNamespace(max_memory_allocated=lambda: 3 * 2**20))
+    monkeypatch.setitem(sys.modules, "torch", memory)
+    facts = written(tmp_path / "a", Stopwatch("cuda"))
+    assert facts["device_seconds"] == facts["seconds"]
+    assert facts["peak_memory_mb"] == 3.0
+
+
+def test_samples_are_those_that_the_step_set(tmp_path):
+    stopwatch = Stopwatch()
+    stopwatch.samples = 4 * 8
+    assert written(tmp_path / "a", stopwatch)["samples_seen"] == 32
+
+
+def test_earlier_work_is_added_and_the_largest_memory_stays(tmp_path):
+    stopwatch = Stopwatch()
+    stopwatch.add({"seconds": 100.0, "device_seconds": 200.0, "peak_memory_mb": 1e6})
+    stopwatch.add({"seconds": 10.0, "device_seconds": 20.0, "peak_memory_mb": 1.0})
+    facts = written(tmp_path / "a", stopwatch)
+    assert 110 <= facts["seconds"] < 111
+    assert 220 <= facts["device_seconds"] < 221
+    assert facts["peak_memory_mb"] == 1e6
+
+
+@pytest.mark.parametrize(
+    ("earlier", "unknown"), [({"seconds": 1.0}, {"device_seconds"}), ({}, {"seconds", "device_seconds"})]
+)
+def test_what_is_not_known_of_a_part_is_not_known_of_the_whole(tmp_path, earlier, unknown):
+    stopwatch = Stopwatch()
+    stopwatch.add(earlier)
+    facts = written(tmp_path / "a", stopwatch)
+    assert {key for key in ("seconds", "device_seconds", "peak_memory_mb") if facts[key] is None} == unknown

@@ -6,7 +6,9 @@ sheet, which has a light and a dark value for it.
 
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 HEX = {
     "blue": "#0072b2",
@@ -19,6 +21,7 @@ HEX = {
     "ink": "#1d2127",
     "muted": "#59626d",
     "rule": "#d9dde2",
+    "page": "#fdfdfc",
 }
 _NAMES = {value: name for name, value in HEX.items()}
 _ANY = re.compile("|".join(HEX.values()), re.IGNORECASE)
@@ -30,30 +33,62 @@ class Style:
 
     colour: str
     marker: str
-    line: str = "-"
+    line: str | tuple = "-"
+    hollow: bool = False
 
     @property
     def hex(self) -> str:
         return HEX[self.colour]
 
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What matplotlib needs to draw a line in this style."""
+        face = HEX["page"] if self.hollow else self.hex
+        return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
 
-_KNOWN = {
-    "pairflow": Style("vermillion", "o"),
-    "udlm": Style("blue", "s"),
-    "random": Style("green", "^"),
-    "mdlm": Style("purple", "D"),
+
+_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[0-9]+))?(?P<rounds>(\+[a-z]+)*)")
+_BASES = {
+    "pairflow": ("vermillion", "o"),
+    "udlm": ("blue", "s"),
+    "random": ("green", "^"),
+    "mdlm": ("purple", "D"),
 }
-_OTHER = [
-    Style(colour, marker, line)
-    for line in ("--", "-.")
-    for marker in ("v", "P", "X", "<", ">", "p", "h")
-    for colour in ("orange", "sky", "yellow", "ink")
-]
+_ROUNDS = {
+    "+dcd": ("v", "--"),
+    "+redi": ("D", "-."),
+    "+redi+redi": ("P", (0, (6, 1.2, 1, 1.2, 1, 1.2))),
+    "+redi+redi+redi": ("*", (0, (1.2, 1.2))),
+}
+_SUBSETS = ("p", "h", "<", ">", "d")
+_OTHER = [(marker, line) for line in ((0, (8, 2)), (0, (3, 3))) for marker in ("d", "p", "h", "<", ">", "8")]
 
 
 def style(method: str) -> Style:
-    """The style of a method; an unknown name always gets the same one too, in none of the known colours."""
-    return _KNOWN.get(method) or _OTHER[zlib.crc32(method.encode()) % len(_OTHER)]
+    """The style of a method: colour by base, line and hollow marker by distillation.
+
+    Pairing in subsets has a colour of its own beside PairFlow's, and a marker by their number. A name that is
+    not known always gets the same style too, in none of the bases' colours.
+    """
+    match = _METHOD.fullmatch(method)
+    if match is None or match["base"] not in _BASES:
+        return Style(_pick(method, ("sky", "yellow", "ink")), *_pick(method, _OTHER))
+    colour, marker = _BASES[match["base"]]
+    if match["subsets"]:
+        colour, marker = "orange", _SUBSETS[int(match["subsets"]).bit_length() % len(_SUBSETS)]
+    if not match["rounds"]:
+        return Style(colour, marker)
+    of_round, line = _ROUNDS.get(match["rounds"]) or _pick(match["rounds"], _OTHER)
+    return Style(colour, marker if match["subsets"] else of_round, line, hollow=True)
+
+
+def family(method: str) -> str:
+    """The base of a method, whose colour it has."""
+    return method.partition("+")[0]
+
+
+def _pick(name: str, choices: Sequence) -> Any:
+    return choices[zlib.crc32(name.encode()) % len(choices)]
 
 
 def themed(svg: str) -> str:

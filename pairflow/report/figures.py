@@ -19,6 +19,8 @@ from pairflow.report.colours import HEX, Style, style, themed
 from pairflow.report.tables import Table
 
 _SIZE = (4.1, 2.9)  # inches: a third of a wide page, a whole narrow one, with text that is legible in both
+_TALL = (4.1, 3.9)  # for more methods than a few
+_FEW = 6
 _CURVE_POINTS = 50
 _RC = {
     "svg.fonttype": "none",
@@ -50,14 +52,11 @@ class Picture:
 
 def quality(table: Table, samples: int, name: str) -> Picture:
     """Mean and standard deviation of one count against the sampling steps, one line per method."""
-    with _axes(name) as (axes, drawn):
+    with _axes(name, _SIZE if len(table.rows) <= _FEW else _TALL) as (axes, drawn):
         for method, cells in table.rows.items():
             mean = [cell.mean for cell in cells]
             std = [cell.std for cell in cells]
-            look = style(method)
-            axes.errorbar(
-                table.columns, mean, std, color=look.hex, marker=look.marker, ls=look.line, capsize=2.5
-            )
+            axes.errorbar(table.columns, mean, std, **style(method).drawn, capsize=2.5)
         _step_axis(axes, table.columns)
         axes.set_ylim(bottom=0)
         axes.set_ylabel(f"{table.metric} of {samples:,}")
@@ -79,9 +78,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
             axes.stairs(share, edges, fill=True, color=look.hex, alpha=0.22)
             axes.stairs(share, edges, color=look.hex, ls=look.line, lw=1.8)
         expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
-        axes.plot(
-            expected, color=INDEPENDENT.hex, ls=INDEPENDENT.line, marker=INDEPENDENT.marker, lw=1.3, ms=4
-        )
+        axes.plot(expected, **INDEPENDENT.drawn, lw=1.3, ms=4)
         axes.set_xlim(edges[0], edges[-1])
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
@@ -94,10 +91,8 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     """Positions that jump per row in each backward step, (T,) per coupling, against the time it starts at."""
     with _axes(name) as (axes, drawn):
         for coupling, values in per_step.items():
-            look = style(coupling)
             times = np.arange(1, len(values) + 1) / len(values)
-            every = max(1, len(values) // 6)
-            axes.plot(times, values, color=look.hex, marker=look.marker, ls=look.line, markevery=every)
+            axes.plot(times, values, **style(coupling).drawn, markevery=max(1, len(values) // 6))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time t (noise 0, data 1)")
         axes.set_ylabel("jumps per row and step")
@@ -123,15 +118,8 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     }
     with _axes(name) as (axes, drawn):
         for method, line in lines.items():
-            look, every = style(method), max(1, len(line) // 6)
-            axes.plot(
-                line.iteration,
-                line[column],
-                color=look.hex,
-                marker=look.marker,
-                ls=look.line,
-                markevery=every,
-            )
+            every = max(1, len(line) // 6)
+            axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every)
         late = pd.concat(
             [line[line.iteration >= 0.1 * line.iteration.max()][column] for line in lines.values()]
         )
@@ -151,9 +139,10 @@ def has_values(log: pd.DataFrame, column: str) -> bool:
 
 def key(look: Style, name: str) -> Markup:
     """The sample of a line that stands before its name in a legend."""
-    with _axes(name, (0.42, 0.16)) as (axes, drawn):
+    with _axes(name, (0.56, 0.16)) as (axes, drawn):
         axes.set_axis_off()
-        axes.plot([0, 1, 2], [0, 0, 0], color=look.hex, marker=look.marker, ls=look.line, markevery=[1])
+        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
+        line.set_in_layout(False)
     return drawn[0]
 
 

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 import yaml
 from markupsafe import Markup
 
 from pairflow.report import figures, molecules, tables
-from pairflow.report.colours import style
+from pairflow.report.colours import family, style
 from pairflow.report.contents import Contents
+from pairflow.report.cost import distillation, training_costs
 from pairflow.report.summary import sentences
 
-_SHOWN = 12
-_STEPS = ("preprocess", "pair", "train", "distill", "sample", "evaluate", "correlate")
+_SHOWN = 12  # molecules of a gallery
+_UNFOLDED = 4  # galleries that are open from the start
+_IN_ROW = 6  # names of a legend
+_STEPS = ("preprocess", "pair", "cover", "train", "teach", "distill", "sample", "evaluate", "correlate")
 
 
 def render(contents: Contents) -> str:
@@ -29,6 +33,12 @@ def render(contents: Contents) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {
+        "duration": duration,
+        "percent": percent,
+        "count": count,
+        "breakable": breakable,
+    }
     return environment.get_template("template.html").render(
         contents=contents,
         settings=contents.settings,
@@ -39,19 +49,21 @@ def render(contents: Contents) -> str:
         blocks=_blocks(contents),
         galleries=_galleries(contents),
         shown=_SHOWN,
+        unfolded=_UNFOLDED,
         seed=contents.settings["seeds"][0],
         coupling=_coupling(contents),
         correlation=_correlation(contents),
         training=_training(contents),
+        training_costs=training_costs(contents.timings, contents.settings),
         costs=_costs(contents.timings, contents.methods),
     )
 
 
 @dataclass(frozen=True)
 class Legend:
-    """Names and the lines that stand for them."""
+    """Names and the lines that stand for them, in rows."""
 
-    entries: list[tuple[Markup, str]]
+    rows: list[list[tuple[Markup, str]]]
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,9 @@ class Cost:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a reader says them: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Seconds as a reader says them: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`; NaN is a dash."""
+    if np.isnan(seconds):
+        return "–"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -96,8 +110,31 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
 
 
+def percent(share: float) -> str:
+    """A share as `2.67 %`, or from a tenth on as `26.7 %`; NaN is a dash."""
+    return "–" if np.isnan(share) else f"{100 * share:,.{1 if share >= 0.1 else 2}f} %"
+
+
+def count(number: float) -> str:
+    """A rounded number with commas; NaN is a dash."""
+    return "–" if np.isnan(number) else f"{number:,.0f}"
+
+
+def breakable(method: str) -> Markup:
+    """A method's name that a narrow table may break before its distillations."""
+    return Markup("<wbr>+").join(method.split("+"))
+
+
 def _legend(names: Iterable[str], prefix: str) -> Legend:
-    return Legend([(figures.key(style(name), f"{prefix}-key{i}"), name) for i, name in enumerate(names)])
+    """A single row; of more names than go into one, a row for each base that is distilled."""
+    names = list(names)
+    families = [family(name) for name in names]
+    rows: dict[str, list[tuple[Markup, str]]] = {}
+    for i, name in enumerate(names):
+        together = len(names) <= _IN_ROW or families.count(families[i]) == 1
+        line = figures.key(style(name), f"{prefix}-key{i}")
+        rows.setdefault("" if together else families[i], []).append((line, name))
+    return Legend(list(rows.values()))
 
 
 def _blocks(contents: Contents) -> list[Block]:
@@ -179,7 +216,7 @@ def _coupling(contents: Contents) -> dict[str, Any] | None:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     legend = _legend(contents.distances, "coupling")
-    legend.entries.append(
+    legend.rows[-1].append(
         (figures.key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected")
     )
     return {
@@ -209,18 +246,27 @@ def _correlation(contents: Contents) -> dict[str, Any] | None:
 
 
 def _training(contents: Contents) -> dict[str, Any] | None:
+    """Curves of the bases, and apart from them those of each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
     logs = {
         method: contents.training_logs[method]
         for method in contents.methods
         if method in contents.training_logs
     }
-    pictures = {
-        column: figures.curves(logs, column, label, f"training-{column}")
-        for column, label in labels.items()
-        if any(figures.has_values(log, column) for log in logs.values())
+    pictures = []
+    for column, label in labels.items():
+        drawn = [method for method, log in logs.items() if figures.has_values(log, column)]
+        for kind in dict.fromkeys(map(distillation, drawn)):
+            part = {method: logs[method] for method in drawn if distillation(method) == kind}
+            text = f"{kind}: {label}" if kind else label
+            pictures.append(figures.curves(part, column, text, f"training{len(pictures)}"))
+    if not pictures:
+        return None
+    return {
+        "legend": _legend(logs, "training"),
+        "pictures": pictures,
+        "distilled": any(map(distillation, logs)),
     }
-    return {"legend": _legend(logs, "training"), "pictures": pictures} if pictures else None
 
 
 def _costs(timings: pd.DataFrame, methods: list[str]) -> list[Cost]:
@@ -230,11 +276,13 @@ def _costs(timings: pd.DataFrame, methods: list[str]) -> list[Cost]:
     filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
     groups = filled.groupby(["step", "method", "device"], sort=True)
     totals = groups.agg(
-        runs=("seconds", "size"), seconds=("seconds", "sum"), memory=("peak_memory_mb", "max")
+        runs=("seconds", "size"),
+        seconds=("seconds", lambda seconds: seconds.sum(min_count=1)),
+        memory=("peak_memory_mb", "max"),
     )
     longest = totals.seconds.max() or 1
     rows = [
-        Cost(*names, runs, seconds, memory, seconds / longest)
+        Cost(*names, runs, seconds, memory, float(np.nan_to_num(seconds / longest)))
         for names, (runs, seconds, memory) in zip(
             totals.index, totals.itertuples(index=False, name=None), strict=True
         )

@@ -8,6 +8,7 @@ from pairflow.report.figures import mean_distance
 from pairflow.report.tables import scope, summarise, table
 
 BASELINE, OURS = "udlm", "pairflow"
+_NAMED = 4  # of more methods, a sentence names the best
 
 
 def sentences(contents: Contents) -> list[str]:
@@ -46,10 +47,17 @@ def _quality(contents: Contents) -> str:
         ((method, cells[0]) for method, cells in counts.rows.items() if cells[0].count),
         key=lambda item: -item[1].mean,
     )
-    parts = [f"{cell.text}{' ' * bool(cell.spread)}{cell.spread} with {method}" for method, cell in cells]
+    parts = {
+        method: f"{cell.text}{' ' * bool(cell.spread)}{cell.spread} with {method}" for method, cell in cells
+    }
+    among, shown = "", list(parts)
+    if len(parts) > _NAMED:
+        among, shown = f", the best three of {len(parts)} methods", list(parts)[:3]
+    best = _enumerate([parts[name] for name in shown])
+    also = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in shown else ""
     spread = "mean ± standard deviation" if counts.count > 1 else "one value each"
     return (
-        f"Valid molecules at {_steps(counts.columns[0])}: {_enumerate(parts)} "
+        f"Valid molecules at {_steps(counts.columns[0])}{among}: {best}{also} "
         f"({spread}; {scope(valid, evaluation)})."
     )
 

@@ -48,6 +48,7 @@ def main(
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
     where = choose(device, threads)
     stopwatch.device = str(where)
+    stopwatch.samples = how.iterations * how.batch_size
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
     noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
     rows = token_array(table["tokens"])

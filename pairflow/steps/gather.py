@@ -6,7 +6,16 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, read_table, token_array, token_column, write_table
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    atomic,
+    read_provenance,
+    read_table,
+    token_array,
+    token_column,
+    write_table,
+)
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
 
@@ -41,6 +50,8 @@ def main(shards: tuple[Path, ...], out: Path):
     }
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), whole)
+    for path in shards:
+        stopwatch.add(read_provenance(path))
     stopwatch.write(out)
 
 

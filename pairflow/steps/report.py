@@ -17,9 +17,19 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.config import Experiment, Settings
+from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
+
+_PROVENANCE = {
+    "seconds": "float64",
+    "device_seconds": "float64",
+    "samples_seen": "Int64",
+    "peak_memory_mb": "float64",
+    "device": "string",
+    "machine": "string",
+    "date": "string",
+}
 
 
 @step(Experiment)
@@ -102,10 +112,7 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
         jobs += [("pair", name, seed, layout.pairs(root, seed, name)) for name in experiment.couplings()]
         if experiment.pairing.coverage:
             jobs.append(("cover", None, seed, layout.coverage(root, seed)))
-        jobs += [
-            ("train", name, seed, layout.model(root, seed, name) / "model.safetensors")
-            for name in experiment.methods
-        ]
+        jobs += [job for name in experiment.trained() for job in _training_jobs(root, name, seed)]
         jobs += [
             ("correlate", name, seed, layout.correlation(root, seed, name))
             for name in experiment.correlated()
@@ -113,13 +120,23 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     for run in layout.runs(experiment):
         jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
         jobs.append(("evaluate", run.method, run.seed, layout.metrics(root, run)))
-    keys = ("seconds", "peak_memory_mb", "device", "machine", "date")
     rows = [
-        {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in keys}}
+        {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in _PROVENANCE}}
         for step, method, seed, path in jobs
         for facts in [read_provenance(path)]
     ]
-    return pd.DataFrame(rows).astype({"seed": "Int64"})
+    return pd.DataFrame(rows).astype({"seed": "Int64", **_PROVENANCE})
+
+
+def _training_jobs(root: Path, method: str, seed: int) -> list[tuple[str, str, int, Path]]:
+    """The jobs that end in a method's model, without those of its parent: (step, method, seed, output)."""
+    parsed = parse_method(method)
+    model = layout.model(root, seed, method) / "model.safetensors"
+    if parsed.parent is None:
+        return [("train", method, seed, model)]
+    on_pairs = DISTILLATIONS[parsed.distillations[-1]].on_pairs
+    taught = [("teach", method, seed, layout.pairs(root, seed, method))] if on_pairs else []
+    return [*taught, ("distill", method, seed, model)]
 
 
 def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> str:

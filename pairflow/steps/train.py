@@ -32,6 +32,7 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
     stopwatch.device = str(where)
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
     training, seed = settings.training, settings.seed
+    stopwatch.samples = training.iterations * training.batch_size
     noise = NOISES[parse_method(settings.method).noise](science.vocabulary_size, science.mask)
     prediction = noise.losses[training.loss].learns
     network = networks.build(

@@ -14,6 +14,12 @@ from pairflow.report import Contents
 NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
 
+BASES = ("mdlm", "udlm", "random", "pairflow", "pairflow-sub4")
+REDI = [
+    base + rounds * "+redi" for base, most in (("udlm", 2), ("pairflow", 3)) for rounds in range(1, most + 1)
+]
+METHODS = (*BASES, "udlm+dcd", "pairflow+dcd", *REDI)  # all that an experiment may compare
+
 
 def metric_rows(
     counts: dict[str, tuple[float, ...]], trials: int = 3, seeds: tuple[int, ...] = (0,)
@@ -51,7 +57,13 @@ def _timings() -> pd.DataFrame:
     rows += [("sample", method, 2.0 * nfe) for method in COUNTS for nfe in NFE]
     frame = pd.DataFrame(rows, columns=["step", "method", "seconds"])
     return frame.assign(
-        peak_memory_mb=512.0, device="cpu", seed=0, machine="Linux, 2 cores", date="2026-01-02"
+        device_seconds=1.5 * frame.seconds,
+        samples_seen=np.where(frame.step == "train", 1500 * 256, np.nan),
+        peak_memory_mb=512.0,
+        device="cpu",
+        seed=0,
+        machine="Linux, 2 cores",
+        date="2026-01-02",
     )
 
 
@@ -83,6 +95,24 @@ def jumping() -> dict[str, float]:
 @pytest.fixture
 def coupling():
     return described
+
+
+@pytest.fixture
+def many(make) -> Contents:
+    """Contents with twelve methods: the n-th has 10 n valid molecules at one step."""
+    counts = {method: (10.0 * n, 500.0, 900.0) for n, method in enumerate(METHODS, 1)}
+    steps = [("train", method) for method in BASES]
+    steps += [("teach", method) for method in REDI] + [("distill", method) for method in METHODS[5:]]
+    steps += [(step, method) for step in ("sample", "evaluate") for method in METHODS]
+    timings = pd.DataFrame(steps, columns=["step", "method"])
+    redi = {"pairs": {"count": 20_000}}
+    return make(
+        settings={"methods": list(METHODS), "distillation": {"dcd": {}, "redi": redi}},
+        metrics=metric_rows(counts),
+        timings=timings.assign(seconds=60.0, peak_memory_mb=512.0, device="cpu", seed=0),
+        training_logs={method: _log(0.1 * n) for n, method in enumerate(METHODS, 1)},
+        samples={method: {1: ["CCO", "CC("], 32: ["C1CC1"]} for method in METHODS},
+    )
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ FRAME = """<!DOCTYPE html><meta charset="utf-8">
 <script>
 document.querySelector("iframe").addEventListener("load", event => {{
   const page = event.target.contentDocument, box = element => element.getBoundingClientRect();
+  page.querySelectorAll("details").forEach(element => {{ element.open = true; }});
   const pictures = [...page.querySelectorAll("[role=img] svg")];
   const wide = [...page.querySelectorAll("body *")].filter(element =>
     !element.closest(".scroll, pre, svg") && box(element).right > {width} + 0.5);
@@ -63,6 +64,16 @@ def test_no_overflow_and_no_broken_picture(make, metric_rows, coupling, tmp_path
     assert result["wide"] == []
     assert result["scroll"] <= width
     assert result["pictures"] >= 9
+    assert result["broken"] == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
+@pytest.mark.parametrize("width", [400, 1280])
+def test_twelve_methods_fit(many, tmp_path, width):
+    result = measure(render(many), width, tmp_path)
+    assert result["inner"] == width
+    assert result["wide"] == []
+    assert result["scroll"] <= width
     assert result["broken"] == 0
 
 

@@ -96,11 +96,48 @@ def test_long_curves_are_thinned_to_means():
     assert figures.curves({"udlm": log}, "loss", "loss", "c").alt.endswith("udlm: 1.000.")
 
 
-def test_known_methods_look_different_and_unknown_ones_always_the_same():
-    known = [style(name) for name in ("pairflow", "udlm", "random", "mdlm")]
-    assert len({look.colour for look in known}) == len({look.marker for look in known}) == 4
-    assert style("pairflow-sub5+redi") == style("pairflow-sub5+redi")
-    assert style("pairflow-sub5+redi").colour not in {look.colour for look in known}
+def test_twelve_methods_look_different(many):
+    looks = [style(method) for method in many.methods]
+    assert len(set(looks)) == len({(look.colour, look.marker) for look in looks}) == 12
+    assert len({(look.colour, look.line) for look in looks}) == 12
+
+
+def test_bases_differ_in_colour_and_in_marker():
+    bases = [style(name) for name in ("pairflow", "udlm", "random", "mdlm", "pairflow-sub4")]
+    assert len({look.colour for look in bases}) == len({look.marker for look in bases}) == 5
+    assert {(look.line, look.hollow) for look in bases} == {("-", False)}
+
+
+def test_a_distillation_keeps_the_colour_of_its_base_and_has_one_line():
+    for rounds in ("+dcd", "+redi", "+redi+redi", "+redi+redi+redi", "+redi+dcd"):
+        ours, theirs = style(f"pairflow{rounds}"), style(f"udlm{rounds}")
+        assert (ours.colour, theirs.colour) == (style("pairflow").colour, style("udlm").colour)
+        assert (ours.line, ours.marker, ours.hollow) == (theirs.line, theirs.marker, True)
+        assert ours.line != "-"
+
+
+def test_numbers_of_subsets_differ_in_marker():
+    looks = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
+    assert len({look.marker for look in looks}) == 5
+    assert {look.colour for look in looks} == {"orange"}
+    assert style("pairflow-sub4+redi").marker == style("pairflow-sub4").marker
+
+
+@pytest.mark.parametrize("name", ["mine", "Mine 2", "pairflow-x", "udlm+", "mine+redi", ""])
+def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
+    assert style(name) == style(name)
+    assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
+
+
+def test_hollow_markers_are_filled_with_the_colour_of_the_page():
+    page = f"var(--page, {HEX['page']})"
+    assert page in figures.key(style("udlm+dcd"), "k")
+    assert page not in figures.key(style("udlm"), "k")
+
+
+def test_keys_show_the_whole_marker(recwarn):
+    assert "clip-path" not in figures.key(style("mdlm"), "k")
+    assert not recwarn.list
 
 
 def test_themed_leaves_other_colours():

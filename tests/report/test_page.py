@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from pairflow.report import render
-from pairflow.report.page import duration
+from pairflow.report.page import _legend, breakable, count, duration, percent
 
 SCRIPT = "<script>alert(1)</script>"
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
 
 class Document(HTMLParser):
@@ -75,7 +75,9 @@ def test_pictures_have_text_that_stands_in_for_them(make):
     assert all(attributes["aria-label"] for attributes in pictures)
 
 
-@pytest.mark.parametrize("name", [SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60])
+@pytest.mark.parametrize(
+    "name", [SCRIPT, f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60]
+)
 def test_names_and_smiles_are_only_text(make, metric_rows, name, coupling):
     contents = make(
         experiment=name,
@@ -170,6 +172,40 @@ def test_costs_are_totals_in_the_order_of_the_workflow(make):
     )
 
 
+def test_training_cost_stands_above_the_time_per_step(make):
+    words = Document(render(make())).words()
+    assert "udlm base training 48 s 100.0 % 1 min 12 s 384,000 – 512 MiB cpu" in words
+    assert "pairflow pairing 12 s 25.0 % 18 s – – 512 MiB cpu" in words
+    assert words.index("Training cost") < words.index("Time per step")
+
+
+def test_unknown_costs_are_dashes(make):
+    timings = make().timings.assign(seconds=np.nan, device_seconds=np.nan, peak_memory_mb=np.nan, device=None)
+    words = Document(render(make(timings=timings))).words()
+    assert "udlm base training – – – 384,000 – – –" in words
+    assert "train udlm – – 1" in words
+    assert "nan" not in words
+
+
+def test_without_a_training_there_is_no_training_cost(make):
+    timings = make().timings
+    words = Document(render(make(timings=timings[timings.step != "train"]))).words()
+    assert "Training cost" not in words
+    assert "preprocess – 3.0 s" in words
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1, "100.0 %"), (0.1, "10.0 %"), (0.0267, "2.67 %"), (12.5, "1,250.0 %"), (np.nan, "–")],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_count():
+    assert [count(number) for number in (51_200_000.0, 511.7, np.nan)] == ["51,200,000", "512", "–"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
@@ -179,6 +215,7 @@ def test_costs_are_totals_in_the_order_of_the_workflow(make):
         (59.6, "1 min 00 s"),
         (200, "3 min 20 s"),
         (7500, "2 h 05 min"),
+        (np.nan, "–"),
     ],
 )
 def test_durations(seconds, text):
@@ -205,3 +242,46 @@ def test_a_method_without_a_total_correlation_is_left_out_of_its_table(make):
     words = Document(render(make(correlations={"pairflow": found["pairflow"]}))).words()
     table = words[words.index("Total correlation (bits)") : words.index("How much the positions")]
     assert table == "Total correlation (bits) pairflow 30.72 ± 0.02 ceiling: draws from the data 32.47 "
+
+
+def test_training_cost_of_twelve_methods(many):
+    words = Document(render(many)).words()
+    assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in words
+    assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in words
+
+
+def test_names_may_break_before_a_distillation_alone():
+    assert breakable("pairflow+redi+redi") == "pairflow<wbr>+redi<wbr>+redi"
+    assert breakable("<b>+x") == "&lt;b&gt;<wbr>+x"
+
+
+def test_legends_of_many_methods_have_a_row_per_distilled_base(many):
+    legend = _legend(many.methods, "l")
+    assert [[name for _, name in row] for row in legend.rows] == [
+        ["mdlm", "random", "pairflow-sub4"],
+        ["udlm", "udlm+dcd", "udlm+redi", "udlm+redi+redi"],
+        ["pairflow", "pairflow+dcd", *(f"pairflow{rounds * '+redi'}" for rounds in (1, 2, 3))],
+    ]
+    assert len(_legend(many.methods[:6], "l").rows) == 1
+
+
+def test_of_many_galleries_the_first_four_are_open(many):
+    details = [attributes for tag, attributes in Document(render(many)).tags if tag == "details"]
+    galleries = [attributes for attributes in details if attributes.get("class") == "method"]
+    assert ["open" in attributes for attributes in galleries] == 4 * [True] + 8 * [False]
+
+
+def test_distillations_have_training_curves_of_their_own(many, make):
+    alternatives = [
+        attributes["aria-label"]
+        for _, attributes in Document(render(many)).tags
+        if attributes.get("role") == "img"
+    ]
+    [base] = [text for text in alternatives if text.startswith("training loss")]
+    [dcd] = [text for text in alternatives if text.startswith("DCD: training loss")]
+    [redi] = [text for text in alternatives if text.startswith("ReDi: training loss")]
+    assert base.count(";") == 4
+    assert "udlm+dcd" in dcd
+    assert "pairflow+redi+redi" in redi
+    assert "Distillations are drawn apart" in render(many)
+    assert "Distillations are drawn apart" not in render(make())

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,6 +47,22 @@ def test_sentences_hold_the_numbers(make):
     assert "9.00 of 16 tokens" in distance
     assert "15.47" in distance
     assert "12.0 s, 25.0% of the 48.0 s" in cost
+
+
+def test_of_many_methods_the_best_three_and_the_baseline_are_named(many):
+    assert sentences(many)[0] == (
+        "Valid molecules at 1 sampling step, the best three of 12 methods: 120.0 ± 1.0 with "
+        "pairflow+redi+redi+redi, 110.0 ± 1.0 with pairflow+redi+redi and 100.0 ± 1.0 with pairflow+redi; "
+        "20.0 ± 1.0 with udlm (mean ± standard deviation; 1,024 samples × 3 trials × 1 seed)."
+    )
+    assert "of pairflow relative to udlm: 2.00 ± " in sentences(many)[1]
+
+
+def test_a_baseline_among_the_best_is_named_once(many, metric_rows):
+    counts = {method: (10.0 * n, 1, 1) for n, method in enumerate(reversed(many.methods), 1)}
+    quality = sentences(dataclasses.replace(many, metrics=metric_rows(counts)))[0]
+    assert quality.count("udlm") == 1
+    assert ";" not in quality.partition("(")[0]
 
 
 def test_sentences_of_absent_methods_are_left_out(make, metric_rows):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.artifacts import digest, provenance_path, read_table, token_array
+from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.cli import STEPS
 
 MOLECULES = [
@@ -262,6 +262,8 @@ def test_shards_join_to_the_bytes_of_the_whole(pairflow_command, rows, tmp_path)
     run = pairflow_command("gather", *shards, "--out", tmp_path / "joined.parquet")
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "joined.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    spent = [read_provenance(path)["device_seconds"] for path in shards]
+    assert read_provenance(tmp_path / "joined.parquet")["device_seconds"] >= sum(spent) > 0
     mistake(
         pairflow_command("gather", *shards[:2], "--out", tmp_path / "x.parquet"),
         "gather",
@@ -327,6 +329,8 @@ def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeyp
     assert done == [(0, 20), (20, 40)]
     assert not (tmp_path / "pairs.parquet").exists()
     assert len(list(tmp_path.glob(".pairs.parquet.resume/*/*.npy"))) == 2
+    [spent] = tmp_path.glob(".pairs.parquet.resume/*/*.json")
+    spent.write_text('{"seconds": 5000, "device_seconds": 7000}')
 
     def record(*positional, **options):
         done.append(options["rows"])
@@ -337,6 +341,9 @@ def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeyp
     assert done[2:] == [(40, 60)]
     assert (tmp_path / "pairs.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert not list(tmp_path.glob(".pairs.parquet.resume"))
+    facts = read_provenance(tmp_path / "pairs.parquet")
+    assert 5000 < facts["seconds"] < 5100
+    assert 7000 < facts["device_seconds"] < 7100
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -1,0 +1,59 @@
+"""The report step's timings: a row per job, from the provenance beside its output."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from pairflow import layout
+from pairflow.artifacts import provenance_path
+from pairflow.config import Experiment
+from pairflow.steps.report import _timings
+
+RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    return Experiment(
+        description="Timings",
+        scale="reduced",
+        data={"source": "small_molecules", "length": 16},
+        network={"name": "mlp"},
+        training=RUN,
+        distillation={"dcd": {**RUN, "teacher_every": 2}, "redi": RUN},
+        methods=("pairflow+redi+redi", "udlm+dcd"),
+        evaluations={"main": {"nfe": [1]}},
+    )
+
+
+def test_every_model_on_the_way_has_its_jobs_parents_first(experiment, tmp_path):
+    times = _timings(tmp_path, experiment)
+    trained = times[times.step.isin(["train", "teach", "distill"])]
+    assert list(zip(trained.step, trained.method, strict=True)) == [
+        ("train", "pairflow"),
+        ("teach", "pairflow+redi"),
+        ("distill", "pairflow+redi"),
+        ("teach", "pairflow+redi+redi"),
+        ("distill", "pairflow+redi+redi"),
+        ("train", "udlm"),
+        ("distill", "udlm+dcd"),
+    ]
+    assert times.loc[times.step == "pair", "method"].tolist() == ["pairflow"]
+
+
+def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
+    new = {"seconds": 2.0, "device_seconds": 3.5, "samples_seen": 32, "peak_memory_mb": 1.0, "device": "cpu"}
+    old = {"seconds": 2.0, "peak_memory_mb": 1.0, "device": "cpu"}
+    for method, facts in {"pairflow": new, "udlm": old}.items():
+        path = provenance_path(layout.model(tmp_path, 0, method) / "model.safetensors")
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(facts))
+    times = _timings(tmp_path, experiment)
+    train = times[times.step == "train"].set_index("method")
+    assert train.loc["pairflow", ["device_seconds", "samples_seen"]].tolist() == [3.5, 32]
+    assert train.loc["udlm", "seconds"] == 2.0
+    assert train.loc["udlm", ["device_seconds", "samples_seen"]].isna().all()
+    rest = times[times.step != "train"]
+    assert rest[["seconds", "device_seconds", "samples_seen", "device"]].isna().all(axis=None)
+    assert times.dtypes["samples_seen"] == pd.Int64Dtype()
