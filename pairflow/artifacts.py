@@ -14,7 +14,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -158,6 +158,7 @@ class Stopwatch:
 
     device: str = "cpu"
     samples: int | None = None
+    device_memory_mb: Callable[[], float] | None = None  # where torch's allocator does not know it
     started: float = field(default_factory=time.perf_counter)
     processor_started: float = field(default_factory=time.process_time)
     earlier: list[dict[str, Any]] = field(default_factory=list)
@@ -190,8 +191,19 @@ class Stopwatch:
         for key in times:
             parts = [times[key], *(facts.get(key) for facts in self.earlier)]
             times[key] = None if None in parts else round(sum(parts), 3)
-        peaks = [_peak_memory_mb(self.device), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
+        peaks = [self._peak_memory_mb(), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
         return {**times, "peak_memory_mb": round(max(peaks), 1)}
+
+    def _peak_memory_mb(self) -> float:
+        """Peak resident memory of this process, or of the GPU's allocator where the work ran there."""
+        if self.device_memory_mb:
+            return self.device_memory_mb()
+        if self.device != "cpu":
+            import torch
+
+            return torch.cuda.max_memory_allocated() / 2**20
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def provenance_path(path: Path) -> Path:
@@ -202,16 +214,6 @@ def read_provenance(path: Path) -> dict[str, Any]:
     """The provenance beside `path`; empty where there is none."""
     beside = provenance_path(Path(path))
     return json.loads(beside.read_text()) if beside.is_file() else {}
-
-
-def _peak_memory_mb(device: str) -> float:
-    """Peak resident memory of this process, or of the GPU's allocator where the work ran there."""
-    if device != "cpu":
-        import torch
-
-        return torch.cuda.max_memory_allocated() / 2**20
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _commit() -> str | None:

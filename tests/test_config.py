@@ -58,6 +58,22 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         10,
         True,
     )
+    dcd, redi = qm9.distillation.dcd, qm9.distillation.redi
+    assert (dcd.iterations, dcd.teacher_every, dcd.learning_rate, dcd.final_learning_rate) == (
+        10_000,
+        2000,
+        6e-5,
+        1e-6,
+    )
+    assert (dcd.noise_min, dcd.noise_max, dcd.ema_decay, redi.ema_decay) == (-4, -1, 0.999, 0.999)
+    assert (redi.iterations, redi.pairs.count, redi.pairs.steps, redi.learning_rate) == (
+        10_000,
+        20_000,
+        256,
+        3e-4,
+    )
+    correlation = qm9.correlation
+    assert (correlation.sources, correlation.samples, correlation.steps) == (20_000, 10, 256)
     zinc = experiments["zinc250k"]
     assert (zinc.data.length, zinc.pairing.steps, zinc.network) == (74, 64, qm9.network)
     assert (zinc.training.batch_size, zinc.training.iterations, zinc.training.decay) == (
@@ -95,7 +111,7 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         (
             "methods",
             ["udlm", "pairflw"],
-            r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are udlm",
+            r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are mdlm, udlm",
         ),
         ("methods", ["udlm", "udlm"], r"methods: \['udlm', 'udlm'\] names one twice"),
         ("methods", [], r"methods: tuple should have at least 1 item"),
@@ -151,6 +167,35 @@ def test_settings_hold_only_what_the_step_depends_on():
         "nfe",
         "samples",
         "trials",
+        "sampler",
+        "conversion",
         "greedy_tail",
         "seed",
     }
+
+
+def test_a_methods_lineage_is_trained_from_the_base_on():
+    method = parse_method("pairflow-sub4+redi+dcd")
+    assert (method.base, method.subsets, method.distillations) == ("pairflow", 4, ("redi", "dcd"))
+    assert (method.parent, method.coupling) == ("pairflow-sub4+redi", "pairflow-sub4")
+    assert method.lineage == ["pairflow-sub4", "pairflow-sub4+redi", "pairflow-sub4+redi+dcd"]
+    assert (parse_method("mdlm").parent, parse_method("mdlm").coupling) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("udlm+dc", r"unknown method 'udlm\+dc' \(did you mean 'dcd'\?\): distillations are dcd, redi"),
+        ("mdlm+dcd", r"method 'mdlm\+dcd': mdlm has masks for a source, which nothing distils"),
+        ("udlm+", r"unknown method 'udlm\+'"),
+        ("udlm-sub2", r"only pairflow has subsets"),
+    ],
+)
+def test_a_method_that_cannot_be_is_refused_by_the_part_that_is_wrong(name, message):
+    with pytest.raises(InputError, match=message):
+        parse_method(name)
+
+
+def test_a_distillation_named_needs_its_settings():
+    with pytest.raises(InputError, match=r"methods: 'udlm\+dcd' needs the settings distillation\.dcd"):
+        check(Configuration, changed("distillation", {}), "my.yaml")

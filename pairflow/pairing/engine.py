@@ -94,11 +94,16 @@ def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
         raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
     if backend == "reference":
         return reference.pair_rows
-    if backend == "gpu" or (backend == "auto" and gpu.missing() is None):
+    if runs_on_gpu(backend):
         return partial(gpu.pair_rows, progress=progress)
     from pairflow.pairing import cpu  # here, because importing Numba takes longer than importing pairflow
 
     return partial(cpu.pair_rows, threads=threads, progress=progress)
+
+
+def runs_on_gpu(backend: str) -> bool:
+    """Whether `pair` takes the GPU, or is to say what of it is missing."""
+    return backend == "gpu" or (backend == "auto" and gpu.missing() is None)
 
 
 def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:

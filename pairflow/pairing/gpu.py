@@ -149,6 +149,13 @@ def missing() -> str | None:
     return None if count else "needs a CUDA device, and none is visible"
 
 
+def held_memory_mb() -> float:
+    """Memory that CuPy has taken from the GPU, MiB: the most so far, as its pool gives none back."""
+    import cupy
+
+    return cupy.get_default_memory_pool().total_bytes() / 2**20
+
+
 def pair_rows(
     data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int, progress: bool
 ) -> np.ndarray:

@@ -25,7 +25,8 @@ from pairflow.artifacts import (
 )
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
-from pairflow.pairing.engine import BACKENDS, checked_tokens
+from pairflow.pairing import gpu
+from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.steps._command import existing, out, quiet, step, threads
 from pairflow.steps._resume import Finished
 
@@ -88,6 +89,8 @@ def main(
         inputs={"tokens": digest(tokens)},
     )
     _check_output(out, made)
+    if settings.coupling == "pairflow" and runs_on_gpu(backend):
+        stopwatch.device, stopwatch.device_memory_mb = "cuda", gpu.held_memory_mb
     finished = Finished(resume or out.parent / f".{out.name}.resume", settings.coupling, made.__dict__)
     blocks = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
     columns = {"x0": _resumable(pair, finished, blocks, stopwatch), "x1": x1[first:last]}
