@@ -177,6 +177,7 @@ class Redi(Distillation):
     pairs: TeacherPairs = TeacherPairs()
 
 
+# What `+<name>` in a method does: `objective` of the module pairflow.training.<name>, with these settings.
 DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi}
 
 AnyDistillation = Annotated[

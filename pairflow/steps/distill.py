@@ -1,5 +1,6 @@
 """A model, and data or its own pairs, to a distilled model."""
 
+import importlib
 from pathlib import Path
 
 import click
@@ -37,7 +38,6 @@ def main(
     """Distil a model into one that needs fewer steps, by the last part of the method's name."""
     from pairflow.steps._device import choose
     from pairflow.training import checkpoint, loop, objectives
-    from pairflow.training.distillations import OBJECTIVES
 
     stopwatch = Stopwatch()
     facts = _parent(settings, parent)
@@ -52,7 +52,7 @@ def main(
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
     noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
     rows = token_array(table["tokens"])
-    objective = OBJECTIVES[how.name](
+    objective = importlib.import_module(f"pairflow.training.{how.name}").objective(
         how, x0=x0, x1=x1, noise=noise, loss=loss, seed=seed, device=where, cache=cache
     )
     trained = loop.optimise(
