@@ -174,7 +174,7 @@ class Redi(Distillation):
     on_pairs: ClassVar[bool] = True
 
     name: Literal["redi"] = "redi"
-    pairs: TeacherPairs = TeacherPairs()
+    pairs: TeacherPairs = Field(TeacherPairs(), description="how they are drawn: `pairflow teach --help`")
 
 
 # What `+<name>` in a method does: `objective` of the module pairflow.training.<name>, with these settings.

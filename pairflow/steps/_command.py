@@ -62,7 +62,7 @@ def step(settings: type[Settings] | None = None) -> Callable:
         run = click.option("--settings", metavar="JSON", help="All settings at once; options override it.")(
             run
         )
-        return click.command(name, cls=Command)(run)
+        return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
     return decorate
 
@@ -93,6 +93,18 @@ def _field(model: type[BaseModel], path: tuple[str, ...]) -> FieldInfo:
     return info if len(path) == 1 else _field(info.annotation, path[1:])
 
 
+def _json_help(model: type[BaseModel]) -> str:
+    """The end of the help: every key that an option of JSON may hold, for each kind of it."""
+    parts = []
+    for option, path in _fields(model).items():
+        for kind in get_args(_field(model, path).annotation):
+            if inspect.isclass(kind) and issubclass(kind, BaseModel):
+                kind_name = get_args(kind.model_fields["name"].annotation)[0]
+                keys = [f"  {key}: {_help(info)}" for key, info in kind.model_fields.items() if key != "name"]
+                parts.append("\n".join(["\b", f'--{option} \'{{"name": "{kind_name}", ...}}\'', *keys]))
+    return "\n\n".join(parts)
+
+
 def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for key in path[:-1]:
         values = values.setdefault(key, {})
@@ -101,13 +113,17 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 def _option(name: str, info: FieldInfo) -> Callable:
     flag = "--" + name.replace("_", "-")
-    text = info.description or ""
-    if not info.is_required():
-        text += f"  [default: {'none' if info.default is None else info.default}]"
-    kind = _click_type(info.annotation)
+    kind, text = _click_type(info.annotation), _help(info)
     if kind is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
     return click.option(flag, name, type=kind, default=None, help=text)
+
+
+def _help(info: FieldInfo) -> str:
+    text = info.description or ""
+    if info.is_required():
+        return text
+    return f"{text}  [default: {'none' if info.default is None else info.default}]"
 
 
 def _click_type(annotation: Any) -> Any:

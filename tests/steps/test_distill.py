@@ -205,3 +205,10 @@ def test_pairs_of_another_model_are_refused(train, teach, distill, folder):
     run = distill("udlm+redi+redi", REDI, "pairs.parquet")
     assert run.exit_code == 2
     assert "pairs.parquet: not pairs that the model in udlm+redi made" in run.stderr
+
+
+def test_help_lists_the_keys_of_every_distillation():
+    text = CliRunner().invoke(importlib.import_module("pairflow.steps.distill").main, ["--help"]).output
+    assert """--distillation '{"name": "dcd", ...}'""" in text
+    assert "teacher_every: iterations after which the teacher becomes the student" in text
+    assert "start_from: the parent's weights to start from  [default: ema]" in text
