@@ -98,7 +98,7 @@ def _json_help(model: type[BaseModel]) -> str:
     parts = []
     for option, path in _fields(model).items():
         for kind in get_args(_field(model, path).annotation):
-            if inspect.isclass(kind) and issubclass(kind, BaseModel):
+            if "name" in getattr(kind, "model_fields", {}):
                 kind_name = get_args(kind.model_fields["name"].annotation)[0]
                 keys = [f"  {key}: {_help(info)}" for key, info in kind.model_fields.items() if key != "name"]
                 parts.append("\n".join(["\b", f'--{option} \'{{"name": "{kind_name}", ...}}\'', *keys]))
