@@ -3,6 +3,7 @@
 Both kinds offer the same:
 
     symbols                       number of symbols that states and network have
+    mask                          the one of them that stands for a mask in states, or None
     source(shape, ...)            source states x0
     log_probabilities(network, x_t, kappa)    the network's log x_theta (B, N, K) float32
     losses, samplers              by name, as settings name them
@@ -29,6 +30,7 @@ class Uniform:
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
     samplers: ClassVar = {"ancestral": ancestral, "euler": euler}
+    mask = None  # a vocabulary's own mask is a symbol like any other
 
     def __init__(self, vocabulary_size, mask=None):
         self.symbols = vocabulary_size

@@ -3,17 +3,24 @@
 from pairflow.errors import InputError
 from pairflow.networks.mlp import MLP
 from pairflow.networks.transformer import Transformer
+from pairflow.networks.unet import UNet, checked_shape
 
-NETWORKS = {"mlp": MLP, "transformer": Transformer}
+NETWORKS = {"mlp": MLP, "transformer": Transformer, "unet": UNet}
 
 
-def build(settings, *, length, vocabulary_size):
+def build(settings, *, length, vocabulary_size, shape=None, mask=None):
     """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
 
-    Raises InputError for an unknown name.
+    vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
+    shape: (C, H, W) of images. Only the U-Net asks for shape and mask. Raises InputError for an unknown name,
+    and for a U-Net on rows that are no images, or none that its scales can halve.
     """
     arguments = dict(settings)
     name = arguments.pop("name")
     if name not in NETWORKS:
         raise InputError(f"network: expected one of {', '.join(sorted(NETWORKS))}, found {name!r}")
+    if name == "unet":
+        scales = len(arguments["multipliers"])
+        shape = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
+        return UNet(shape=shape, vocabulary_size=vocabulary_size, mask=mask, **arguments)
     return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)

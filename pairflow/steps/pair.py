@@ -85,6 +85,7 @@ def main(
         vocabulary=science.vocabulary,
         padding=science.padding,
         mask=science.mask,
+        shape=science.shape,
         parameters={**settings.model_dump(mode="json"), **rows},
         inputs={"tokens": digest(tokens)},
     )

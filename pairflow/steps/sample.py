@@ -48,6 +48,7 @@ def main(settings: SampleSettings, model: Path, out: Path, device, threads, quie
         length=facts["length"],
         vocabulary_size=facts["vocabulary_size"],
         vocabulary=facts["vocabulary"],
+        shape=facts.get("shape"),
         parameters={"method": facts["method"], **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )

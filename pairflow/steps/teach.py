@@ -49,6 +49,7 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
         vocabulary_size=size,
         vocabulary=facts["vocabulary"],
         mask=facts["mask"],
+        shape=facts.get("shape"),
         parameters={"coupling": settings.method, **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )

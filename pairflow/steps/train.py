@@ -36,7 +36,11 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
     noise = NOISES[parse_method(settings.method).noise](science.vocabulary_size, science.mask)
     prediction = noise.losses[training.loss].learns
     network = networks.build(
-        settings.network.model_dump(), length=science.length, vocabulary_size=noise.symbols
+        settings.network.model_dump(),
+        length=science.length,
+        vocabulary_size=noise.symbols,
+        shape=science.shape,
+        mask=noise.mask,
     ).to(where)
     held_out_rows = token_array(table["tokens"])
     trained = loop.optimise(
@@ -53,6 +57,7 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
         "vocabulary_size": science.vocabulary_size,
         "vocabulary": science.vocabulary,
         "mask": science.mask,
+        "shape": science.shape,
         "prediction": prediction,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},

@@ -34,7 +34,8 @@ def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, f
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """model.json: method, network, training, N, K, vocabulary, mask, prediction, parameters, inputs, weights.
+    """model.json: method, network, training, N, K, vocabulary, mask, shape, prediction, parameters, inputs,
+    weights.
 
     A distilled model has its base's `training`, and `distillation` of its own.
     """
@@ -61,8 +62,14 @@ def load(
         raise InputError(f"{weights}: no such file")
     if digest(weights) != facts["weights"]:
         raise InputError(f"{weights}: these are not the weights that {description} describes")
-    symbols = noise_of(facts).symbols
-    network = networks.build(facts["network"], length=facts["length"], vocabulary_size=symbols)
+    noise = noise_of(facts)
+    network = networks.build(
+        facts["network"],
+        length=facts["length"],
+        vocabulary_size=noise.symbols,
+        shape=facts.get("shape"),
+        mask=noise.mask,
+    )
     try:
         tensors = load_file(weights)
     except SafetensorError as error:

@@ -119,7 +119,7 @@ def test_a_new_denoiser_is_uniform():
 
 
 def test_an_unknown_network_is_refused_by_name():
-    with pytest.raises(InputError, match="expected one of mlp, transformer, found 'gru'"):
+    with pytest.raises(InputError, match="expected one of mlp, transformer, unet, found 'gru'"):
         build({"name": "gru"}, length=N, vocabulary_size=K)
 
 
