@@ -1,6 +1,7 @@
 # The configuration, checked before any rule, and the helpers that hand each step just the values it depends on.
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -34,6 +35,13 @@ wildcard_constraints:
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
+
+
+def only(modality):
+    """What the wildcard `experiment` may be in a rule for one modality; unknown names pass for molecules."""
+    images = [re.escape(name) for name, each in EXPERIMENTS.items() if each.modality == "images"]
+    named = "|".join(images) or "(?!)"
+    return named if modality == "images" else rf"(?!(?:{named})/)[A-Za-z0-9_-]+"
 
 
 def experiment_of(wildcards):
