@@ -258,3 +258,32 @@ def test_the_settings_of_molecules_are_the_json_that_they_were():
         '"validation_fraction":0.05,"split_seed":42,"training_rows":null,"max_heavy_atoms":null,'
         '"max_too_long_share":0.001}'
     )
+
+
+def test_image_experiments_carry_the_papers_numbers():
+    experiments = check(Configuration, SHIPPED, "x").experiments
+    mnist, cifar = experiments["mnist_binary"], experiments["cifar10"]
+    assert (mnist.scale, cifar.scale, mnist.modality) == ("paper", "paper", "images")
+    assert (mnist.data.flips, cifar.data.flips) == (False, True)
+    assert (mnist.network.multipliers, cifar.network.multipliers) == ((1, 2, 2), (1, 2, 2, 2))
+    for experiment, numbers in (
+        (mnist, (256, 10_000, 2000, 5000, 1000, 5000, 10_000, 256, 1000, 7)),
+        (cifar, (512, 300_000, 5000, 50_000, 10_000, 50_000, 10_000, 1024, 5000, 11)),
+    ):
+        training, dcd, redi = experiment.training, experiment.distillation.dcd, experiment.distillation.redi
+        assert numbers == (
+            *(training.batch_size, training.iterations, training.warmup_iterations),
+            *(dcd.iterations, dcd.teacher_every),
+            *(redi.iterations, redi.pairs.count, redi.pairs.steps),
+            *(experiment.evaluations["main"].samples, len(experiment.evaluations["main"].nfe)),
+        )
+        assert (training.learning_rate, training.decay, training.loss) == (2e-4, "constant", "nelbo")
+        assert (dcd.learning_rate, redi.learning_rate, dcd.warmup_iterations) == (
+            6e-5,
+            6e-5,
+            dcd.iterations / 10,
+        )
+        assert (experiment.network.channels, experiment.network.blocks) == (128, 2)
+        assert (experiment.pairing.steps, len(experiment.methods)) == (20, 8)
+    check_table = cifar.evaluations["check"]
+    assert (check_table.nfe, check_table.samples) == ((1000,), 50_000)
