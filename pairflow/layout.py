@@ -91,12 +91,20 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
             for seed in experiment.seeds
             for name in experiment.methods
         ],
+        "pairs": shown_pairs(root, experiment),
         "samples": [samples(root, run) for run in shown],
         "metrics": [metrics(root, run) for run in every],
         "correlations": [
             correlation(root, seed, name) for seed in experiment.seeds for name in experiment.correlated()
         ],
     }
+
+
+def shown_pairs(root: Path, experiment: Experiment) -> list[Path]:
+    """The files of pairs that the report draws: of images those of the first seed."""
+    if getattr(experiment, "modality", "molecules") != "images":
+        return []
+    return [pairs(root, experiment.seeds[0], name) for name in experiment.couplings()]
 
 
 def shown_nfe(experiment: Experiment, run: Run) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Charts as inline SVG: the same bytes every time, no names inside (the page's legends have them)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -16,12 +16,13 @@ from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
 from pairflow.report.colours import HEX, Style, style, themed
-from pairflow.report.tables import Table
+from pairflow.report.tables import METRICS, Table
 
 _SIZE = (4.1, 2.9)  # inches: a third of a wide page, a whole narrow one, with text that is legible in both
 _TALL = (4.1, 3.9)  # for more methods than a few
 _FEW = 6
 _CURVE_POINTS = 50
+_BINS = 100  # of a histogram; one distance each where rows are no longer than that
 _RC = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
@@ -50,39 +51,53 @@ class Picture:
     alt: str
 
 
-def quality(table: Table, samples: int, name: str) -> Picture:
-    """Mean and standard deviation of one count against the sampling steps, one line per method."""
+def quality(table: Table, samples: str, name: str) -> Picture:
+    """Mean and standard deviation of one metric against the sampling steps, one line per method.
+
+    Counts start at 0. Distances are on a logarithmic axis, as long as all are positive.
+    """
+    metric = METRICS[table.metric]
     with _axes(name, _SIZE if len(table.rows) <= _FEW else _TALL) as (axes, drawn):
         for method, cells in table.rows.items():
             mean = [cell.mean for cell in cells]
             std = [cell.std for cell in cells]
             axes.errorbar(table.columns, mean, std, **style(method).drawn, capsize=2.5)
+        if table.floor:
+            axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.3)
         _step_axis(axes, table.columns)
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel(f"{table.metric} of {samples:,}")
-    values = (
+        _value_axis(axes, table)
+        counted = metric.modality == "molecules"
+        axes.set_ylabel(f"{table.label} of {samples}" if counted else table.label)
+    values = [
         f"{method}: "
         + ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(table.columns, cells, strict=True))
         for method, cells in table.rows.items()
-    )
-    return Picture(drawn[0], f"{table.metric} of {samples:,} samples by sampling steps. {'; '.join(values)}.")
+    ]
+    if table.floor:
+        values.append(f"real images: {table.floor.text}")
+    label = f"{table.label} {'of' if counted else 'from'} {samples} samples by sampling steps"
+    return Picture(drawn[0], f"{label}. {'; '.join(values)}.")
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
-    """Hamming distances per coupling, (N+1,) counts each, and those of independent uniform sources."""
+    """Hamming distances per coupling, (N+1,) counts each, and those of independent uniform sources.
+
+    Of long rows the distances that occur are shown, several to a bin.
+    """
     length = len(next(iter(histograms.values()))) - 1
-    edges = np.arange(length + 2) - 0.5
+    shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
+    expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
+    edges, width = _bins([*shares.values(), expected])
     with _axes(name) as (axes, drawn):
-        for coupling, counts in histograms.items():
-            look, share = style(coupling), counts / counts.sum()
-            axes.stairs(share, edges, fill=True, color=look.hex, alpha=0.22)
-            axes.stairs(share, edges, color=look.hex, ls=look.line, lw=1.8)
-        expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
-        axes.plot(expected, **INDEPENDENT.drawn, lw=1.3, ms=4)
-        axes.set_xlim(edges[0], edges[-1])
+        for coupling, share in shares.items():
+            look, share = style(coupling), _binned(share, edges)
+            axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
+            axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.8)
+        axes.plot(edges[:-1] + (width - 1) / 2, _binned(expected, edges), **INDEPENDENT.drawn, lw=1.3, ms=4)
+        axes.set_xlim(edges[0] - 0.5, edges[-1] - 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
-        axes.set_ylabel("share of pairs")
+        axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
     means = (f"{coupling}: mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items())
     return Picture(drawn[0], f"Hamming distance between source and data. {'; '.join(means)}.")
 
@@ -101,6 +116,7 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
 
 
 INDEPENDENT = Style("ink", ".", ":")
+FLOOR = Style("ink", "", ":")
 
 
 def mean_distance(counts: np.ndarray) -> float:
@@ -175,6 +191,48 @@ def _step_axis(axes: Axes, steps: list[int]) -> None:
     axes.set_xticks(steps, [str(step) if index % every == 0 else "" for index, step in enumerate(steps)])
     axes.minorticks_off()
     axes.set_xlabel("sampling steps (NFE)")
+
+
+def _value_axis(axes: Axes, table: Table) -> None:
+    """From 0 for counts; logarithmic for distances that are positive, with room for deviations."""
+    cells = [cell for cells in table.rows.values() for cell in cells if cell.count]
+    means = [cell.mean for cell in [*cells, *filter(None, [table.floor])]]
+    if not METRICS[table.metric].log:
+        axes.set_ylim(bottom=0)
+    elif means and min(means) > 0:
+        ends = [*means, *(cell.mean + sign * cell.std for cell in cells for sign in (-1, 1))]
+        low, high = max(np.nanmin(ends), min(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(low, high)
+        ticks = _ticks(low, high)
+        axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+        axes.minorticks_off()
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round values within a logarithmic axis: powers of ten, else 1, 2 and 5 times them, else even steps."""
+    powers = [10.0**power for power in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
+    fine = [lead * power for power in powers for lead in (1, 2, 5)]
+    for choice in (powers, fine, MaxNLocator(4).tick_values(low, high)):
+        inside = [float(value) for value in choice if low <= value <= high]
+        if len(inside) >= 3:
+            break
+    return inside
+
+
+def _bins(shares: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
+    """Edges of bins over (N+1,) shares, and how many distances each has."""
+    length = len(shares[0])
+    if length <= _BINS:
+        return np.arange(length + 1), 1
+    occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
+    width = -(-(occur[-1] - occur[0] + 1) // _BINS)
+    return np.arange(occur[0], occur[-1] + 1 + width, width), int(width)
+
+
+def _binned(shares: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sums of (N+1,) shares from each edge to the next."""
+    return np.add.reduceat(shares, edges[:-1])
 
 
 def _finite(log: pd.DataFrame, column: str) -> pd.DataFrame:

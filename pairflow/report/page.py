@@ -12,16 +12,19 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from pairflow.report import figures, molecules, tables
-from pairflow.report.colours import family, style
+from pairflow.report import figures, images, molecules
 from pairflow.report.contents import Contents
 from pairflow.report.cost import distillation, training_costs
+from pairflow.report.legends import legend
+from pairflow.report.quality import blocks
 from pairflow.report.summary import sentences
 
 _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
-_IN_ROW = 6  # names of a legend
-_STEPS = ("preprocess", "pair", "cover", "train", "teach", "distill", "sample", "evaluate", "correlate")
+_STEPS = (
+    *("preprocess", "pair", "cover", "train", "teach", "distill", "sample"),
+    *("classify", "reference", "floor", "evaluate", "correlate"),
+)
 
 
 def render(contents: Contents) -> str:
@@ -41,13 +44,17 @@ def render(contents: Contents) -> str:
     }
     return environment.get_template("template.html").render(
         contents=contents,
+        is_images=contents.modality == "images",
         settings=contents.settings,
         provenance=contents.provenance,
         summary=sentences(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
-        blocks=_blocks(contents),
+        blocks=blocks(contents),
         galleries=_galleries(contents),
+        grids=_grids(contents),
+        pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
+        neighbours=_neighbours(contents),
         shown=_SHOWN,
         unfolded=_UNFOLDED,
         seed=contents.settings["seeds"][0],
@@ -57,26 +64,6 @@ def render(contents: Contents) -> str:
         training_costs=training_costs(contents.timings, contents.settings),
         costs=_costs(contents.timings, contents.methods),
     )
-
-
-@dataclass(frozen=True)
-class Legend:
-    """Names and the lines that stand for them, in rows."""
-
-    rows: list[list[tuple[Markup, str]]]
-
-
-@dataclass(frozen=True)
-class Block:
-    """One evaluation: charts of the paper's counts, tables of all, what they are counted from."""
-
-    name: str
-    scope: str
-    pooled: bool
-    legend: Legend
-    charts: list[figures.Picture]
-    paper: list[tables.Table]
-    strict: list[tables.Table]
 
 
 @dataclass(frozen=True)
@@ -125,43 +112,6 @@ def breakable(method: str) -> Markup:
     return Markup("<wbr>+").join(method.split("+"))
 
 
-def _legend(names: Iterable[str], prefix: str) -> Legend:
-    """A single row; of more names than go into one, a row for each base that is distilled."""
-    names = list(names)
-    families = [family(name) for name in names]
-    rows: dict[str, list[tuple[Markup, str]]] = {}
-    for i, name in enumerate(names):
-        together = len(names) <= _IN_ROW or families.count(families[i]) == 1
-        line = figures.key(style(name), f"{prefix}-key{i}")
-        rows.setdefault("" if together else families[i], []).append((line, name))
-    return Legend(list(rows.values()))
-
-
-def _blocks(contents: Contents) -> list[Block]:
-    summary = tables.summarise(contents.metrics)
-    return [_block(contents, summary, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
-
-
-def _block(contents: Contents, summary: pd.DataFrame, name: str, prefix: str) -> Block:
-    def some(metrics: Iterable[str]) -> list[tables.Table]:
-        found = (tables.table(summary, name, metric, contents.methods) for metric in metrics)
-        return [table for table in found if table.count]
-
-    rows = contents.metrics[contents.metrics.evaluation == name]
-    paper = some(tables.PAPER)
-    drawn = [method for method in contents.methods if any(method in table.rows for table in paper)]
-    samples = int(rows.samples.max())
-    return Block(
-        name=name,
-        scope=tables.scope(contents.metrics, name),
-        pooled=rows.seed.nunique() > 1,
-        legend=_legend(drawn, prefix),
-        charts=[figures.quality(table, samples, f"{prefix}-{table.metric}") for table in paper],
-        paper=paper,
-        strict=some(tables.STRICT),
-    )
-
-
 def _facts(contents: Contents) -> list[tuple[str, str]]:
     """What was run, as terms and values."""
     settings, data = contents.settings, contents.data
@@ -173,12 +123,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     )
     return [
         ("Data set", str(settings["data"]["source"])),
-        ("Training rows", f"{data['training_rows']:,}"),
-        ("Validation rows", f"{data['validation_rows']:,}"),
-        ("Rejected rows", f"{data['rejected_rows']:,}"),
-        ("Reference for novelty", f"{data['reference_rows']:,} molecules"),
-        ("Length N", f"{data['length']:,} tokens"),
-        ("Vocabulary K", f"{data['vocabulary_size']:,} symbols"),
+        *(_image_facts(data) if contents.modality == "images" else _molecule_facts(data)),
         ("Network", f"{architecture} ({_pairs(network)})"),
         ("Loss", str(training["loss"])),
         ("Training", f"{training['iterations']:,} iterations of {training['batch_size']:,} rows"),
@@ -189,6 +134,28 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         ("Evaluation", "; ".join(evaluations)),
         ("Machine", str(contents.provenance["machine"])),
         ("Versions", _pairs(contents.provenance["versions"])),
+    ]
+
+
+def _molecule_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("Training rows", f"{data['training_rows']:,}"),
+        ("Validation rows", f"{data['validation_rows']:,}"),
+        ("Rejected rows", f"{data['rejected_rows']:,}"),
+        ("Reference for novelty", f"{data['reference_rows']:,} molecules"),
+        ("Length N", f"{data['length']:,} tokens"),
+        ("Vocabulary K", f"{data['vocabulary_size']:,} symbols"),
+    ]
+
+
+def _image_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    channels, height, width = data["shape"]
+    return [
+        ("Training images", f"{data['training_rows']:,}"),
+        ("Test images", f"{data['validation_rows']:,}"),
+        ("Image size", f"{width} × {height} pixels, {'grey' if channels == 1 else f'{channels} channels'}"),
+        ("Length N", f"{data['length']:,} tokens"),
+        ("Vocabulary K", f"{data['vocabulary_size']:,} levels"),
     ]
 
 
@@ -211,16 +178,33 @@ def _galleries(contents: Contents) -> dict[str, dict[int, list[molecules.Molecul
     }
 
 
+def _grids(contents: Contents) -> dict[str, dict[int, images.Png]]:
+    return {
+        method: {
+            nfe: images.grid(found, f"{method} at {nfe} sampling step{'s' * (nfe > 1)}")
+            for nfe, found in sorted(contents.images[method].items())
+        }
+        for method in contents.methods
+        if contents.images.get(method)
+    }
+
+
+def _neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
+    return {
+        method: images.neighbours(*contents.neighbours[method])
+        for method in contents.methods
+        if method in contents.neighbours
+    }
+
+
 def _coupling(contents: Contents) -> dict[str, Any] | None:
     if not contents.distances:
         return None
     length, size = contents.data["length"], contents.data["vocabulary_size"]
-    legend = _legend(contents.distances, "coupling")
-    legend.rows[-1].append(
-        (figures.key(figures.INDEPENDENT, "coupling-independent"), "independent sources, expected")
-    )
+    keys = legend(contents.distances, "coupling")
+    keys.add(figures.INDEPENDENT, "independent sources, expected", "coupling-independent")
     return {
-        "legend": legend,
+        "legend": keys,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
@@ -263,7 +247,7 @@ def _training(contents: Contents) -> dict[str, Any] | None:
     if not pictures:
         return None
     return {
-        "legend": _legend(logs, "training"),
+        "legend": legend(logs, "training"),
         "pictures": pictures,
         "distilled": any(map(distillation, logs)),
     }

@@ -1,11 +1,15 @@
 """The report's first paragraph: sentences made from the numbers, left out where those are missing."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
-from pairflow.report.tables import scope, summarise, table
+from pairflow.report.quality import panels
+from pairflow.report.tables import METRICS, named, scope, summarise, table
 
 BASELINE, OURS = "udlm", "pairflow"
 _NAMED = 4  # of more methods, a sentence names the best
@@ -39,13 +43,14 @@ def _observations(rows: pd.DataFrame) -> pd.Series:
 
 
 def _quality(contents: Contents) -> str:
-    evaluation, valid = _valid(contents)
-    if valid.empty:
+    found = _headline(contents)
+    if found is None:
         return ""
-    counts = table(summarise(valid), evaluation, "valid", contents.methods)
+    counts = table(summarise(found.rows), found.evaluation, found.metric, contents.methods)
+    sign = 1 if found.lower else -1
     cells = sorted(
         ((method, cells[0]) for method, cells in counts.rows.items() if cells[0].count),
-        key=lambda item: -item[1].mean,
+        key=lambda item: sign * item[1].mean,
     )
     parts = {
         method: f"{cell.text}{' ' * bool(cell.spread)}{cell.spread} with {method}" for method, cell in cells
@@ -57,14 +62,16 @@ def _quality(contents: Contents) -> str:
     also = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in shown else ""
     spread = "mean ± standard deviation" if counts.count > 1 else "one value each"
     return (
-        f"Valid molecules at {_steps(counts.columns[0])}{among}: {best}{also} "
-        f"({spread}; {scope(valid, evaluation)})."
+        f"{found.words}{found.beside} at {_steps(counts.columns[0])}{among}: {best}{also} "
+        f"({spread}; {scope(found.rows, found.evaluation)})."
     )
 
 
 def _ratio(contents: Contents) -> str:
-    _, valid = _valid(contents)
-    ours, baseline = valid[valid.method == OURS], valid[valid.method == BASELINE]
+    found = _headline(contents)
+    if found is None:
+        return ""
+    ours, baseline = (found.rows[found.rows.method == name] for name in (OURS, BASELINE))
     shared = sorted(set(ours.nfe) & set(baseline.nfe))
     parts = []
     for nfe in dict.fromkeys([*shared[:1], *shared[-1:]]):
@@ -75,14 +82,13 @@ def _ratio(contents: Contents) -> str:
             )
     if not parts:
         return ""
-    seeds = valid.seed.nunique()
+    seeds = found.rows.seed.nunique()
     error = (
         f"standard error over {seeds} seeds" if seeds > 1 else "standard error over trials of one training"
     )
-    note = (
-        f" (ratio of means ± {error})" if "±" in "".join(parts) else " (no uncertainty: a single observation)"
-    )
-    return f"Valid molecules of {OURS} relative to {BASELINE}: {_enumerate(parts)}{note}."
+    note = f"ratio of means ± {error}" if "±" in "".join(parts) else "no uncertainty: a single observation"
+    lower = "lower is better; " if found.lower else ""
+    return f"{found.words} of {OURS} relative to {BASELINE}: {_enumerate(parts)} ({lower}{note})."
 
 
 def _distance(contents: Contents) -> str:
@@ -111,11 +117,41 @@ def _cost(contents: Contents) -> str:
     )
 
 
-def _valid(contents: Contents) -> tuple[str, pd.DataFrame]:
-    """The first evaluation that counts valid molecules, and its rows."""
-    valid = contents.metrics[contents.metrics.metric == "valid"].dropna(subset="value")
-    names = [name for name in contents.evaluations if name in set(valid.evaluation)]
-    return (names[0], valid[valid.evaluation == names[0]]) if names else ("", valid)
+@dataclass(frozen=True)
+class _Headline:
+    """The metric that the paragraph speaks of, and its rows: of one evaluation, reference and extractor."""
+
+    metric: str
+    evaluation: str
+    rows: pd.DataFrame
+    beside: str = ""
+
+    @property
+    def words(self) -> str:
+        return METRICS[self.metric].headline
+
+    @property
+    def lower(self) -> bool:
+        return METRICS[self.metric].best == "lowest"
+
+
+def _headline(contents: Contents) -> _Headline | None:
+    """The first metric with a headline, of the first evaluation that has values of one."""
+    for name in contents.evaluations:
+        for metric, rows, beside in _candidates(contents, name):
+            if METRICS[metric].headline and len(rows):
+                return _Headline(metric, name, rows, beside)
+    return None
+
+
+def _candidates(contents: Contents, evaluation: str) -> Iterator[tuple[str, pd.DataFrame, str]]:
+    if contents.modality == "images":
+        for panel in panels(contents, evaluation):
+            yield panel.metric, panel.rows, f" {panel.beside}".rstrip()
+        return
+    rows = contents.metrics.dropna(subset="value")
+    for metric in named(contents.modality):
+        yield metric, rows[(rows.evaluation == evaluation) & (rows.metric == metric)], ""
 
 
 def _steps(number: int) -> str:

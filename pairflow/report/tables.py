@@ -1,12 +1,49 @@
 """Metric rows -> means and standard deviations -> tables with the best of each column marked."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-PAPER = ("valid", "unique", "novel")
-STRICT = ("unique_strict", "novel_strict")
+
+@dataclass(frozen=True)
+class Metric:
+    """How the page names, orders and draws a metric, and which of two values it calls the better one.
+
+    `best` is `highest`, `lowest` or empty. Of the first metric that has rows and a `headline` the summary
+    speaks. `against` names the reference, where a metric has one: training or test.
+    """
+
+    label: str
+    modality: str
+    best: str = ""
+    headline: str = ""
+    against: str = "to the {} images"
+    log: bool = False
+    chart: bool = True
+
+
+METRICS = {
+    "valid": Metric("valid", "molecules", "highest", "Valid molecules"),
+    "unique": Metric("unique", "molecules", "highest"),
+    "novel": Metric("novel", "molecules", "highest"),
+    "unique_strict": Metric("unique, strict", "molecules", "highest", chart=False),
+    "novel_strict": Metric("novel, strict", "molecules", "highest", chart=False),
+    "fid": Metric("FID", "images", "lowest", "FID", log=True),
+    "fd": Metric("FD", "images", "lowest", "FD", log=True),
+    "kid": Metric("KID", "images", "lowest", log=True),
+    "kd": Metric("KD", "images", "lowest", log=True),
+    "is": Metric("IS", "images", "highest"),
+    "nn_l2": Metric("L2", "images", against="to the nearest {} image", log=True),
+    "nn_cosine": Metric("cosine", "images", against="to the nearest {} image"),
+    "nn_copies": Metric("share of copies", "images", against="of {} images", chart=False),
+}
+
+
+def named(modality: str) -> list[str]:
+    """Names of a modality's metrics, in the page's order."""
+    return [name for name, metric in METRICS.items() if metric.modality == modality]
 
 
 @dataclass(frozen=True)
@@ -17,23 +54,33 @@ class Cell:
     std: float = np.nan
     count: int = 0
     best: bool = False
+    digits: int = 1
 
     @property
     def text(self) -> str:
-        return f"{self.mean:,.1f}" if self.count else "–"
+        return f"{self.mean:,.{self.digits}f}".replace("-", "−") if self.count else "–"
 
     @property
     def spread(self) -> str:
-        return f"± {self.std:,.1f}" if self.count > 1 else ""
+        return f"± {self.std:,.{self.digits}f}" if self.count > 1 else ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One metric: rows are methods, columns are numbers of sampling steps."""
+    """One metric: rows are methods, columns are numbers of sampling steps.
+
+    `beside` is what the metric's label leaves open; `floor` the same metric of real data, if it is known.
+    """
 
     metric: str
     columns: list[int]
     rows: dict[str, list[Cell]]
+    beside: str = ""
+    floor: Cell | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{METRICS[self.metric].label} {self.beside}".strip()
 
     @property
     def count(self) -> int:
@@ -50,40 +97,66 @@ def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(["mean", "std", "count"]).reset_index()
 
 
-def table(summary: pd.DataFrame, evaluation: str, metric: str, methods: list[str]) -> Table:
-    """The table of one metric, its highest means marked; methods without any value of it are left out.
+def table(
+    summary: pd.DataFrame,
+    evaluation: str,
+    metric: str,
+    methods: list[str],
+    beside: str = "",
+    floor: float = np.nan,
+) -> Table:
+    """The table of one metric, its best means marked; methods without any value of it are left out.
 
     Means that print alike are tied. A column with a single value has no best.
     """
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
+    digits = 1 if METRICS[metric].modality == "molecules" else _digits([*part["mean"], floor])
     found = part[["method", "nfe", "mean", "std", "count"]].itertuples(index=False, name=None)
-    cells = {(method, nfe): Cell(mean, std, count) for method, nfe, mean, std, count in found}
+    cells = {(method, nfe): Cell(*values, digits=digits) for method, nfe, *values in found}
     rows = {
         method: [cells.get((method, nfe), Cell()) for nfe in columns]
         for method in methods
         if method in set(part.method)
     }
-    return Table(metric, columns, _mark_best(rows, len(columns)))
+    marked = _mark_best(rows, len(columns), METRICS[metric].best)
+    return Table(
+        metric, columns, marked, beside, Cell(floor, count=1, digits=digits) if np.isfinite(floor) else None
+    )
 
 
-def _mark_best(rows: dict[str, list[Cell]], width: int) -> dict[str, list[Cell]]:
+def _digits(values: Sequence[float]) -> int:
+    """Decimals, 1 to 4, that show two digits of the smallest value."""
+    sizes = [abs(value) for value in values if np.isfinite(value) and value]
+    return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
+
+
+def _mark_best(rows: dict[str, list[Cell]], width: int, best: str) -> dict[str, list[Cell]]:
     marked = {method: [] for method in rows}
     for column in range(width):
-        present = [cells[column] for cells in rows.values() if cells[column].count]
-        best = max(present, key=lambda cell: cell.mean).text if len(present) > 1 else None
+        text = _best([cells[column] for cells in rows.values()], best)
         for method, cells in rows.items():
             cell = cells[column]
-            marked[method].append(
-                Cell(cell.mean, cell.std, cell.count, bool(cell.count) and cell.text == best)
-            )
+            marked[method].append(replace(cell, best=bool(cell.count) and cell.text == text))
     return marked
+
+
+def _best(cells: list[Cell], best: str) -> str | None:
+    """What the best of some cells prints; None where there is no choice."""
+    means = sorted((cell for cell in cells if cell.count), key=lambda cell: cell.mean)
+    if not best or len(means) < 2:
+        return None
+    return means[-1 if best == "highest" else 0].text
 
 
 def scope(metrics: pd.DataFrame, evaluation: str) -> str:
     """What the numbers of an evaluation are counted from, in words: `1,024 samples × 10 trials × 3 seeds`."""
     part = metrics[metrics.evaluation == evaluation]
-    samples = " or ".join(f"{value:,}" for value in sorted(part.samples.unique()))
     counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
     parts = [f"{number} {name}{'s' if number > 1 else ''}" for name, number in counts.items() if number]
-    return " × ".join([f"{samples} samples", *parts])
+    return " × ".join([f"{numbers(part.samples)} samples", *parts])
+
+
+def numbers(counts: pd.Series) -> str:
+    """The distinct counts in words: `1,000 or 5,000`."""
+    return " or ".join(f"{value:,}" for value in sorted(counts.unique()))

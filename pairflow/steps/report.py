@@ -1,8 +1,10 @@
 """Everything of an experiment to metrics.parquet, timings.parquet and report.html."""
 
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
 from pairflow import layout
@@ -19,6 +21,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
 from pairflow.errors import InputError
+from pairflow.steps import _pictures
 from pairflow.steps._command import out, step
 
 _PROVENANCE = {
@@ -44,6 +47,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Pa
     stopwatch = Stopwatch()
     inputs = layout.report_inputs(root, settings)
     frames = [_metrics(root, settings), _coupling_metrics(root, settings), *_correlations(root, settings)]
+    frames += _floors(root, settings)
     rows = pd.concat(frames, ignore_index=True)
     times = _timings(root, settings)
     page = _page(root, settings, rows, times)
@@ -52,8 +56,8 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Pa
         parameters=settings.model_dump(mode="json"),
         inputs={
             str(path.relative_to(root)): digest(path)
-            for kind in ("metrics", "couplings", "correlations")
-            for path in inputs[kind]
+            for kind in ("metrics", "couplings", "correlations", "floors")
+            for path in inputs.get(kind, [])
         },
     )
     with atomic(metrics, timings, out) as [new_metrics, new_timings, new_page]:
@@ -79,6 +83,17 @@ def _correlations(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
         for seed in experiment.seeds
         for name in experiment.correlated()
     ]
+
+
+def _floors(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
+    """Rows of real images against real images; none of molecules."""
+    if _modality(experiment) != "images":
+        return []
+    return [read_table(path, "metrics")[0].to_pandas() for path in layout.floors(root, experiment)]
+
+
+def _modality(experiment: Experiment) -> str:
+    return getattr(experiment, "modality", "molecules")
 
 
 def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
@@ -147,33 +162,39 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
     methods = experiment.methods
     provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
+    show = _pictures.contents if _modality(experiment) == "images" else _molecules
     return render(
         Contents(
             experiment=root.name,
             settings=experiment.model_dump(mode="json"),
             metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
-            couplings=_by_method(metrics[metrics["nfe"].isna()], seed),
+            couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
             correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
             timings=timings,
             provenance={**provenance, "command": f"snakemake --cores all {root.as_posix()}/report.html"},
-            data=_data(root),
+            data=_data(root, experiment),
             training_logs={
                 name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()
             },
-            samples=_samples(root, experiment),
+            **show(root, experiment, _samples(root, experiment)),
         )
     )
 
 
-def _data(root: Path) -> dict[str, int]:
+def _data(root: Path, experiment: Experiment) -> dict[str, Any]:
     train, science = read_table(layout.data(root, "train.parquet"), "tokens")
-    return {
+    facts = {
         "training_rows": len(train),
         "validation_rows": len(read_table(layout.data(root, "validation.parquet"), "tokens")[0]),
-        "rejected_rows": len(read_table(layout.data(root, "rejected.parquet"), "rejected rows")[0]),
-        "reference_rows": len(read_table(layout.data(root, "smiles.parquet"), "smiles")[0]),
         "length": science.length,
         "vocabulary_size": science.vocabulary_size,
+    }
+    if _modality(experiment) == "images":
+        return {**facts, "shape": science.shape}
+    return {
+        **facts,
+        "rejected_rows": len(read_table(layout.data(root, "rejected.parquet"), "rejected rows")[0]),
+        "reference_rows": len(read_table(layout.data(root, "smiles.parquet"), "smiles")[0]),
     }
 
 
@@ -185,21 +206,33 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
     }
 
 
-def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, list[str]]]:
-    """Decoded samples of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
-    from pairflow.data.molecules import Vocabulary
-
-    words = Vocabulary.load(layout.data(root, "vocabulary.json"))
+def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
+    """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
+    most = _pictures.SAMPLES if _modality(experiment) == "images" else None
     first = next(iter(experiment.evaluations))
-    samples: dict[str, dict[int, list[str]]] = {name: {} for name in experiment.methods}
+    samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in layout.runs(experiment):
         if (run.seed, run.evaluation) != (experiment.seeds[0], first):
             continue
         if run.nfe in layout.shown_nfe(experiment, run):
             table, _ = read_table(layout.samples(root, run), "samples")
-            of_trial = token_array(table["tokens"])[table["trial"].to_numpy() == 0]
-            samples[run.method][run.nfe] = [words.decode(row) for row in of_trial]
+            tokens = token_array(table["tokens"])
+            samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
     return samples
+
+
+def _molecules(
+    root: Path, experiment: Experiment, samples: dict[str, dict[int, np.ndarray]]
+) -> dict[str, Any]:
+    """The samples as SMILES."""
+    from pairflow.data.molecules import Vocabulary
+
+    words = Vocabulary.load(layout.data(root, "vocabulary.json"))
+    decoded = {
+        method: {nfe: [words.decode(row) for row in tokens] for nfe, tokens in each.items()}
+        for method, each in samples.items()
+    }
+    return {"samples": decoded}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report import Contents
 
@@ -159,6 +160,80 @@ def make() -> Callable[..., Contents]:
                 method: _log(level) for method, level in zip(COUNTS, (0.7, 0.65, 0.6), strict=True)
             },
             samples={method: {1: samples, 32: samples} for method in COUNTS},
+        )
+        return dataclasses.replace(contents, **changes)
+
+    return build
+
+
+FD = {"udlm": (84.0, 30.0, 17.5), "random": (39.0, 21.0, 16.0), "pairflow": (14.0, 16.0, 13.5)}
+EXTRACTOR = "classifier-1a2b3c4d"
+
+
+KINDS = {
+    ("fd", "train"): lambda value: value,
+    ("fd", "test"): lambda value: value + 1,
+    ("kd", "train"): lambda value: value / 100 - 0.14,
+    ("is", None): lambda value: 10 - value / 10,
+    ("nn_l2", "train"): lambda value: 1000 + 10 * value,
+    ("nn_copies", "train"): lambda value: 0.0,
+}
+
+
+def image_rows(values: dict[str, tuple[float, ...]] = FD, trials: int = 1) -> pd.DataFrame:
+    """FD at `values`, give or take a tenth from trial to trial, other metrics that follow it, and floors."""
+    rows = [
+        {"method": method, "nfe": nfe, "trial": trial, "metric": metric, "reference": reference}
+        | {"value": of(value + (trial - (trials - 1) / 2) / 10), "samples": 1000}
+        for method, each in values.items()
+        for nfe, value in zip(NFE, each, strict=True)
+        for (metric, reference), of in KINDS.items()
+        for trial in range(trials)
+    ]
+    real = {"fd": 4.8, "nn_l2": 1234.5, "nn_copies": 0.0}
+    rows += [
+        {"method": "data", "trial": 0, "metric": metric, "reference": "train", "value": value, "samples": 540}
+        for metric, value in real.items()
+    ]
+    return as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", extractor=EXTRACTOR)
+
+
+@pytest.fixture
+def make_images(make) -> Callable[..., Contents]:
+    """Contents of an image experiment with some fields replaced: 70 samples of 8 x 8 grey pixels each."""
+
+    def build(settings: dict[str, Any] | None = None, **changes: Any) -> Contents:
+        random = np.random.default_rng(0)
+
+        def pictures(*shape: int) -> np.ndarray:
+            return random.integers(0, 256, (*shape, 8, 8, 1), dtype=np.uint8)
+
+        known = make()
+        length = 64
+        contents = dataclasses.replace(
+            known,
+            settings=known.settings | {"data": {"source": "digits"}} | (settings or {}),
+            modality="images",
+            metrics=image_rows(),
+            data={
+                "training_rows": 1257,
+                "validation_rows": 540,
+                "length": length,
+                "vocabulary_size": 2,
+                "shape": (1, 8, 8),
+            },
+            couplings={
+                "pairflow": described(np.eye(length + 1)[20]) | jumping(),
+                "random": described(np.eye(length + 1)[32]),
+            },
+            samples={},
+            images={method: {1: pictures(70), 32: pictures(70)} for method in FD},
+            pairs={name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
+            neighbours={
+                method: (pictures(12), pictures(12), np.linspace(1, 3.2, 12))
+                for method in ("udlm", "pairflow")
+            },
+            accuracies={EXTRACTOR: 0.9722},
         )
         return dataclasses.replace(contents, **changes)
 

@@ -1,10 +1,12 @@
 """The page in a real browser, at the widths of a telephone and of a desk."""
 
 import html
+import http.server
 import json
 import re
 import shutil
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -75,6 +77,55 @@ def test_twelve_methods_fit(many, tmp_path, width):
     assert result["wide"] == []
     assert result["scroll"] <= width
     assert result["broken"] == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
+@pytest.mark.parametrize("side", [8, 28, 64])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_images_fit_and_are_whole(make_images, tmp_path, width, side):
+    random = np.random.default_rng(0)
+
+    def pictures(*shape: int) -> np.ndarray:
+        return random.integers(0, 256, (*shape, side, side, 3), dtype=np.uint8)
+
+    contents = make_images(
+        images={"udlm": {1: pictures(64), 1024: pictures(64)}, "pairflow": {1: pictures(3)}},
+        pairs={"pairflow": (pictures(6), pictures(6, 3), pictures(6))},
+        neighbours={"pairflow": (pictures(12), pictures(12), np.full(12, 12345.0))},
+    )
+    result = measure(render(contents), width, tmp_path)
+    assert result["inner"] == width
+    assert result["wide"] == []
+    assert result["scroll"] <= width
+    assert result["broken"] == 0
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
+def test_images_need_one_request_and_leave_the_console_empty(make_images, tmp_path):
+    asked, page = [], render(make_images()).encode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
+        address = f"http://127.0.0.1:{server.server_port}/report.html"
+        run = subprocess.run(
+            [*command, "--dump-dom", address], capture_output=True, text=True, timeout=60, check=True
+        )
+        server.shutdown()
+    assert "FD to the training images" in run.stdout
+    assert asked == ["/report.html"]
+    assert "CONSOLE" not in run.stderr
 
 
 def measure(page: str, width: int, folder) -> dict:

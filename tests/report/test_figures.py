@@ -24,30 +24,30 @@ def texts(svg: str) -> list[str]:
 
 
 def test_quality_shows_the_steps_and_the_sample_count():
-    picture = figures.quality(TABLE, 1024, "q")
+    picture = figures.quality(TABLE, "1,024", "q")
     assert {"1", "2", "4", "valid of 1,024"} <= set(texts(picture.svg))
     assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
 
 
 def test_names_of_the_data_stay_out_of_the_drawing():
-    picture = figures.quality(TABLE, 1024, "q")
+    picture = figures.quality(TABLE, "1,024", "q")
     assert "odd" not in picture.svg
     assert "odd $x$ <b>" in picture.alt
 
 
 def test_the_same_bytes_every_time():
-    assert figures.quality(TABLE, 1024, "q").svg == figures.quality(TABLE, 1024, "q").svg
+    assert figures.quality(TABLE, "1,024", "q").svg == figures.quality(TABLE, "1,024", "q").svg
 
 
 def test_ids_of_two_drawings_differ_and_references_follow():
-    first, second = (figures.quality(TABLE, 1024, name).svg for name in ("one", "two"))
+    first, second = (figures.quality(TABLE, "1,024", name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
     assert ids[0].isdisjoint(ids[1])
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
 
 
 def test_drawings_scale_and_take_the_colours_of_the_page():
-    svg = figures.quality(TABLE, 1024, "q").svg
+    svg = figures.quality(TABLE, "1,024", "q").svg
     root = ElementTree.fromstring(svg)
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
@@ -57,12 +57,12 @@ def test_drawings_scale_and_take_the_colours_of_the_page():
 
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)]])
 def test_quality_of_a_single_point(cells):
-    assert figures.quality(Table("valid", [1], {"a": cells}), 10, "q").svg
+    assert figures.quality(Table("valid", [1], {"a": cells}), "10", "q").svg
 
 
 def test_many_step_counts_are_not_all_labelled():
     steps = [2**power for power in range(11)]
-    svg = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), 10, "q").svg
+    svg = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q").svg
     assert "1024" in texts(svg)
     assert "2" not in texts(svg)
 

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from pairflow.report import render
-from pairflow.report.page import _legend, breakable, count, duration, percent
+from pairflow.report.legends import legend
+from pairflow.report.page import breakable, count, duration, percent
 
 SCRIPT = "<script>alert(1)</script>"
 VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
@@ -256,13 +257,13 @@ def test_names_may_break_before_a_distillation_alone():
 
 
 def test_legends_of_many_methods_have_a_row_per_distilled_base(many):
-    legend = _legend(many.methods, "l")
-    assert [[name for _, name in row] for row in legend.rows] == [
+    keys = legend(many.methods, "l")
+    assert [[name for _, name in row] for row in keys.rows] == [
         ["mdlm", "random", "pairflow-sub4"],
         ["udlm", "udlm+dcd", "udlm+redi", "udlm+redi+redi"],
         ["pairflow", "pairflow+dcd", *(f"pairflow{rounds * '+redi'}" for rounds in (1, 2, 3))],
     ]
-    assert len(_legend(many.methods[:6], "l").rows) == 1
+    assert len(legend(many.methods[:6], "l").rows) == 1
 
 
 def test_of_many_galleries_the_first_four_are_open(many):

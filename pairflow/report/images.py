@@ -1,0 +1,103 @@
+"""Images on the page: PNGs of real pixels, which the browser enlarges by whole factors without smoothing."""
+
+import base64
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+
+_SHOWN = 64  # images of a grid, where they are small
+_BYTES = 2**18  # of their raw pixels, where they are not
+_COLUMNS = 8
+_WIDE, _NARROW = 540, 360  # CSS pixels that a picture may fill beside another one, and on a telephone
+_STRIP = 88  # CSS pixels of an image in a row of neighbours
+_LARGEST = 8  # factor
+
+
+@dataclass(frozen=True)
+class Png:
+    """A PNG as a data URI, its width in pixels, and the whole factors that it is shown at."""
+
+    uri: str
+    width: int
+    wide: int
+    narrow: int
+    alt: str
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Some pairs of a coupling, one a row, under the times of its columns."""
+
+    png: Png
+    times: list[float]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A sample above the training image nearest to it, and how far apart they are."""
+
+    png: Png
+    distance: float
+
+
+def grid(images: np.ndarray, title: str) -> Png:
+    """The first samples (B, H, W, C) in the order they were drawn, row by row: nothing is picked by hand."""
+    size, width = images[0].size, images.shape[2]
+    columns = max(1, min(_COLUMNS, _WIDE // (width + 1)))
+    rows = max(1, min(_SHOWN, _BYTES // size) // columns)
+    shown = images[: rows * columns]
+    return _png(_tiled(shown, min(columns, len(shown))), f"{len(shown)} samples of {title}")
+
+
+def pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> Pairs:
+    """Rows x1 (B, H, W, C), states between (B, S, H, W, C), x0: times fall evenly from t = 1 to t = 0."""
+    states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
+    times = np.linspace(1, 0, states.shape[1]).tolist()
+    listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
+    alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
+    return Pairs(_png(_tiled(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt), times)
+
+
+def neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
+    """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
+    factor = _factor(_STRIP, samples.shape[2])
+    return [
+        Neighbour(
+            _png(
+                _tiled(np.stack(both), 1),
+                f"A sample above the training image nearest to it, at {distance:,.0f}",
+                factor,
+            ),
+            float(distance),
+        )
+        for *both, distance in zip(samples, nearest, distances, strict=True)
+    ]
+
+
+def _tiled(images: np.ndarray, columns: int) -> np.ndarray:
+    """(B, H, W, C) uint8 -> one image with alpha, (rows (H+1) - 1, columns (W+1) - 1, C+1).
+
+    Images are a transparent pixel apart.
+    """
+    count, height, width, channels = images.shape
+    rows = -(-count // columns)
+    tiles = np.zeros((rows * columns, height + 1, width + 1, channels + 1), np.uint8)
+    tiles[:count, :height, :width, :channels] = images
+    tiles[:count, :height, :width, channels] = 255
+    tiles = tiles.reshape(rows, columns, height + 1, width + 1, channels + 1).swapaxes(1, 2)
+    return tiles.reshape(rows * (height + 1), columns * (width + 1), channels + 1)[:-1, :-1]
+
+
+def _png(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
+    """`pixels` (H, W, 2 or 4), grey or RGB with alpha."""
+    buffer = BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "png", optimize=True)
+    uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    width = pixels.shape[1]
+    return Png(uri, width, factor or _factor(_WIDE, width), factor or _factor(_NARROW, width), alt)
+
+
+def _factor(room: int, width: int) -> int:
+    return max(1, min(_LARGEST, room // width))
