@@ -78,7 +78,7 @@ def _ratio(contents: Contents) -> str:
         value, error = ratio(ours[ours.nfe == nfe], baseline[baseline.nfe == nfe])
         if np.isfinite(value):
             parts.append(
-                f"{value:.2f}{f' ± {error:.2f}' if np.isfinite(error) else ''} times at {_steps(nfe)}"
+                f"{value:.2f}{f' ± {error:.2f}' if np.isfinite(error) else ''} times at {_steps(int(nfe))}"
             )
     if not parts:
         return ""

@@ -103,3 +103,10 @@ def test_several_seeds_say_so(make, metric_rows):
 
 def no_rows() -> pd.DataFrame:
     return pd.DataFrame({"step": [], "method": [], "seconds": [], "peak_memory_mb": [], "device": []})
+
+
+def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats(make):
+    metrics = make().metrics.astype({"nfe": "float64"})
+    text = " ".join(sentences(make(metrics=metrics)))
+    assert "at 1 sampling step " in text
+    assert "at 32 sampling steps " in text
