@@ -67,7 +67,8 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 class Science:
     """What a file's metadata say: enough to refuse a file that does not fit another one, by name.
 
-    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such.
+    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such. `shape` is
+    (channels, height, width) where the tokens are those of images, in that order.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Science:
     vocabulary: str | None = None
     padding: int | None = None
     mask: int | None = None
+    shape: list[int] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 

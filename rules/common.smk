@@ -1,6 +1,7 @@
 # The configuration, checked before any rule, and the helpers that hand each step just the values it depends on.
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -34,6 +35,13 @@ wildcard_constraints:
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
+
+
+def only(modality):
+    """What the wildcard `experiment` may be in a rule for one modality; unknown names pass for molecules."""
+    images = [re.escape(name) for name, each in EXPERIMENTS.items() if each.modality == "images"]
+    named = "|".join(images) or "(?!)"
+    return named if modality == "images" else rf"(?!(?:{named})/)[A-Za-z0-9_-]+"
 
 
 def experiment_of(wildcards):
@@ -81,6 +89,22 @@ def sample_settings(wildcards):
 
 def correlate_settings(wildcards):
     return as_json(experiment_of(wildcards).correlate_settings(int(wildcards.seed)))
+
+
+def classify_settings(wildcards):
+    return as_json(experiment_of(wildcards).classify_settings())
+
+
+def extractor_settings(wildcards):
+    return as_json(experiment_of(wildcards).extractor_settings())
+
+
+def floor_settings(wildcards):
+    return as_json(experiment_of(wildcards).floor_settings(wildcards.evaluation))
+
+
+def extractor_files(wildcards):
+    return layout.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
 
 
 def experiment_settings(wildcards):

@@ -29,12 +29,17 @@ class Moments:
 
     @classmethod
     def of(cls, features) -> "Moments":
+        """Of the rows of `features` (n, D); n may be 0."""
         features = np.asarray(features, dtype=np.float64)
+        if not len(features):
+            return cls(0, np.zeros(features.shape[1]), np.zeros((features.shape[1],) * 2))
         mean = features.mean(axis=0)
         centred = features - mean
         return cls(len(features), mean, centred.T @ centred)
 
     def __add__(self, other: "Moments") -> "Moments":
+        if not (self.count and other.count):
+            return self if self.count else other
         count = self.count + other.count
         step = other.mean - self.mean
         mean = self.mean + step * (other.count / count)

@@ -33,7 +33,7 @@ def features(rows: int, dimension: int, seed: int = 0, scale: float = 1.0) -> np
 
 def test_moments_of_parts_add_up_to_those_of_the_whole():
     whole = features(103, 7) + 1e3
-    parts = [whole[:1], whole[1:40], whole[40:41], whole[41:]]
+    parts = [whole[:0], whole[:1], whole[1:40], whole[40:41], whole[41:41], whole[41:]]
     added = sum((Moments.of(part) for part in parts[1:]), Moments.of(parts[0]))
     assert added.count == 103
     np.testing.assert_allclose(added.mean, whole.mean(axis=0), rtol=1e-14)
