@@ -238,8 +238,10 @@ class ExtractorSettings(Settings):
     weights: str | None = Field(
         None, description="file of its weights (inception, dinov2); without one, inception's are fetched"
     )
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
-        None, description="checksum of that file; without one, it must be inception's published file"
+    sha256: str | None = Field(
+        None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="checksum of that file; without one, it must be inception's published file",
     )
 
     @model_validator(mode="after")
