@@ -67,8 +67,8 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 class Science:
     """What a file's metadata say: enough to refuse a file that does not fit another one, by name.
 
-    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such. `shape` is
-    (channels, height, width) where the tokens are those of images, in that order.
+    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such.
+    `shape` is (C, H, W) where rows are images: N = C * H * W, in that order.
     """
 
     kind: str

@@ -8,6 +8,7 @@ from pairflow._version import __version__
 
 STEPS = (
     "preprocess",
+    "preprocess_images",
     "pair",
     "gather",
     "diagnose",

@@ -10,9 +10,19 @@ import operator
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from pairflow.errors import InputError
 
@@ -45,7 +55,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Data(Settings):
+class Molecules(Settings):
     """Raw molecules to token rows."""
 
     source: str = Field(description="qm9, zinc250k, small_molecules (embedded), or the path of a CSV file")
@@ -57,6 +67,73 @@ class Data(Settings):
     training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many rows")
     max_heavy_atoms: int | None = Field(None, ge=1, description="leave out larger molecules")
     max_too_long_share: Share = Field(0.001, description="largest share of rows that may exceed the length")
+
+    @field_validator("source")
+    @classmethod
+    def _no_images(cls, source: str) -> str:
+        near = nearest(source, IMAGE_SOURCES)
+        if source in IMAGE_SOURCES:
+            raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
+        if near and not set("/.") & set(source):
+            raise ValueError(f"unknown name '{source}'{near}")
+        return source
+
+
+class Images(Settings):
+    """Raw images to token rows: N = channels x height x width, K grey levels."""
+
+    source: Literal["digits", "mnist_binary", "cifar10", "image_folder"] = Field(
+        description="digits (embedded, 8 x 8), mnist_binary, cifar10, or image_folder"
+    )
+    folder: str | None = Field(None, description="folder of PNG and JPEG files (image_folder)")
+    size: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="side to which the central square is resized (image_folder)",
+    )
+    mode: Literal["L", "RGB"] | None = Field(None, description="convert to grey or colour (image_folder)")
+    levels: int | None = Field(None, ge=2, le=256, description="K, must divide 256; none: 256 (image_folder)")
+    flips: bool = Field(False, description="append the mirror image of every training image")
+    training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many images")
+    validation_fraction: float = Field(
+        0.1, gt=0, lt=1, description="share held out where no test set is published (digits, image_folder)"
+    )
+    split_seed: Seed = Field(42, description="seed of the random split and subset")
+
+    @field_validator("levels")
+    @classmethod
+    def _levels_divide(cls, levels: int | None) -> int | None:
+        if levels and 256 % levels:
+            raise ValueError(f"{levels} does not divide 256; 2, 4, 8, ... 256 do")
+        return levels
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Images":
+        if self.source == "image_folder":
+            if self.folder is None:
+                raise ValueError("folder: the source image_folder needs one")
+            return self
+        for key in ("folder", "size", "mode", "levels"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: is for the source image_folder, {self.source} has its own")
+        if self.source != "digits" and self.validation_fraction != 0.1:
+            raise ValueError(f"validation_fraction: {self.source} has a published test set")
+        return self
+
+
+IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)
+
+
+def _modality(data: Any) -> str:
+    """The tag of a data section, by its source; in brackets, as no key of the configuration is."""
+    source = data.get("source") if isinstance(data, Mapping) else getattr(data, "source", None)
+    return "<images>" if source in IMAGE_SOURCES else "<molecules>"
+
+
+Data = Annotated[
+    Annotated[Molecules, Tag("<molecules>")] | Annotated[Images, Tag("<images>")], Discriminator(_modality)
+]
 
 
 class Transformer(Settings):
@@ -412,10 +489,6 @@ class Experiment(Settings):
     correlation: Correlation | None = None
     features: Features | None = Field(None, description="what images are compared by")
 
-    @property
-    def modality(self) -> Literal["molecules", "images"]:
-        return "molecules" if self.features is None else "images"
-
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
         for name in self.methods:
@@ -426,6 +499,16 @@ class Experiment(Settings):
             values = getattr(self, key)
             if len(set(values)) < len(values):
                 raise ValueError(f"{key}: {list(values)} names one twice")
+        return self
+
+    @property
+    def modality(self) -> Literal["molecules", "images"]:
+        return "images" if isinstance(self.data, Images) else "molecules"
+
+    @model_validator(mode="after")
+    def _features_of_images(self) -> "Experiment":
+        if self.features is not None and self.modality != "images":
+            raise ValueError("features: for images, and these are molecules")
         return self
 
     @model_validator(mode="after")
@@ -530,8 +613,9 @@ def nearest(name: str, known: Any) -> str:
 
 
 def _one_line(model: type[BaseModel], error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    where = ".".join(part for part in map(str, first["loc"]) if not part.startswith("<"))
     if first["type"] == "extra_forbidden":
         return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
     if first["type"] == "missing":

@@ -37,6 +37,14 @@ def images(root: Path, of: str) -> Path:
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[of])
 
 
+def data_files(root: Path, experiment: Experiment) -> list[Path]:
+    """Everything that an experiment's `preprocess` or `preprocess_images` writes."""
+    names = ["train.parquet", "validation.parquet"]
+    if experiment.modality == "molecules":
+        names += ["vocabulary.json", "smiles.parquet", "rejected.parquet"]
+    return [data(root, name) for name in names]
+
+
 def pairs(root: Path, seed: int, coupling: str) -> Path:
     return root / f"seed{seed}" / "pairs" / f"{coupling}.parquet"
 
@@ -109,8 +117,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
         run for run in every if run.seed == experiment.seeds[0] and run.nfe in shown_nfe(experiment, run)
     ]
     return {
-        "data": [data(root, name) for name in ("train.parquet", "validation.parquet", "vocabulary.json")]
-        + [data(root, name) for name in ("smiles.parquet", "rejected.parquet")],
+        "data": data_files(root, experiment),
         "couplings": coupling_metrics(root, experiment),
         "logs": [
             model(root, seed, name) / "log.parquet"

@@ -10,6 +10,8 @@ rule preprocess:
         "results/{experiment}/logs/preprocess.log",
     benchmark:
         "results/{experiment}/benchmarks/preprocess.tsv"
+    wildcard_constraints:
+        experiment=only("molecules"),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -22,3 +24,27 @@ rule preprocess:
         "python -m pairflow.steps.preprocess --settings {params.settings:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
         " --smiles {output.smiles:q} --rejected {output.rejected:q} > {log:q} 2>&1"
+
+
+# Raw images -> token rows with labels; the validation rows are the published test set, where there is one.
+rule preprocess_images:
+    output:
+        train="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+    log:
+        "results/{experiment}/logs/preprocess.log",
+    benchmark:
+        "results/{experiment}/benchmarks/preprocess.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=8000,
+        runtime=60,
+    params:
+        settings=data_settings,
+    shell:
+        "python -m pairflow.steps.preprocess_images --settings {params.settings:q}"
+        " --train {output.train:q} --validation {output.validation:q} > {log:q} 2>&1"

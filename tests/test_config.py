@@ -199,3 +199,62 @@ def test_a_method_that_cannot_be_is_refused_by_the_part_that_is_wrong(name, mess
 def test_a_distillation_named_needs_its_settings():
     with pytest.raises(InputError, match=r"methods: 'udlm\+dcd' needs the settings distillation\.dcd"):
         check(Configuration, changed("distillation", {}), "my.yaml")
+
+
+IMAGES = {"source": "image_folder", "folder": "faces"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            {"source": "qm9", "lenght": 8},
+            r"unknown key 'experiments\.demo\.data\.lenght' \(did you mean 'length'",
+        ),
+        (
+            {"source": "qm9", "length": 8, "size": 8},
+            r"^my\.yaml: unknown key 'experiments\.demo\.data\.size'",
+        ),
+        ({"length": 8}, r"^my\.yaml: missing key 'experiments\.demo\.data\.source'$"),
+        ({"source": "digits", "lenght": 8}, r"unknown key 'experiments\.demo\.data\.lenght' \(did you mean"),
+        (
+            {"source": "digits", "size": 8},
+            r"demo\.data: size: is for the source image_folder, digits has its",
+        ),
+        (
+            {"source": "mnist_binray"},
+            r"data\.source: unknown name 'mnist_binray' \(did you mean 'mnist_binary'",
+        ),
+        (
+            {"source": "cifar10", "validation_fraction": 0.2},
+            r"demo\.data: validation_fraction: cifar10 has a published test set$",
+        ),
+        ({"source": "image_folder"}, r"demo\.data: folder: the source image_folder needs one$"),
+        ({**IMAGES, "levels": 100}, r"data\.levels: 100 does not divide 256; 2, 4, 8, \.\.\. 256 do$"),
+        ({**IMAGES, "levels": 512}, r"data\.levels: input should be less than or equal to 256, found 512$"),
+        ({**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
+        ("digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
+    ],
+)
+def test_a_mistake_in_the_data_names_its_key(data, message):
+    with pytest.raises(InputError, match=message) as raised:
+        check(Configuration, changed("data", data), "my.yaml")
+    assert "\n" not in str(raised.value)
+
+
+def test_the_source_tells_images_from_molecules():
+    experiments = check(Configuration, SHIPPED, "x").experiments
+    assert (experiments["demo"].modality, experiments["digits"].modality) == ("molecules", "images")
+    mine = check(Configuration, changed("data", IMAGES), "x").experiments["demo"]
+    assert mine.modality == "images"
+    assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
+
+
+def test_the_settings_of_molecules_are_the_json_that_they_were():
+    """Another JSON would make every finished experiment anew."""
+    data = check(Configuration, SHIPPED, "x").experiments["demo"].data
+    assert data.model_dump_json() == (
+        '{"source":"small_molecules","column":"smiles","length":16,"drop_duplicates":false,'
+        '"validation_fraction":0.05,"split_seed":42,"training_rows":null,"max_heavy_atoms":null,'
+        '"max_too_long_share":0.001}'
+    )

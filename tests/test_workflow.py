@@ -240,6 +240,18 @@ def test_a_failing_step_leaves_no_output_and_says_why(tmp_path):
     assert not list((tmp_path / "results/mini/data").glob("*"))
 
 
+def test_images_take_the_same_way_by_their_own_first_rule(tmp_path):
+    workflow = Workflow(tmp_path)
+    workflow.configure({"data": {"source": "digits", "training_rows": 40}})
+    run = workflow.run("results/mini/seed0/models/pairflow/model.safetensors")
+    assert run.returncode == 0, run.stderr + run.stdout
+    rules = re.findall(r"rule (\w+):", run.stderr + run.stdout)
+    assert rules == ["preprocess_images", "pair", "train"]
+    found = {path.name for path in (tmp_path / "results/mini/data").glob("*") if ".prov" not in path.name}
+    assert found == {"train.parquet", "validation.parquet"}
+    assert len(pd.read_parquet(tmp_path / "results/mini/seed0/pairs/pairflow.parquet")) == 40
+
+
 def test_a_configuration_mistake_stops_before_any_rule(tmp_path):
     workflow = Workflow(tmp_path)
     workflow.configure({"pairing.stepz": 5})

@@ -4,13 +4,11 @@ import csv
 import gzip
 import hashlib
 import json
-import math
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from rdkit import Chem, rdBase
 from tqdm import tqdm
 
 from pairflow.artifacts import token_dtype
+from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 
 BOS, EOS, MASK, PAD, UNK = range(5)
@@ -212,7 +211,7 @@ def prepare(
         raise InputError(_nothing_left(rows, rejected))
     if validation_rows is not None:
         _check_rows(validation_rows, len(rows))
-    split = _split(list(ids), validation_fraction, validation_rows, split_seed, training_rows)
+    split = split_rows(list(ids), validation_fraction, validation_rows, split_seed, training_rows)
     table = np.array(list(ids.values()), token_dtype(vocabulary.size))
     return Prepared(
         train=table[split == "train"],
@@ -278,21 +277,3 @@ def _check_rows(validation_rows, total):
     outside = next((row for row in validation_rows if not 0 <= row < total), None)
     if outside is not None:
         raise InputError(f"validation rows: expected 0 to {total - 1} (the data's rows), found {outside}")
-
-
-def _split(rows, validation_fraction, validation_rows, split_seed, training_rows):
-    """The split's name for each of `rows` (M,), an array of str objects."""
-    order = np.random.default_rng(split_seed).permutation(len(rows))
-    if validation_rows is None:
-        # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
-        held_out = order[: math.ceil(Fraction(str(validation_fraction)) * len(rows))]
-    else:
-        held_out = np.flatnonzero(np.isin(rows, validation_rows))
-    split = np.full(len(rows), "train", object)
-    split[held_out] = "validation"
-    training = order[split[order] == "train"]
-    wanted = len(training) if training_rows is None else training_rows
-    if not 0 < wanted <= len(training):
-        raise InputError(f"training_rows: expected 1 to {len(training)} (the training split), found {wanted}")
-    split[training[wanted:]] = "reference"
-    return split

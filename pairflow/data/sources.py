@@ -115,6 +115,21 @@ def check_rows(name_or_path: str | Path, found: int) -> None:
         raise InputError(f"data source {name_or_path!r}: expected {source.rows} rows, found {found}")
 
 
+def data_folder(data_dir: str | Path | None = None) -> Path | None:
+    """The folder of local copies: `data_dir`, else what `PAIRFLOW_DATA_DIR` names, else None."""
+    data_dir = data_dir or os.environ.get(DATA_DIR)
+    if not data_dir:
+        return None
+    if not Path(data_dir).is_dir():
+        raise InputError(f"{DATA_DIR}: expected a folder, found none at {data_dir}")
+    return Path(data_dir)
+
+
+def cache() -> Path:
+    """The user's cache of downloads."""
+    return Path(pooch.os_cache("pairflow"))
+
+
 def _source(name):
     if name in SOURCES:
         return SOURCES[name]
@@ -127,11 +142,8 @@ def _source(name):
 def _locate(file, data_dir):
     if file.url is None:
         return Path(__file__).parent / file.names[0]
-    data_dir = data_dir or os.environ.get(DATA_DIR)
-    if data_dir:
-        folder = Path(data_dir)
-        if not folder.is_dir():
-            raise InputError(f"{DATA_DIR}: expected a folder, found none at {folder}")
+    folder = data_folder(data_dir)
+    if folder:
         local = next((folder / name for name in file.names if (folder / name).is_file()), None)
         if local is not None:
             return local
@@ -143,9 +155,8 @@ def _download(file):
     # pooch would print the hash of a file that has none published, with the advice to write it into the code.
     pooch.get_logger().setLevel("WARNING")
     name = file.url.rpartition("/")[2]
-    cache = pooch.os_cache("pairflow")
     try:
-        path = pooch.retrieve(file.url, known_hash=None, fname=name, path=cache, downloader=_resume)
+        path = pooch.retrieve(file.url, known_hash=None, fname=name, path=cache(), downloader=_resume)
     except (OSError, requests.RequestException) as error:
         raise InputError(
             f"cannot download {file.url} ({type(error).__name__}: {error}); "

@@ -14,7 +14,8 @@ Why it is fast:
   time, or the keys of the level one by one.
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
-Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N^2 bytes per thread.
+Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N bytes per level and
+thread: of the levels that the rule keeps, at most N + 1, and in practice dozens.
 """
 
 import threading

@@ -12,7 +12,7 @@ from pairflow.pairing import gpu, reference
 
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 MAX_VOCABULARY = 65536
-MAX_LENGTH = 4096
+MAX_LENGTH = 2**14  # the GPU's and the forward sampler's distances have 16 bits; the CPU engine has no limit
 
 
 def pair(
@@ -29,7 +29,7 @@ def pair(
 ) -> np.ndarray:
     """Source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
 
-    `tokens` (M, N) holds integers in [0, K), K = `vocabulary_size` (2..65536), N at most 4096. `steps` is T.
+    `tokens` (M, N) holds integers in [0, K), K = `vocabulary_size` (2..65536), N at most 16384. `steps` is T.
     With `subsets` P > 1 the rows are partitioned at random into P parts, and a row sees only its own part:
     1/P of the cost. The result (M, N), in the dtype of `tokens`, is a function of `tokens`, K, T, P and
     `seed` (0..2^64 - 1) alone.

@@ -162,8 +162,8 @@ def pair_rows(
     """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
 
     `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `levels` states the
-    rule. Runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is no such device
-    or `data` has 2^30 rows or more.
+    rule. Runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is no such device,
+    if `data` has 2^30 rows or more, or if rows are too long for its shared memory (N <= 4096 fits every GPU).
     """
     lack = missing()
     if lack:
@@ -180,6 +180,11 @@ def pair_on(
     """`pair_rows` on a device like `Cuda`, with a layout."""
     if len(data) >= MAX_KEYS:
         raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
+    if layout.shared_bytes > device.shared_limit:
+        raise InputError(
+            f"tokens: rows of {layout.length} tokens need {layout.shared_bytes >> 10} KiB of shared memory, "
+            f'this GPU has {device.shared_limit >> 10}: use the backend "cpu"'
+        )
     kernels = device.compile(source(), layout.macros(fast_doubles=device.fast_doubles))
     keys = _packed(device, kernels, layout, data)
     rule = _rule_on(device, len(data), layout.length, vocabulary_size, steps)

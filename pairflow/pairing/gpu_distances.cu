@@ -24,10 +24,10 @@ constexpr int LANES = 32;
 constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
 constexpr int GROUPS = (LENGTH + LANES - 1) / LANES;
 constexpr int WIDTH = GROUPS * LANES;
-constexpr int FAR = 1 << 14;  // beyond any distance; with N added it still fits 16 bits
+constexpr int FAR = 1 << 15;  // beyond any distance; with N added it still fits 16 bits
 constexpr unsigned ALL = 0xffffffffu;
 
-static_assert(LENGTH <= 4096 && PLANES <= 16 && QUERIES <= LANES && CHUNK <= GROUPS, "limits of the layout");
+static_assert(LENGTH <= 1 << 14 && PLANES <= 16 && QUERIES <= LANES && CHUNK <= GROUPS, "limits of the layout");
 
 struct alignas(16) Shared {
     SUM weight[WARPS][SLICE];                        // of the keys, or of the levels, that a warp adds up

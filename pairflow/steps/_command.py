@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -117,7 +117,7 @@ def _click_type(annotation: Any) -> Any:
     members = [member for member in get_args(annotation) if member is not type(None)]
     if get_origin(annotation) is Literal:
         return click.Choice(members)
-    if get_origin(annotation) is UnionType and len(members) == 1:
+    if get_origin(annotation) in (UnionType, Union) and len(members) == 1:
         return _click_type(members[0])
     return _Json()
 

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from pairflow.artifacts import Science, read_table, token_array
+from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.metrics.extractors import Extractor
 from pairflow.metrics.images import (
@@ -21,12 +22,6 @@ from pairflow.metrics.images import (
     most_similar,
     nearest,
 )
-
-
-def to_images(tokens: np.ndarray, shape: list[int], levels: int) -> np.ndarray:
-    """Token rows (B, C H W) of `levels` grey values as images uint8 (B, H, W, C)."""
-    values = (np.arange(levels) * 255 // (levels - 1)).astype(np.uint8)
-    return np.ascontiguousarray(values[tokens].reshape(-1, *shape).transpose(0, 2, 3, 1))
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from pairflow.artifacts import Science, Stopwatch, atomic, digest, token_column, write_table
-from pairflow.config import Data
+from pairflow.config import Molecules
 from pairflow.steps._command import out, quiet, step
 
 
-@step(Data)
+@step(Molecules)
 @out("--train", help="Training token rows, Parquet.")
 @out("--validation", help="Validation token rows, Parquet.")
 @out("--vocabulary", help="Vocabulary, JSON.")
@@ -17,7 +17,13 @@ from pairflow.steps._command import out, quiet, step
 @out("--rejected", help="Rows that were left out, with reasons, Parquet.")
 @quiet
 def main(
-    settings: Data, train: Path, validation: Path, vocabulary: Path, smiles: Path, rejected: Path, quiet: bool
+    settings: Molecules,
+    train: Path,
+    validation: Path,
+    vocabulary: Path,
+    smiles: Path,
+    rejected: Path,
+    quiet: bool,
 ):
     """Turn a column of SMILES into token rows, a vocabulary and a table of rejected rows.
 

@@ -91,6 +91,7 @@ def equal_the_reference(
         (150, 33, 300, np.uint16, 6),
         (50, 6, 65536, np.int32, 4),
         (3, 4096, 256, np.uint8, 2),
+        (2, 16384, 2, np.uint8, 2),
         (200, 1, 3, np.int8, 5),
         (30, 5, 4, np.uint64, 1),
         (1, 4, 4, np.uint8, 20),

@@ -10,7 +10,14 @@ import pytest
 import pairflow
 from pairflow.pairing import cpu, gpu, levels
 
-SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 256), "widest": (4096, 65536)}
+SHAPES = {
+    "qm9": (32, 40),
+    "zinc": (74, 72),
+    "mnist": (784, 2),
+    "cifar": (3072, 256),
+    "widest": (4096, 65536),
+    "ffhq": (12288, 256),
+}
 SHARED_LIMITS = {"sm_80": 163 << 10, "sm_90": 227 << 10}  # bytes per block
 
 
@@ -118,3 +125,15 @@ def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):
         pairflow.InputError, match=r"^tokens: the GPU engine takes fewer than 3 rows, found 3$"
     ):
         gpu.pair_on(None, layout, data, data, np.arange(3), **rule)
+
+
+def test_rows_too_long_for_the_shared_memory_are_refused():
+    """64 x 64 colour images; rows of up to 4,096 tokens fit every GPU, as tested above."""
+    layout = gpu.Layout.of(12288, 256, 64 << 10)
+    device = types.SimpleNamespace(shared_limit=64 << 10)
+    data, rule = np.zeros((3, 12288), np.uint8), {"vocabulary_size": 256, "steps": 1, "seed": 0}
+    with pytest.raises(
+        pairflow.InputError, match=r"12288 tokens need 7\d KiB .*, this GPU has 64: use the back"
+    ):
+        gpu.pair_on(device, layout, data, data, np.arange(3), **rule, progress=False)
+    assert gpu.Layout.of(12288, 256, 99 << 10).shared_bytes <= 99 << 10

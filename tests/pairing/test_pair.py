@@ -108,7 +108,7 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
         (np.zeros((0, 3), int), {}, "tokens: expected at least one row and one position, found shape (0, 3)"),
         ([[0, 1], [2, -1]], {}, "tokens: row 1, position 1: expected a token in 0..7, found -1"),
         ([[0, 1], [8, 2]], {}, "tokens: row 1, position 0: expected a token in 0..7, found 8"),
-        (np.zeros((1, 4097), int), {}, "tokens: expected at most 4096 positions per row, found 4097"),
+        (np.zeros((1, 16385), int), {}, "tokens: expected at most 16384 positions per row, found 16385"),
         (GOOD, {"vocabulary_size": 1}, "vocabulary_size: expected an integer in 2..65536, found 1"),
         (GOOD, {"vocabulary_size": 65537}, "vocabulary_size: expected an integer in 2..65536, found 65537"),
         (GOOD, {"vocabulary_size": 8.0}, "vocabulary_size: expected an integer in 2..65536, found 8.0"),

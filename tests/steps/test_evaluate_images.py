@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pairflow import layout
 from pairflow.artifacts import Science, atomic, digest, read_table, token_column, write_table
 from pairflow.config import Experiment, ExtractorSettings
+from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.metrics import extractors
 from pairflow.metrics.dinov2 import DinoV2
@@ -167,7 +168,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
     train, test = (extractor(each[:])[0] for each in images)
     tokens = np.stack(pd.read_parquet(data / "samples.parquet")["tokens"])
     for trial, part in enumerate((tokens[:70], tokens[70:])):
-        found = extractor(_images.to_images(part, SHAPE, 2))[0]
+        found = extractor(to_images(part, SHAPE, 2))[0]
         for of, real in {"train": train, "test": test}.items():
             [distance] = metric(out, "fd", trial=trial, reference=of)
             assert distance == pytest.approx(frechet_distance(Moments.of(found), Moments.of(real)), rel=1e-5)
@@ -349,7 +350,7 @@ def experiment(**changes) -> dict:
     return {
         "description": "a few images",
         "scale": "reduced",
-        "data": {"source": "small_molecules", "length": 16},
+        "data": {"source": "digits"},
         "network": {"name": "mlp"},
         "training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
         "methods": ["udlm"],
@@ -375,9 +376,10 @@ def test_a_step_gets_what_it_depends_on_and_no_more():
 
 
 def test_molecules_are_not_compared_by_features():
-    molecules = Experiment.model_validate(experiment(features=None))
+    data = {"source": "small_molecules", "length": 16}
+    molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert layout.report_inputs(Path("r"), molecules)["floors"] == []
-    with pytest.raises(
-        InputError, match="the experiment has no images, which alone are compared by features"
-    ):
+    with pytest.raises(InputError, match="the experiment has no images, which alone"):
         molecules.classify_settings()
+    with pytest.raises(ValueError, match="features: for images, and these are molecules"):
+        Experiment.model_validate(experiment(data=data))

@@ -1,0 +1,51 @@
+"""Raw images to token rows: read, quantise, split."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+
+from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
+from pairflow.config import Images
+from pairflow.steps._command import out, quiet, step
+
+
+@step(Images)
+@out("--train", help="Training token rows with labels, Parquet.")
+@out("--validation", help="Held-out token rows with labels, Parquet: the test set where one is published.")
+@quiet
+def main(settings: Images, train: Path, validation: Path, quiet: bool):
+    """Turn images into token rows, in channel-height-width order.
+
+    The source is embedded, a folder of yours, or downloaded and verified; or it is taken from the folder that
+    PAIRFLOW_DATA_DIR names.
+    """
+    from pairflow.data import images
+
+    stopwatch = Stopwatch()
+    prepared = images.prepare(**settings.model_dump(), progress=not quiet)
+    if prepared.partial:
+        click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
+    made = Science(
+        kind="tokens",
+        length=prepared.train.shape[1],
+        vocabulary_size=prepared.levels,
+        vocabulary=prepared.hash,
+        shape=list(prepared.shape),
+        parameters={**settings.model_dump(mode="json"), "partial": prepared.partial},
+        inputs={"source": prepared.source},
+    )
+    with atomic(train, validation) as [new_train, new_validation]:
+        write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
+        write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), made)
+    stopwatch.write(train)
+
+
+def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
+    known = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
+    return pa.table({"tokens": token_column(tokens, levels), "label": known})
+
+
+if __name__ == "__main__":
+    main()

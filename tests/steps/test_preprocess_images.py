@@ -1,0 +1,116 @@
+"""`preprocess_images` as a user runs it: what it writes, what it says, what fits together."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pairflow.artifacts import provenance_path, read_table, token_array
+from pairflow.data.images import contract_hash, prepare, to_images
+
+NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
+TRAINING = {"training": {"batch_size": 8, "iterations": 2, "learning_rate": 1e-3}}
+
+
+@pytest.fixture
+def preprocess(pairflow_command, tmp_path):
+    """Run the step into a folder; returns the run and the two files."""
+
+    def run(folder, *options, **more):
+        train, test = (tmp_path / folder / f"{name}.parquet" for name in ("train", "validation"))
+        files = "--train", train, "--validation", test
+        return pairflow_command("preprocess_images", "--quiet", *options, *files, **more), train, test
+
+    return run
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """A folder of ten coloured images of 4 x 6 pixels."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 4, 6, 3), np.uint8)
+    for row, image in enumerate(pixels):
+        Image.fromarray(image).save(folder / f"{row}.png")
+    return folder
+
+
+def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
+    run, train, test = preprocess("digits", "--source", "digits")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    expected = prepare("digits")
+    for path, tokens, labels in (
+        (train, expected.train, expected.train_labels),
+        (test, expected.test, expected.test_labels),
+    ):
+        table, science = read_table(path, "tokens")
+        assert table.column_names == ["tokens", "label"]
+        assert np.array_equal(token_array(table["tokens"]), tokens)
+        assert table["label"].to_pylist() == labels.tolist()
+        assert (science.length, science.vocabulary_size, science.shape) == (64, 2, [1, 8, 8])
+        assert science.vocabulary == contract_hash((1, 8, 8), 2)
+        assert (science.padding, science.mask) == (None, None)
+        assert science.parameters["source"] == "digits"
+        assert science.parameters["partial"] is None
+        assert science.inputs == {"source": expected.source}
+    assert provenance_path(train).is_file()
+
+
+def test_equal_runs_give_equal_bytes(preprocess):
+    _, *one = preprocess("one", "--source", "digits")
+    _, *other = preprocess("other", "--source", "digits")
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+
+
+def test_a_folder_of_images_has_no_labels(preprocess, pictures):
+    run, train, test = preprocess("data", "--source", "image_folder", "--folder", pictures)
+    assert run.returncode == 0, run.stderr
+    table, science = read_table(train, "tokens")
+    assert table["label"].to_pylist() == [None] * 9
+    assert (science.shape, science.vocabulary_size) == ([3, 4, 6], 256)
+    shown = to_images(token_array(read_table(test, "tokens")[0]["tokens"]), science.shape, 256)
+    assert any(np.array_equal(shown[0], np.asarray(Image.open(path))) for path in pictures.iterdir())
+
+
+def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path):
+    pixels = np.zeros((2, 32, 32, 3), np.uint8)
+    arrays = {"x_train": pixels, "y_train": [1, 2], "x_test": pixels, "y_test": [3, 4]}
+    np.savez(tmp_path / "cifar10_subset.npz", **arrays)
+    environment = {"PAIRFLOW_DATA_DIR": str(tmp_path), "PATH": ""}
+    run, train, _ = preprocess("data", "--source", "cifar10", env=environment)
+    note = "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 2 of the 10,000 test images"
+    assert run.stderr == f"pairflow preprocess_images: note: {note}\n"
+    assert read_table(train, "tokens")[1].parameters["partial"] == note
+
+
+def test_files_of_another_resolution_refuse_each_other(preprocess, pairflow_command, pictures, tmp_path):
+    _, train, _ = preprocess("one", "--source", "image_folder", "--folder", pictures)
+    _, _, test = preprocess("other", "--source", "image_folder", "--folder", pictures, "--size", "4")
+    names = ("model.safetensors", "description.json", "log.parquet")
+    outputs = [item for name in names for item in (f"--{name.partition('.')[0]}", tmp_path / name)]
+    settings = "--method", "udlm", "--network", NETWORK, "--settings", json.dumps(TRAINING)
+    run = pairflow_command("train", *settings, "--data", train, "--validation", test, *outputs)
+    assert run.returncode == 2
+    assert "do not belong together: vocabulary" in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--source", "image_folder", "--folder", "nowhere"], "nowhere: no such folder"),
+        (["--source", "image_folder"], "settings: folder: the source image_folder needs one"),
+        (
+            ["--source", "digits", "--levels", "3"],
+            "settings: levels: 3 does not divide 256; 2, 4, 8, ... 256 do",
+        ),
+        (["--source", "digits", "--training-rows", "2000"], "training_rows: expected 1 to 1617"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, options, message):
+    run, train, test = preprocess("data", *options)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"pairflow preprocess_images: error: {message}")
+    assert run.stderr.count("\n") == 1
+    assert not train.exists()
+    assert not test.exists()
