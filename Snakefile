@@ -15,6 +15,7 @@ include: "rules/train.smk"
 include: "rules/distill.smk"
 include: "rules/sample.smk"
 include: "rules/evaluate.smk"
+include: "rules/evaluate_images.smk"
 include: "rules/correlate.smk"
 include: "rules/report.smk"
 

@@ -18,6 +18,10 @@ STEPS = (
     "distill",
     "sample",
     "evaluate",
+    "classify",
+    "reference",
+    "floor",
+    "evaluate_images",
     "correlate",
     "report",
 )

@@ -333,6 +333,53 @@ class Correlation(Settings):
     conversion: Literal["exact", "none"] = Field("exact", description=_CONVERSION)
 
 
+class ExtractorSettings(Settings):
+    """The network whose features images are compared by."""
+
+    extractor: Literal["classifier", "inception", "dinov2"] = Field(
+        "classifier", description="trained here on the labels; FID's own; a self-supervised transformer"
+    )
+    weights: str | None = Field(
+        None, description="file of its weights (inception, dinov2); without one, inception's are fetched"
+    )
+    sha256: str | None = Field(
+        None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="checksum of that file; without one, it must be inception's published file",
+    )
+
+    @model_validator(mode="after")
+    def _weights_fit(self) -> "ExtractorSettings":
+        if self.extractor == "classifier" and self.weights is not None:
+            raise ValueError("weights: the classifier is trained here, it takes none")
+        if self.sha256 is not None and self.weights is None:
+            raise ValueError("sha256: there are no weights that it could be the checksum of")
+        if self.extractor == "dinov2" and (self.weights is None or self.sha256 is None):
+            raise ValueError("weights, sha256: dinov2 needs both, a file and its checksum")
+        return self
+
+
+class Features(ExtractorSettings):
+    """What images are compared by."""
+
+    iterations: int = Field(400, ge=1, le=10**6, description="updates of the classifier's training")
+
+
+class ClassifySettings(Settings):
+    """What the classifier depends on, beside the images and their labels."""
+
+    iterations: int = Field(400, ge=1, le=10**6, description="updates of the classifier's training")
+    seed: Seed = Field(0, description="seed of its weights and of the order of the images")
+
+
+class FloorSettings(ExtractorSettings):
+    """What the distance of real images from real images depends on, beside the images."""
+
+    samples: int = Field(1024, ge=1, le=10**7, description="images per trial, as many as there are at most")
+    trials: int = Field(10, ge=1, le=1000, description="independent draws of images")
+    seed: Seed = Field(0, description="seed of the draws")
+
+
 class PairSettings(Settings):
     """What a file of pairs depends on, beside the token rows."""
 
@@ -467,6 +514,7 @@ class Experiment(Settings):
     methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
     correlation: Correlation | None = None
+    features: Features | None = Field(None, description="what images are compared by")
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
@@ -483,6 +531,12 @@ class Experiment(Settings):
     @property
     def modality(self) -> Literal["molecules", "images"]:
         return "images" if isinstance(self.data, Images) else "molecules"
+
+    @model_validator(mode="after")
+    def _features_of_images(self) -> "Experiment":
+        if self.features is not None and self.modality != "images":
+            raise ValueError("features: for images, and these are molecules")
+        return self
 
     @model_validator(mode="after")
     def _free_names(self) -> "Experiment":
@@ -536,6 +590,24 @@ class Experiment(Settings):
         if self.correlation is None:
             raise InputError("the experiment has no settings 'correlation'")
         return CorrelateSettings(**self.correlation.model_dump(), seed=seed)
+
+    def classify_settings(self) -> ClassifySettings:
+        return ClassifySettings(iterations=self._features().iterations)
+
+    def extractor_settings(self) -> ExtractorSettings:
+        return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
+
+    def floor_settings(self, evaluation: str) -> FloorSettings:
+        """Of the first seed: real images are the same for all."""
+        protocol, extractor = self.evaluations[evaluation], self.extractor_settings().model_dump()
+        return FloorSettings(
+            **extractor, samples=protocol.samples, trials=protocol.trials, seed=self.seeds[0]
+        )
+
+    def _features(self) -> Features:
+        if self.modality != "images":
+            raise InputError("the experiment has no images, which alone are compared by features")
+        return self.features or Features()
 
 
 def _trains_on_pairs(name: str) -> bool:

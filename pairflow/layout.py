@@ -32,6 +32,11 @@ def data(root: Path, name: str) -> Path:
     return root / "data" / name
 
 
+def images(root: Path, of: str) -> Path:
+    """Real images `of` train or test; the latter are the validation rows."""
+    return data(root, {"train": "train.parquet", "test": "validation.parquet"}[of])
+
+
 def data_files(root: Path, experiment: Experiment) -> list[Path]:
     """Everything that an experiment's `preprocess` or `preprocess_images` writes."""
     names = ["train.parquet", "validation.parquet"]
@@ -63,6 +68,34 @@ def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
 
 def correlation(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "metrics" / method / "correlation.parquet"
+
+
+def classifier(root: Path) -> Path:
+    return root / "reference" / "classifier.safetensors"
+
+
+def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """What the extractor of image features is made of, where the workflow makes it."""
+    if experiment.extractor_settings().extractor != "classifier":
+        return {}
+    weights = classifier(root)
+    return {"classifier": weights, "description": weights.with_suffix(".json")}
+
+
+def reference(root: Path, of: str) -> Path:
+    """Statistics of the real images `of` train or test."""
+    return root / "reference" / f"{of}.parquet"
+
+
+def floor(root: Path, evaluation: str) -> Path:
+    """Metric rows of real images against real images."""
+    return root / "reference" / f"floor-{evaluation}.parquet"
+
+
+def floors(root: Path, experiment: Experiment) -> list[Path]:
+    if experiment.modality != "images":
+        return []
+    return [floor(root, name) for name in experiment.evaluations]
 
 
 def model(root: Path, seed: int, method: str) -> Path:
@@ -97,6 +130,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
         "correlations": [
             correlation(root, seed, name) for seed in experiment.seeds for name in experiment.correlated()
         ],
+        "floors": floors(root, experiment),
     }
 
 

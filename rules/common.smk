@@ -91,6 +91,22 @@ def correlate_settings(wildcards):
     return as_json(experiment_of(wildcards).correlate_settings(int(wildcards.seed)))
 
 
+def classify_settings(wildcards):
+    return as_json(experiment_of(wildcards).classify_settings())
+
+
+def extractor_settings(wildcards):
+    return as_json(experiment_of(wildcards).extractor_settings())
+
+
+def floor_settings(wildcards):
+    return as_json(experiment_of(wildcards).floor_settings(wildcards.evaluation))
+
+
+def extractor_files(wildcards):
+    return layout.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
+
+
 def experiment_settings(wildcards):
     return as_json(experiment_of(wildcards))
 

@@ -1,4 +1,4 @@
-# Samples -> metric rows.
+# Samples of molecules -> metric rows.
 rule evaluate:
     input:
         samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
@@ -10,6 +10,8 @@ rule evaluate:
         "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
+    wildcard_constraints:
+        experiment=only("molecules"),
     conda:
         "../envs/cpu.yaml"
     threads: 1

@@ -1,0 +1,121 @@
+# Images with labels -> a classifier, whose features images are compared by.
+rule classify:
+    input:
+        tokens="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+    output:
+        weights="results/{experiment}/reference/classifier.safetensors",
+        description="results/{experiment}/reference/classifier.json",
+    log:
+        "results/{experiment}/logs/classify.log",
+    benchmark:
+        "results/{experiment}/benchmarks/classify.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=classify_settings,
+    shell:
+        "python -m pairflow.steps.classify --settings {params.settings:q} --threads {threads}"
+        " --tokens {input.tokens:q} --validation {input.validation:q}"
+        " --out {output.weights:q} --description {output.description:q} > {log:q} 2>&1"
+
+
+# Real images -> their statistics, train or test, once per experiment.
+rule reference:
+    input:
+        unpack(extractor_files),
+        tokens=lambda wildcards: layout.images(Path("results", wildcards.experiment), wildcards.reference),
+    output:
+        reference="results/{experiment}/reference/{reference}.parquet",
+    log:
+        "results/{experiment}/logs/reference-{reference}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/reference-{reference}.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+        reference="train|test",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=480,
+    params:
+        settings=extractor_settings,
+    shell:
+        "python -m pairflow.steps.reference --settings {params.settings:q} --threads {threads}"
+        " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
+        " --tokens {input.tokens:q} --out {output.reference:q} > {log:q} 2>&1"
+
+
+# Real images -> metric rows of real against real images, at the numbers of an evaluation.
+rule floor:
+    input:
+        unpack(extractor_files),
+        tokens="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        train="results/{experiment}/reference/train.parquet",
+        test="results/{experiment}/reference/test.parquet",
+    output:
+        metrics="results/{experiment}/reference/floor-{evaluation}.parquet",
+    log:
+        "results/{experiment}/logs/floor-{evaluation}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/floor-{evaluation}.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=480,
+    params:
+        settings=floor_settings,
+    shell:
+        "python -m pairflow.steps.floor --settings {params.settings:q} --threads {threads}"
+        " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
+        " --evaluation {wildcards.evaluation:q} --tokens {input.tokens:q} --validation {input.validation:q}"
+        " --train-reference {input.train:q} --test-reference {input.test:q} --out {output.metrics:q} > {log:q} 2>&1"
+
+
+# Samples of images -> metric rows.
+rule evaluate_images:
+    input:
+        unpack(extractor_files),
+        samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
+        tokens="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        train="results/{experiment}/reference/train.parquet",
+        test="results/{experiment}/reference/test.parquet",
+    output:
+        metrics="results/{experiment}/seed{seed}/metrics/{method}/{evaluation}/nfe{nfe}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=4000,
+        runtime=480,
+    params:
+        settings=extractor_settings,
+    shell:
+        "python -m pairflow.steps.evaluate_images --settings {params.settings:q} --threads {threads}"
+        " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
+        " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --tokens {input.tokens:q}"
+        " --validation {input.validation:q} --train-reference {input.train:q} --test-reference {input.test:q}"
+        " --out {output.metrics:q} > {log:q} 2>&1"

@@ -1,0 +1,309 @@
+"""Extractors: a classifier that learns, Inception and DINOv2 with random weights on disk, checksums."""
+
+import json
+
+import numpy as np
+import pytest
+import requests
+import torch
+
+from pairflow.artifacts import digest
+from pairflow.config import ExtractorSettings
+from pairflow.errors import InputError
+from pairflow.metrics import classifier, extractors
+from pairflow.metrics.dinov2 import DEVIATION, MEAN, DinoV2
+
+FILE = extractors.INCEPTION_FILE
+
+
+def images(rows: int, height: int = 8, width: int = 8, channels: int = 1, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (rows, height, width, channels), dtype=np.uint8)
+
+
+def shapes(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Binary 8 x 8 images of four shapes at random places, with 3 % of the pixels flipped; and the shape."""
+    draw = np.random.default_rng(seed)
+    found, labels = np.zeros((rows, 8, 8, 1), dtype=np.uint8), draw.integers(0, 4, rows)
+    for image, label in zip(found, labels, strict=True):
+        top, left = draw.integers(0, 4, 2)
+        patch = np.zeros((5, 5), dtype=np.uint8)
+        patch[2] = label in (0, 2)  # a bar, a pole, a cross, a ring
+        patch[:, 2] |= label in (1, 2)
+        if label == 3:
+            patch[[0, -1]] = patch[:, [0, -1]] = 1
+        image[top : top + 5, left : left + 5, 0] = patch
+    return (found ^ (draw.random(found.shape) < 0.03)) * np.uint8(255), labels
+
+
+@pytest.fixture(scope="module")
+def trained() -> classifier.Classifier:
+    return classifier.train(*shapes(1000, seed=0), iterations=150, seed=0, progress=False)
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    weights = tmp_path / "classifier.safetensors"
+    classifier.save(weights, weights.with_suffix(".json"), trained, {"shape": [1, 8, 8], "classes": 4})
+    return weights
+
+
+@pytest.fixture(scope="module")
+def inception_file(tmp_path_factory):
+    """Random weights of FID's Inception, without its constructor's download."""
+    from pytorch_fid import inception
+
+    torch.manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inception, "load_state_dict_from_url", lambda *_, **__: None)
+        patch.setattr(torch.nn.Module, "load_state_dict", lambda *_: None)
+        network = inception.fid_inception_v3()
+    path = tmp_path_factory.mktemp("weights") / "inception.pth"
+    torch.save(network.state_dict(), path)
+    return path
+
+
+def test_the_classifier_learns(trained):
+    assert classifier.accuracy(trained, *shapes(500, seed=1)) > 0.9
+
+
+def test_the_classifier_is_a_function_of_its_seed(trained):
+    def weights(seed):
+        network = classifier.train(*shapes(1000, seed=0), iterations=3, seed=seed, progress=False)
+        return torch.cat([parameter.flatten() for parameter in network.parameters()])
+
+    assert torch.equal(weights(0), weights(0))
+    assert not torch.equal(weights(0), weights(1))
+
+
+def test_the_classifiers_features_have_unit_mean_square(trained):
+    """Also an unscaled one gives these classes: the head undoes the scale."""
+    inputs = classifier.as_input(shapes(1000, seed=0)[0])
+    with torch.inference_mode():
+        assert trained(inputs).square().mean().item() == pytest.approx(1, rel=0.02)
+
+
+def test_the_scale_changes_no_logit():
+    torch.manual_seed(0)
+    network, inputs = classifier.Classifier((1, 8, 8), 4), classifier.as_input(images(9))
+    with torch.no_grad():
+        before = network.head(network(inputs))
+        classifier._bring_to_unit_scale(network, images(9))
+        torch.testing.assert_close(network.head(network(inputs)), before)
+        assert network(inputs).square().mean().item() == pytest.approx(1)
+
+
+def test_the_classifier_extracts_and_is_named_by_its_weights(saved, trained):
+    extractor = extractors.load(ExtractorSettings(extractor="classifier"), saved)
+    assert extractor.name == f"classifier-{digest(saved)[:8]}"
+    assert (extractor.distance, extractor.kernel) == ("fd", "kd")
+    features, probabilities = extractor(images(5))
+    assert probabilities is None
+    assert features.dtype == np.float32
+    with torch.inference_mode():
+        expected = trained(torch.from_numpy(images(5)[..., 0]).float()[:, None] / 255)
+    np.testing.assert_allclose(features, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_classifier_that_does_not_fit_is_refused(saved, tmp_path):
+    settings = ExtractorSettings(extractor="classifier")
+    with pytest.raises(InputError, match="extractor classifier: needs the file that `pairflow classify` wr"):
+        extractors.load(settings)
+    with pytest.raises(InputError, match=r"none.safetensors: no such file"):
+        extractors.load(settings, tmp_path / "none.safetensors")
+    extractor = extractors.load(settings, saved)
+    with pytest.raises(InputError, match="made for images of 8 x 8 x 1, found 4 x 8 x 3"):
+        extractor(images(2, height=4, channels=3))
+    description = saved.with_suffix(".json")
+    facts = json.loads(description.read_text())
+    description.write_text(json.dumps({**facts, "weights": "0" * 64}))
+    with pytest.raises(InputError, match=r"these are not the weights that .*json describes"):
+        extractors.load(settings, saved)
+    description.write_text(json.dumps({**facts, "classes": 5}))
+    with pytest.raises(InputError, match=r"safetensors: not the weights of a classifier"):
+        extractors.load(settings, saved)
+    description.write_text("{")
+    with pytest.raises(InputError, match=r"json: not a classifier's description"):
+        extractors.load(settings, saved)
+
+
+def test_inception_is_pytorch_fids(inception_file, monkeypatch):
+    """Its features, of one channel thrice; without the published weights nothing is called FID."""
+    from pytorch_fid import inception
+
+    settings = ExtractorSettings(
+        extractor="inception", weights=str(inception_file), sha256=digest(inception_file)
+    )
+    extractor = extractors.load(settings)
+    assert extractor.name == f"inception-{digest(inception_file)[:8]}"
+    assert (extractor.distance, extractor.kernel, extractor.dimension) == ("fd", "kd", 2048)
+    features, probabilities = extractor(images(3))
+    assert features.shape == (3, 2048)
+    assert probabilities is None
+    weights = torch.load(inception_file, weights_only=True)
+    monkeypatch.setattr(inception, "load_state_dict_from_url", lambda *_, **__: weights)
+    network = inception.InceptionV3([3]).eval()
+    grey = torch.from_numpy(images(3)).permute(0, 3, 1, 2).float() / 255
+    with torch.inference_mode():
+        expected = network(torch.cat([grey, grey, grey], dim=1))[0][:, :, 0, 0]
+    np.testing.assert_allclose(features, expected.numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_the_published_weights_make_it_fid_kid_and_is(inception_file, monkeypatch, tmp_path):
+    """From a path, or from the data directory under the published name; the logits go without a bias."""
+    monkeypatch.setattr(extractors, "INCEPTION_SHA256", digest(inception_file))
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
+    (tmp_path / FILE).symlink_to(inception_file)
+    for weights in (str(inception_file), None):
+        extractor = extractors.load(ExtractorSettings(extractor="inception", weights=weights))
+        assert extractor.name == "inception"
+        assert (extractor.distance, extractor.kernel) == ("fid", "kid")
+    features, probabilities = extractor(images(2, channels=3))
+    head = torch.load(inception_file, weights_only=True)["fc.weight"].numpy()
+    logits = features.astype(np.float64) @ head.T
+    expected = np.exp(logits - logits.max(1, keepdims=True))
+    np.testing.assert_allclose(probabilities, expected / expected.sum(1, keepdims=True), rtol=1e-4)
+    assert probabilities.shape == (2, 1008)
+
+
+def test_weights_of_another_checksum_are_refused(tmp_path):
+    path = tmp_path / "weights.pth"
+    with pytest.raises(InputError, match=r"weights.pth: no such file"):
+        extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
+    torch.save({"a": torch.zeros(2)}, path)
+    with pytest.raises(InputError) as mistake:
+        extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
+    assert str(mistake.value) == (
+        f"{path}: SHA-256 {digest(path)} is not that of the published weights, "
+        f"{extractors.INCEPTION_SHA256}; to use other weights, give their checksum as features.sha256"
+    )
+    for name in ("inception", "dinov2"):
+        with pytest.raises(InputError, match=r"is not that of features.sha256, 0{64}$"):
+            extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256="0" * 64))
+
+
+def test_files_that_hold_other_weights_are_refused(tmp_path):
+    path = tmp_path / "weights.pth"
+
+    def load(name, content):
+        torch.save(content, path)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256=digest(path)))
+
+    with pytest.raises(InputError, match=r"weights.pth: not the weights of pytorch-fid's Inception$"):
+        load("inception", {"a": torch.zeros(2)})
+    with pytest.raises(
+        InputError, match=r"weights.pth: not the weights of a DINOv2 ViT-S, B or L without reg"
+    ):
+        load("dinov2", {"a": torch.zeros(2)})
+    with pytest.raises(InputError, match=r"weights.pth: not a file of weights, it holds a list$"):
+        load("dinov2", [1, 2])
+    with pytest.raises(InputError, match=r"weights.pth: not a file of weights \(\w+\)$"):
+        load("dinov2", b"no pickle")
+
+
+def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch):
+    def fail(error):
+        def retrieve(url, known_hash, **_):
+            assert (url, known_hash) == (extractors.INCEPTION_URL, f"sha256:{extractors.INCEPTION_SHA256}")
+            raise error
+
+        monkeypatch.setattr(extractors.pooch, "retrieve", retrieve)
+        extractors.load(ExtractorSettings(extractor="inception"))
+
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", "")
+    with pytest.raises(
+        InputError, match=r"cannot download https://.*\.pth \(ConnectionError\); or name a copy"
+    ):
+        fail(requests.ConnectionError())
+    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {'6726825d'}"):
+        fail(ValueError("hash mismatch"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"extractor": "classifier", "weights": "x"}, "weights: the classifier is trained here"),
+        ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
+        ({"extractor": "dinov2"}, "weights, sha256: dinov2 needs both"),
+        ({"extractor": "dinov2", "weights": "x"}, "weights, sha256: dinov2 needs both"),
+        ({"extractor": "inception", "weights": "x", "sha256": "ABC"}, "should match pattern"),
+    ],
+)
+def test_settings_that_contradict_themselves(settings, text):
+    with pytest.raises(ValueError, match=text):
+        ExtractorSettings(**settings)
+
+
+def random_dinov2(grid: int) -> DinoV2:
+    """A tiny one, of 4 x 4 patches of 56 pixels, with positions for grid x grid of them."""
+    torch.manual_seed(0)
+    network = DinoV2(width=128, depth=2, hidden=64, patch=56, positions=1 + grid**2)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return network.eval()
+
+
+def test_dinov2_is_torchvisions_transformer_with_a_scale_per_channel():
+    """With the scales at 1 the two are one network, under other names."""
+    from torchvision.models import VisionTransformer
+
+    ours = random_dinov2(grid=4)
+    for block in ours.blocks:
+        block.ls1["gamma"].data.fill_(1)
+        block.ls2["gamma"].data.fill_(1)
+    theirs = VisionTransformer(224, 56, num_layers=2, num_heads=2, hidden_dim=128, mlp_dim=64).eval()
+    theirs.heads = torch.nn.Identity()
+    names = {
+        "cls_token": "class_token",
+        "pos_embed": "encoder.pos_embedding",
+        "patch_embed.proj": "conv_proj",
+        "norm1": "ln_1",
+        "attn.qkv.": "self_attention.in_proj_",
+        "attn.proj": "self_attention.out_proj",
+        "norm2": "ln_2",
+        "mlp.fc1": "mlp.0",
+        "mlp.fc2": "mlp.3",
+        "blocks.": "encoder.layers.encoder_layer_",
+    }
+    weights = {}
+    for name, value in ours.state_dict().items():
+        if name.startswith("mask") or ".ls" in name:
+            continue
+        name = name.replace("norm.", "encoder.ln.") if name.startswith("norm.") else name
+        for old, new in names.items():
+            name = name.replace(old, new)
+        weights[name] = value
+    theirs.load_state_dict(weights)
+    inputs = torch.rand(2, 3, 224, 224)
+    normal = (inputs - torch.tensor(MEAN).view(3, 1, 1)) / torch.tensor(DEVIATION).view(3, 1, 1)
+    with torch.inference_mode():
+        torch.testing.assert_close(ours(inputs), theirs(normal), rtol=1e-4, atol=1e-4)
+
+
+def test_dinov2s_positions_come_from_a_grid_of_another_size():
+    """A constant is one on any grid; away from the rim a slope is one, of the authors' 37 / 16.1 per cell."""
+    network = random_dinov2(grid=37)
+    network.pos_embed.data[:, 1:] = torch.arange(37.0).repeat(37)[:, None]
+    found = network._positions(16)[0, 1:, 0].view(16, 16)
+    assert network._positions(16).shape == (1, 257, 128)
+    torch.testing.assert_close(found, found[:1].expand(16, 16))
+    slope = (torch.arange(16) + 0.5) * 37 / 16.1 - 0.5
+    torch.testing.assert_close(found[0, 2:-2], slope[2:-2], rtol=0, atol=0.07)
+    network.pos_embed.data[:, 1:] = 3
+    torch.testing.assert_close(network._positions(16)[:, 1:], torch.full((1, 256, 128), 3.0))
+
+
+def test_dinov2_from_a_file(tmp_path):
+    path = tmp_path / "tiny.pth"
+    network = random_dinov2(grid=5)
+    torch.save(network.state_dict(), path)
+    settings = ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path))
+    extractor = extractors.load(settings)
+    assert extractor.name == f"dinov2-{digest(path)[:8]}"
+    assert (extractor.dimension, extractor.all_rows, extractor.distance) == (128, True, "fd")
+    features, probabilities = extractor(images(3, channels=3))
+    assert probabilities is None
+    with torch.inference_mode():
+        expected = network(torch.from_numpy(images(3, channels=3)).permute(0, 3, 1, 2).float() / 255)
+    np.testing.assert_allclose(features, expected.numpy(), rtol=1e-5, atol=1e-6)

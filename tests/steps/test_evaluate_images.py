@@ -1,0 +1,385 @@
+"""Image metrics from token rows to metric rows: the steps, their refusals, and what the rules pass on."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from click.testing import CliRunner
+
+from pairflow import layout
+from pairflow.artifacts import Science, atomic, digest, read_table, token_column, write_table
+from pairflow.config import Experiment, ExtractorSettings
+from pairflow.data.images import to_images
+from pairflow.errors import InputError
+from pairflow.metrics import extractors
+from pairflow.metrics.dinov2 import DinoV2
+from pairflow.metrics.images import Moments, frechet_distance, kernel_distance, nearest
+from pairflow.steps import _images, _reference, classify, evaluate_images, floor, reference
+
+SHAPE = [1, 8, 8]
+DRAW = np.random.default_rng(0)
+TEMPLATES = DRAW.integers(0, 2, (3, 64), dtype=np.uint8)
+STEPS = {
+    "classify": classify,
+    "reference": reference,
+    "floor": floor,
+    "evaluate_images": evaluate_images,
+}
+
+
+def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images of three templates, with 10 % of the pixels flipped; and which one."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, 3, rows)
+    return TEMPLATES[labels] ^ (draw.random((rows, 64)) < 0.1).astype(np.uint8), labels
+
+
+def write(path: Path, tokens, labels=None, kind="tokens", levels=2, trials=None, **facts) -> Path:
+    made = {
+        "vocabulary": "v",
+        "shape": SHAPE if kind == "tokens" else None,
+        "length": tokens.shape[1],
+        **facts,
+    }
+    columns = {"tokens": token_column(tokens, levels)}
+    if kind == "samples":
+        columns["trial"] = pa.array(trials, pa.int32())
+    else:
+        columns["label"] = pa.array([None] * len(tokens) if labels is None else labels, pa.int32())
+    with atomic(path) as [temporary]:
+        write_table(temporary, pa.table(columns), Science(kind=kind, vocabulary_size=levels, **made))
+    return path
+
+
+def samples(path: Path, tokens, trials, **facts) -> Path:
+    of_trial = int((np.asarray(trials) == 0).sum())
+    facts = {"parameters": {"method": "udlm", "nfe": 4, "seed": 0, "samples": of_trial}, **facts}
+    return write(path, tokens, kind="samples", trials=trials, **facts)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """A folder with train.parquet (301 images) and validation.parquet (99), and the classifier trained."""
+    folder = tmp_path_factory.mktemp("data")
+    write(folder / "train.parquet", *drawn(301, 1))
+    write(folder / "validation.parquet", *drawn(99, 2))
+    run("classify", folder)
+    run("reference", folder)
+    run(
+        "reference",
+        folder,
+        "--tokens",
+        folder / "validation.parquet",
+        "--out",
+        folder / "test-reference.parquet",
+    )
+    draw = np.random.default_rng(3)
+    tokens = np.concatenate([drawn(70, 4)[0], draw.integers(0, 2, (70, 64), dtype=np.uint8)])
+    samples(folder / "samples.parquet", tokens, [0] * 70 + [1] * 70)
+    return folder
+
+
+def arguments(step: str, folder: Path, *changes) -> list[str]:
+    real = {"--tokens": folder / "train.parquet", "--validation": folder / "validation.parquet"}
+    trained = {"--classifier": folder / "classifier.safetensors"}
+    references = {f"--{name}-reference": folder / f"{name}-reference.parquet" for name in ("train", "test")}
+    given = {
+        "classify": {
+            **real,
+            "--out": folder / "classifier.safetensors",
+            "--description": folder / "classifier.json",
+            "--iterations": 30,
+        },
+        "reference": {"--tokens": real["--tokens"], **trained, "--out": references["--train-reference"]},
+        "floor": {
+            **real,
+            **references,
+            **trained,
+            "--out": folder / "floor.parquet",
+            "--samples": 70,
+            "--trials": 2,
+        },
+        "evaluate_images": {
+            **real,
+            **references,
+            **trained,
+            "--samples": folder / "samples.parquet",
+            "--out": folder / "metrics.parquet",
+        },
+    }[step]
+    given |= dict(zip(changes[::2], changes[1::2], strict=True))
+    return [str(item) for pair in given.items() for item in pair] + ["--quiet", "--threads", "1"]
+
+
+def run(step: str, folder: Path, *changes) -> Path:
+    options = arguments(step, folder, *changes)
+    STEPS[step].main.main(options, standalone_mode=False)
+    return Path(options[options.index("--out") + 1])
+
+
+def mistake(step: str, folder: Path, text: str, *changes) -> None:
+    """Exit code 2 and one line that holds `text`; nothing is written."""
+    out = folder / "never.parquet"
+    found = CliRunner().invoke(STEPS[step].main, arguments(step, folder, *changes, "--out", out))
+    assert found.exit_code == 2, found.output
+    assert found.output.startswith(f"pairflow {step}: error: ")
+    assert text in found.output
+    assert found.output.count("\n") == 1
+    assert not out.exists()
+
+
+def metric(path: Path, name: str, **where) -> list[float]:
+    rows = pd.read_parquet(path)
+    for key, value in {"metric": name, **where}.items():
+        rows = rows[rows[key] == value]
+    return rows["value"].tolist()
+
+
+def test_the_classifier_says_how_good_it_is_and_comes_again_byte_for_byte(data, tmp_path):
+    facts = json.loads((data / "classifier.json").read_text())
+    assert facts["accuracy"] > 0.9
+    assert (facts["shape"], facts["classes"], facts["iterations"]) == (SHAPE, 3, 30)
+    out = tmp_path / "classifier.safetensors"
+    run("classify", data, "--out", out, "--description", out.with_suffix(".json"))
+    for suffix in (".safetensors", ".json"):
+        assert digest(out.with_suffix(suffix)) == digest((data / "classifier").with_suffix(suffix))
+
+
+def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
+    out = run("evaluate_images", data)
+    before = digest(out)
+    assert digest(run("evaluate_images", data)) == before
+    rows = pd.read_parquet(out)
+    name = f"classifier-{digest(data / 'classifier.safetensors')[:8]}"
+    shared = {"method": "udlm", "nfe": 4, "seed": 0, "evaluation": "main", "samples": 70, "extractor": name}
+    assert all((rows[key] == value).all() for key, value in shared.items())
+    counted = rows.fillna({"trial": -1}).groupby(["metric", "trial"])["reference"].apply(list).to_dict()
+    of_trial = {"fd": ["train", "test"], "kd": ["train", "test"], "nn_l2": ["train"], "nn_copies": ["train"]}
+    assert counted == {
+        **{(key, trial): value for key, value in of_trial.items() for trial in (0, 1)},
+        ("rank_deficient", -1): ["train", "test"],
+    }
+    extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
+    images = [_images.read_images(data / f"{name}.parquet") for name in ("train", "validation")]
+    train, test = (extractor(each[:])[0] for each in images)
+    tokens = np.stack(pd.read_parquet(data / "samples.parquet")["tokens"])
+    for trial, part in enumerate((tokens[:70], tokens[70:])):
+        found = extractor(to_images(part, SHAPE, 2))[0]
+        for of, real in {"train": train, "test": test}.items():
+            [distance] = metric(out, "fd", trial=trial, reference=of)
+            assert distance == pytest.approx(frechet_distance(Moments.of(found), Moments.of(real)), rel=1e-5)
+            [distance] = metric(out, "kd", trial=trial, reference=of)
+            assert distance == pytest.approx(kernel_distance(found, real), rel=1e-5)
+        [distance] = metric(out, "nn_l2", trial=trial)
+        assert distance == pytest.approx(255 * nearest(part, images[0].tokens)[0].mean())
+    likely, noise = metric(out, "fd", reference="train")
+    assert 5 * likely < noise
+    science = read_table(out, "metrics")[1]
+    assert science.parameters["extractor"] == name
+    assert science.parameters["method"] == "udlm"
+    assert science.inputs["samples"] == digest(data / "samples.parquet")
+
+
+def test_copies_of_training_images_are_counted(data, tmp_path):
+    tokens = np.concatenate([drawn(301, 1)[0][:50], 1 - drawn(301, 1)[0][:30]])
+    path = samples(tmp_path / "copies.parquet", tokens, [0] * 80)
+    out = run("evaluate_images", data, "--samples", path, "--out", tmp_path / "metrics.parquet")
+    assert metric(out, "nn_copies") == [50 / 80]
+
+
+def test_real_against_real_is_near_and_has_no_steps(data):
+    out = run("floor", data, "--evaluation", "check")
+    before = digest(out)
+    assert digest(run("floor", data, "--evaluation", "check")) == before
+    rows = pd.read_parquet(out)
+    assert (rows["method"] == "data").all()
+    assert (rows["evaluation"] == "check").all()
+    assert rows["nfe"].isna().all()
+    assert (rows["samples"] == 70).all()
+    noise = metric(run("evaluate_images", data), "fd", reference="train")[1]
+    found = metric(out, "fd")
+    assert len(found) == 4
+    assert max(found) < noise / 5
+    assert len(metric(out, "nn_l2", reference="train")) == 2
+    assert abs(np.mean(metric(out, "kd", reference="train"))) < 0.1
+
+
+def test_the_halves_have_nothing_in_common():
+    """The draws are of one, the distance is from the other: also the rows of the kernel distance."""
+    ours, theirs = _reference.halves(301)
+    assert sorted([*ours, *theirs]) == list(range(301))
+    assert len(theirs) == 151
+    settings = Experiment.model_validate(experiment()).floor_settings("main")
+    for _, rows in floor._draws(settings, "train", ours):
+        assert len(np.unique(rows)) == 70
+        assert not set(rows) & set(theirs)
+
+
+def test_fewer_real_images_than_samples_are_one_trial_of_all(data, tmp_path):
+    out = run("floor", data, "--samples", 1000, "--trials", 5, "--out", tmp_path / "floor.parquet")
+    rows = pd.read_parquet(out)
+    assert rows[rows["metric"] == "fd"]["samples"].tolist() == [150, 150]
+    assert rows[rows["metric"] == "nn_l2"]["samples"].tolist() == [99]
+
+
+def test_too_few_samples_are_warned_of_in_a_row_and_on_stderr(data, tmp_path):
+    path = samples(tmp_path / "few.parquet", drawn(64, 5)[0], [0] * 64)
+    changes = ("--samples", path, "--out", tmp_path / "metrics.parquet")
+    found = CliRunner().invoke(evaluate_images.main, arguments("evaluate_images", data, *changes))
+    assert found.exit_code == 0, found.output
+    warning = "warning: 64 samples and 301 train images for 64 features: a covariance is singular, "
+    assert found.output.startswith(f"pairflow evaluate_images: {warning}")
+    assert metric(tmp_path / "metrics.parquet", "rank_deficient") == [1, 1]
+    assert metric(run("evaluate_images", data), "rank_deficient") == [0, 0]
+
+
+def test_mirror_images_are_neighbours_but_no_reference(tmp_path, data):
+    """Of 40 rows the last 20 mirror the first: statistics are of 20, the nearest are of all."""
+    tokens = drawn(20, 6)[0]
+    both = np.concatenate([tokens, tokens.reshape(-1, 8, 8)[:, :, ::-1].reshape(-1, 64)])
+    path = write(tmp_path / "flipped.parquet", both, parameters={"flips": True})
+    extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
+    found = _reference.measure(extractor, _images.read_images(path), progress=False)
+    assert found.whole.count == 20
+    np.testing.assert_allclose(
+        found.whole.mean, extractor(_images.read_images(path)[:20])[0].mean(0), rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(("levels", "unit"), [(2, 255), (4, 85), (16, 17), (256, 1), (8, 1)])
+def test_neighbours_are_measured_in_pixel_values(levels, unit, tmp_path):
+    tokens = np.random.default_rng(0).integers(0, levels, (30, 64), dtype=np.uint8)
+    images = _images.read_images(write(tmp_path / "x.parquet", tokens, levels=levels))
+    assert images.unit == unit
+    pixels = images[:].reshape(30, -1)
+    assert images[:].shape == (30, 8, 8, 1)
+    np.testing.assert_array_equal(images.values * np.int64(images.unit), pixels)
+
+
+def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkeypatch, tmp_path):
+    """A stand-in network, so that rows and not weights are tested."""
+    directions = torch.from_numpy(np.random.default_rng(0).normal(size=(192, 5)).astype(np.float32))
+
+    def network(images):
+        features = images.flatten(1) @ directions
+        return features, torch.softmax(features, dim=1)
+
+    def stand_in(settings, trained, device):
+        return extractors.Extractor("inception", 5, network, distance="fid", kernel="kid")
+
+    monkeypatch.setitem(extractors.EXTRACTORS, "inception", stand_in)
+    flags = ("--extractor", "inception")
+    references = []
+    for name, file in {"train": "train", "test": "validation"}.items():
+        out = tmp_path / f"{name}.parquet"
+        run("reference", data, *flags, "--tokens", data / f"{file}.parquet", "--out", out)
+        references += [f"--{name}-reference", out]
+    out = run("evaluate_images", data, *flags, *references, "--out", tmp_path / "metrics.parquet")
+    rows = pd.read_parquet(out)
+    assert set(rows["metric"]) == {"fid", "kid", "is", "nn_l2", "nn_copies", "rank_deficient"}
+    assert (rows["extractor"] == "inception").all()
+    assert all(1 < value < 5 for value in metric(out, "is"))
+    assert rows[rows["metric"] == "is"]["reference"].isna().all()
+    assert metric(run("floor", data, *flags, *references, "--out", tmp_path / "floor.parquet"), "is")
+
+
+def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
+    torch.manual_seed(0)
+    network = DinoV2(width=16, depth=1, hidden=16, patch=112, positions=5)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter)
+    path = tmp_path / "tiny.pth"
+    torch.save(network.state_dict(), path)
+    network_flags = ["--extractor", "dinov2", "--weights", path, "--sha256", digest(path)]
+    flags = list(network_flags)
+    for name, file in {"train": "train", "test": "validation"}.items():
+        out = tmp_path / f"{name}.parquet"
+        run("reference", data, *network_flags, "--tokens", data / f"{file}.parquet", "--out", out)
+        flags += [f"--{name}-reference", out]
+    copies = samples(tmp_path / "copies.parquet", drawn(301, 1)[0][:40], [0] * 40)
+    out = run("evaluate_images", data, *flags, "--samples", copies, "--out", tmp_path / "m.parquet")
+    assert metric(out, "nn_cosine", reference="train") == [pytest.approx(1, abs=1e-5)]
+    found = metric(run("floor", data, *flags, "--out", tmp_path / "floor.parquet"), "nn_cosine")
+    assert len(found) == 2
+    assert 0.5 < max(found) < 1
+
+
+def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
+    tokens = drawn(20, 7)[0]
+    plain = write(tmp_path / "plain.parquet", tokens, shape=None)
+    mistake(
+        "reference", data, "plain.parquet: holds no images, its metadata name no shape", "--tokens", plain
+    )
+    unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
+    mistake("classify", data, "unlabelled.parquet: not every image has a label", "--tokens", unlabelled)
+    other = write(tmp_path / "other.parquet", tokens, np.zeros(20), vocabulary="w")
+    mistake("classify", data, "other.parquet and ", "--tokens", other)
+    mistake("floor", data, "do not belong together: vocabulary w against v", "--tokens", other)
+    wide = write(tmp_path / "wide.parquet", tokens, np.zeros(20), shape=[1, 4, 16])
+    mistake("classify", data, "hold images of other sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
+    mistake("reference", data, "made for images of 8 x 8 x 1, found 4 x 16 x 1", "--tokens", wide)
+    few = write(tmp_path / "few.parquet", tokens[:3])
+    mistake("reference", data, "few.parquet: expected at least 4 images, found 3", "--tokens", few)
+    mistake("classify", data, "--description: expected ", "--description", tmp_path / "other.json")
+
+
+def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
+    def refuse(text, *changes):
+        mistake("evaluate_images", data, text, *changes)
+
+    tokens = drawn(20, 7)[0]
+    alien = samples(tmp_path / "alien.parquet", tokens, [0] * 20, vocabulary="w")
+    refuse("alien.parquet and ", "--samples", alien)
+    short = samples(tmp_path / "short.parquet", tokens[:, :60], [0] * 20)
+    refuse("short.parquet: expected rows of 64 tokens as in ", "--samples", short)
+    masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
+    refuse("masked.parquet: token 2 is none of the 2 levels of a pixel", "--samples", masked)
+    refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
+    refuse("made of another file than ", "--train-reference", data / "test-reference.parquet")
+    weights = tmp_path / "classifier.safetensors"
+    changes = ("--out", weights, "--description", weights.with_suffix(".json"), "--seed", 1)
+    run("classify", data, *changes)
+    refuse("train-reference.parquet: made by the extractor classifier-", "--classifier", weights)
+
+
+def experiment(**changes) -> dict:
+    return {
+        "description": "a few images",
+        "scale": "reduced",
+        "data": {"source": "digits"},
+        "network": {"name": "mlp"},
+        "training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
+        "methods": ["udlm"],
+        "evaluations": {"main": {"nfe": [1], "samples": 70, "trials": 2}, "check": {"nfe": [2]}},
+        "features": {"iterations": 30},
+        **changes,
+    }
+
+
+def test_a_step_gets_what_it_depends_on_and_no_more():
+    images = Experiment.model_validate(experiment(seeds=[3, 4]))
+    assert images.classify_settings().model_dump() == {"iterations": 30, "seed": 0}
+    extractor = {"extractor": "classifier", "weights": None, "sha256": None}
+    assert images.extractor_settings().model_dump() == extractor
+    assert images.floor_settings("main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
+    assert set(layout.extractor_files(Path("r"), images)) == {"classifier", "description"}
+    assert layout.report_inputs(Path("r"), images)["floors"] == [
+        Path("r/reference/floor-main.parquet"),
+        Path("r/reference/floor-check.parquet"),
+    ]
+    inception = Experiment.model_validate(experiment(features={"extractor": "inception"}))
+    assert layout.extractor_files(Path("r"), inception) == {}
+
+
+def test_molecules_are_not_compared_by_features():
+    data = {"source": "small_molecules", "length": 16}
+    molecules = Experiment.model_validate(experiment(data=data, features=None))
+    assert layout.report_inputs(Path("r"), molecules)["floors"] == []
+    with pytest.raises(InputError, match="the experiment has no images, which alone"):
+        molecules.classify_settings()
+    with pytest.raises(ValueError, match="features: for images, and these are molecules"):
+        Experiment.model_validate(experiment(data=data))
