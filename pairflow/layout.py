@@ -124,7 +124,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
             for seed in experiment.seeds
             for name in experiment.methods
         ],
-        "pairs": shown_pairs(root, experiment),
+        "pictured": pictured(root, experiment),
         "samples": [samples(root, run) for run in shown],
         "metrics": [metrics(root, run) for run in every],
         "correlations": [
@@ -134,11 +134,12 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     }
 
 
-def shown_pairs(root: Path, experiment: Experiment) -> list[Path]:
-    """The files of pairs that the report draws: of images those of the first seed."""
+def pictured(root: Path, experiment: Experiment) -> list[Path]:
+    """What the report reads of images alone: pairs of the first seed, and the extractor's description."""
     if getattr(experiment, "modality", "molecules") != "images":
         return []
-    return [pairs(root, experiment.seeds[0], name) for name in experiment.couplings()]
+    drawn = [pairs(root, experiment.seeds[0], name) for name in experiment.couplings()]
+    return [*drawn, *extractor_files(root, experiment).values()]  # noqa: F821
 
 
 def shown_nfe(experiment: Experiment, run: Run) -> tuple[int, int]:

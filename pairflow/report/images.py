@@ -10,9 +10,10 @@ from PIL import Image
 _SHOWN = 64  # images of a grid, where they are small
 _BYTES = 2**18  # of their raw pixels, where they are not
 _COLUMNS = 8
-_WIDE, _NARROW = 540, 360  # CSS pixels that a picture may fill beside another one, and on a telephone
-_STRIP = 88  # CSS pixels of an image in a row of neighbours
+_WIDE, _NARROW = 540, 366  # CSS pixels that a picture may fill beside another one, and on a telephone
+_STRIP = 90  # CSS pixels of an image in a row of neighbours
 _LARGEST = 8  # factor
+_GREY = 128  # between images: apart from black and from white, on a light page and on a dark one
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) ->
 
 def neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
     """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
-    factor = _factor(_STRIP, samples.shape[2])
+    factor = _factor(_STRIP, samples.shape[2] + 2)
     return [
         Neighbour(
             _png(
@@ -77,23 +78,20 @@ def neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) 
 
 
 def _tiled(images: np.ndarray, columns: int) -> np.ndarray:
-    """(B, H, W, C) uint8 -> one image with alpha, (rows (H+1) - 1, columns (W+1) - 1, C+1).
-
-    Images are a transparent pixel apart.
-    """
+    """(B, H, W, C) uint8 -> one image (rows (H+1) + 1, columns (W+1) + 1, C), a grey pixel around each."""
     count, height, width, channels = images.shape
     rows = -(-count // columns)
-    tiles = np.zeros((rows * columns, height + 1, width + 1, channels + 1), np.uint8)
-    tiles[:count, :height, :width, :channels] = images
-    tiles[:count, :height, :width, channels] = 255
-    tiles = tiles.reshape(rows, columns, height + 1, width + 1, channels + 1).swapaxes(1, 2)
-    return tiles.reshape(rows * (height + 1), columns * (width + 1), channels + 1)[:-1, :-1]
+    tiles = np.full((rows * columns, height + 1, width + 1, channels), _GREY, np.uint8)
+    tiles[:count, 1:, 1:] = images
+    tiles = tiles.reshape(rows, columns, height + 1, width + 1, channels).swapaxes(1, 2)
+    whole = tiles.reshape(rows * (height + 1), columns * (width + 1), channels)
+    return np.pad(whole, ((0, 1), (0, 1), (0, 0)), constant_values=_GREY)
 
 
 def _png(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
-    """`pixels` (H, W, 2 or 4), grey or RGB with alpha."""
+    """`pixels` (H, W, C), grey (C = 1) or RGB."""
     buffer = BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "png", optimize=True)
+    Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
     width = pixels.shape[1]
     return Png(uri, width, factor or _factor(_WIDE, width), factor or _factor(_NARROW, width), alt)

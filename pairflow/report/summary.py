@@ -154,8 +154,8 @@ def _candidates(contents: Contents, evaluation: str) -> Iterator[tuple[str, pd.D
         yield metric, rows[(rows.evaluation == evaluation) & (rows.metric == metric)], ""
 
 
-def _steps(number: int) -> str:
-    return f"{number} sampling step{'s' if number > 1 else ''}"
+def _steps(number: float) -> str:
+    return f"{number:.0f} sampling step{'s' if number > 1 else ''}"
 
 
 def _enumerate(parts: list[str]) -> str:

@@ -135,6 +135,8 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     for run in layout.runs(experiment):
         jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
         jobs.append(("evaluate", run.method, run.seed, layout.metrics(root, run)))
+    if _modality(experiment) == "images":
+        jobs += _pictures.jobs(root, experiment)
     rows = [
         {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in _PROVENANCE}}
         for step, method, seed, path in jobs

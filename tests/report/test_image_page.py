@@ -214,6 +214,12 @@ def test_summary_of_images(make_images):
     assert "20.00 of 64 tokens" in distance
 
 
+def test_numbers_of_steps_are_whole_where_other_rows_have_none(make_images):
+    metrics = make_images().metrics
+    contents = make_images(metrics=metrics.assign(nfe=metrics.nfe.astype("float64")))
+    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in sentences(contents)[1]
+
+
 def test_pictures_are_data_with_alternative_texts(page):
     found = page.split("<img ")[1:]
     assert len(found) == 3 * 2 + 2 * 12 + 2
