@@ -136,10 +136,10 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 
 def pictured(root: Path, experiment: Experiment) -> list[Path]:
     """What the report reads of images alone: pairs of the first seed, and the extractor's description."""
-    if getattr(experiment, "modality", "molecules") != "images":
+    if experiment.modality != "images":
         return []
     drawn = [pairs(root, experiment.seeds[0], name) for name in experiment.couplings()]
-    return [*drawn, *extractor_files(root, experiment).values()]  # noqa: F821
+    return [*drawn, *extractor_files(root, experiment).values()]
 
 
 def shown_nfe(experiment: Experiment, run: Run) -> tuple[int, int]:

@@ -87,13 +87,9 @@ def _correlations(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
 
 def _floors(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
     """Rows of real images against real images; none of molecules."""
-    if _modality(experiment) != "images":
+    if experiment.modality != "images":
         return []
     return [read_table(path, "metrics")[0].to_pandas() for path in layout.floors(root, experiment)]
-
-
-def _modality(experiment: Experiment) -> str:
-    return getattr(experiment, "modality", "molecules")
 
 
 def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
@@ -135,7 +131,7 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     for run in layout.runs(experiment):
         jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
         jobs.append(("evaluate", run.method, run.seed, layout.metrics(root, run)))
-    if _modality(experiment) == "images":
+    if experiment.modality == "images":
         jobs += _pictures.jobs(root, experiment)
     rows = [
         {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in _PROVENANCE}}
@@ -164,7 +160,7 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
     methods = experiment.methods
     provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
-    show = _pictures.contents if _modality(experiment) == "images" else _molecules
+    show = _pictures.contents if experiment.modality == "images" else _molecules
     return render(
         Contents(
             experiment=root.name,
@@ -191,7 +187,7 @@ def _data(root: Path, experiment: Experiment) -> dict[str, Any]:
         "length": science.length,
         "vocabulary_size": science.vocabulary_size,
     }
-    if _modality(experiment) == "images":
+    if experiment.modality == "images":
         return {**facts, "shape": science.shape}
     return {
         **facts,
@@ -210,7 +206,7 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
 
 def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
     """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
-    most = _pictures.SAMPLES if _modality(experiment) == "images" else None
+    most = _pictures.SAMPLES if experiment.modality == "images" else None
     first = next(iter(experiment.evaluations))
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in layout.runs(experiment):
