@@ -240,16 +240,32 @@ def test_a_failing_step_leaves_no_output_and_says_why(tmp_path):
     assert not list((tmp_path / "results/mini/data").glob("*"))
 
 
-def test_images_take_the_same_way_by_their_own_first_rule(tmp_path):
+def test_images_go_the_same_way_with_measures_of_their_own(tmp_path):
+    """The embedded digits, from pixels to the page: FD on a classifier that the workflow trains itself."""
     workflow = Workflow(tmp_path)
-    workflow.configure({"data": {"source": "digits", "training_rows": 40}})
-    run = workflow.run("results/mini/seed0/models/pairflow/model.safetensors")
+    workflow.configure(
+        {
+            "data": {"source": "digits", "training_rows": 200},
+            "pairing.coverage": False,
+            "features": {"extractor": "classifier", "iterations": 20},
+            "methods": ["udlm", "pairflow"],
+            "evaluations.main.nfe": [1, 2],
+        }
+    )
+    run = workflow.run("results/mini/report.html")
     assert run.returncode == 0, run.stderr + run.stdout
-    rules = re.findall(r"rule (\w+):", run.stderr + run.stdout)
-    assert rules == ["preprocess_images", "pair", "train"]
-    found = {path.name for path in (tmp_path / "results/mini/data").glob("*") if ".prov" not in path.name}
-    assert found == {"train.parquet", "validation.parquet"}
-    assert len(pd.read_parquet(tmp_path / "results/mini/seed0/pairs/pairflow.parquet")) == 40
+    root = tmp_path / "results/mini"
+    metrics = pd.read_parquet(root / "metrics.parquet")
+    found = metrics[(metrics["metric"] == "fd") & (metrics["method"] == "pairflow")]
+    assert set(zip(found["nfe"], found["reference"], strict=True)) == {
+        (nfe, of) for nfe in (1, 2) for of in ("train", "test")
+    }
+    assert found["extractor"].str.fullmatch(r"classifier-[0-9a-f]{8}").all()
+    assert (metrics["method"] == "data").any()  # real images against real images
+    page = (root / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "Valid molecules" not in page
+    assert workflow.planned() == []
 
 
 def test_a_configuration_mistake_stops_before_any_rule(tmp_path):
