@@ -188,7 +188,7 @@ def _data(root: Path, experiment: Experiment) -> dict[str, Any]:
         "vocabulary_size": science.vocabulary_size,
     }
     if experiment.modality == "images":
-        return {**facts, "shape": science.shape}
+        return {**facts, "shape": science.shape, "partial": science.parameters["partial"]}
     return {
         **facts,
         "rejected_rows": len(read_table(layout.data(root, "rejected.parquet"), "rejected rows")[0]),

@@ -284,3 +284,11 @@ def test_long_rows_have_binned_distances():
 def test_short_rows_have_a_bin_per_distance():
     edges, width = figures._bins([np.ones(17)])
     assert (width, edges.tolist()) == (1, list(range(18)))
+
+
+def test_a_page_on_part_of_a_data_set_says_so(make_images):
+    data = make_images().data
+    missing = "cifar10: 10,000 of 50,000 training images are here"
+    page = render(make_images(data={**data, "partial": missing}))
+    assert f"<strong>Part of the data.</strong> {missing}</p>" in page
+    assert "Part of the data" not in render(make_images(data={**data, "partial": None}))
