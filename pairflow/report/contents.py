@@ -20,8 +20,8 @@ class Contents:
     timings        rows step, method (null where it has none), seconds, peak_memory_mb, device
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
     data           training_rows, validation_rows, length (N), vocabulary_size (K); of molecules rejected_rows
-                   and reference_rows; of images shape (C, H, W) and partial (what of the data set is missing, or
-                   None), their validation rows being the test images
+                   and reference_rows; of images shape (C, H, W) and partial (what of the data set is missing,
+                   or None), their validation rows being the test images
     couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
