@@ -44,10 +44,18 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
         for part, path in zip(temporary, paths, strict=True):
+            part.chmod(0o666 & ~_umask())  # safetensors keeps its files from other users
             part.replace(path)
     finally:
         for part in temporary:
             part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The mask of new files' permissions, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def digest(path: Path) -> str:
@@ -114,8 +122,12 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Science]:
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
-    """Token rows (M, N) as a fixed-size list column."""
-    flat = np.ascontiguousarray(tokens, dtype=token_dtype(vocabulary_size)).reshape(-1)
+    """Token rows (M, N) as a fixed-size list column; InputError where a token would wrap around in it."""
+    dtype = token_dtype(vocabulary_size)
+    for token in (tokens.min(initial=0), tokens.max(initial=0)):
+        if not 0 <= token <= np.iinfo(dtype).max:
+            raise InputError(f"token {token} cannot be kept with a vocabulary of {vocabulary_size} symbols")
+    flat = np.ascontiguousarray(tokens, dtype=dtype).reshape(-1)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat), tokens.shape[1])
 
 

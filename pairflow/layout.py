@@ -22,8 +22,8 @@ class Run(NamedTuple):
 def runs(experiment: Experiment) -> Iterator[Run]:
     """Every (seed, method, evaluation, NFE) of an experiment."""
     for seed in experiment.seeds:
-        for method in experiment.methods:
-            for name, evaluation in experiment.evaluations.items():
+        for name, evaluation in experiment.evaluations.items():
+            for method in experiment.evaluated(name):
                 for nfe in evaluation.nfe:
                     yield Run(seed, method, name, nfe)
 

@@ -1,6 +1,7 @@
 """Parquet contracts: round trips, whole-or-nothing writes, refusals by name."""
 
 import json
+import os
 import sys
 import time
 from types import SimpleNamespace
@@ -147,3 +148,20 @@ def test_what_is_not_known_of_a_part_is_not_known_of_the_whole(tmp_path, earlier
     stopwatch.add(earlier)
     facts = written(tmp_path / "a", stopwatch)
     assert {key for key in ("seconds", "device_seconds", "peak_memory_mb") if facts[key] is None} == unknown
+
+
+@pytest.mark.parametrize(("token", "dtype"), [(256, np.uint16), (-1, np.int64)])
+def test_a_token_that_does_not_fit_is_refused_and_not_wrapped(token, dtype):
+    tokens = np.array([[0, 3], [token, 1]], dtype)
+    with pytest.raises(InputError, match=f"token {token} cannot be kept with a vocabulary of 256 symbols"):
+        token_column(tokens, 256)
+
+
+def test_every_file_can_be_read_by_those_whom_the_umask_allows(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic(tmp_path / "mine") as [temporary]:
+            temporary.touch(mode=0o600)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o640

@@ -28,14 +28,31 @@ def test_the_baselines_compute_what_the_engine_computes(benchmark):
     np.testing.assert_allclose(benchmark.by_one_hot(z, one_hot, 9), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_contenders_are_measured_side_by_side(benchmark):
+def test_contenders_run_side_by_side(benchmark):
     found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=1)
     rates = found["pairs_per_second_and_step"]
     assert {"pairflow, 1 thread", "NumPy broadcasting", "torch one-hot, cpu"} <= set(rates)
-    for name, ratio in found["ratios"].items():
-        ours, other = name.split(" / ")
-        assert ratio["median"] == pytest.approx(rates[ours]["median"] / rates[other]["median"])
     assert benchmark.machine()["threads"] >= 1
+
+
+def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchmark, monkeypatch):
+    """Walking down from t = 1 takes 3 s to the end of the steps around t = 1/2 and 1 s to their beginning."""
+    first, last = benchmark.HALF
+    walks = {first: 3.0, last + 1: 1.0}
+    monkeypatch.setattr(benchmark.Engine, "seconds", lambda engine, queries, threads, step: walks[step])
+    monkeypatch.setattr(benchmark, "seconds_of", lambda work: 0.5)
+    monkeypatch.setattr(benchmark, "available_cpus", lambda: 1)
+    found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=2)
+    ours, broadcasting = 400 * (last - first + 1) * 400 / 2, 8 * 400 / 0.5
+    rates = found["pairs_per_second_and_step"]
+    assert rates["pairflow, 1 thread"]["median"] == ours
+    assert rates["NumPy broadcasting"]["median"] == broadcasting
+    assert rates["torch one-hot, cpu"]["median"] == 64 * 400 / 0.5
+    ratio = {"median": ours / broadcasting, "min": ours / broadcasting, "max": ours / broadcasting}
+    assert found["ratios"]["pairflow, 1 thread / NumPy broadcasting"] == ratio
+
+
+def test_an_estimated_run_says_so(benchmark):
     run = benchmark.estimate(benchmark.clusters(400, 8, 5), 5, 3)
     assert run["estimated"]
     assert run["seconds"]["min"] > 0

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pairflow import layout
 from pairflow.config import BASES, Configuration, check, parse_method
 from pairflow.errors import InputError
 
@@ -117,6 +118,11 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         ("methods", [], r"methods: tuple should have at least 1 item"),
         ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] names a number twice"),
         ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
+        (
+            "evaluations.main.methods",
+            ["udlm", "pairflow+redi+redi"],
+            r"evaluations\.main\.methods: 'pairflow\+redi\+redi' is not among methods \(did you mean",
+        ),
         ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
         ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
     ],
@@ -287,3 +293,12 @@ def test_image_experiments_carry_the_papers_numbers():
         assert (experiment.pairing.steps, len(experiment.methods)) == (20, 8)
     check_table = cifar.evaluations["check"]
     assert (check_table.nfe, check_table.samples) == ((1000,), 50_000)
+
+
+def test_an_evaluation_of_some_methods_samples_those_alone():
+    experiment = check(Configuration, changed("evaluations.main.methods", ["pairflow"]), "my.yaml")
+    runs = list(layout.runs(experiment.experiments["demo"]))
+    assert {run.method for run in runs} == {"pairflow"}
+    assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
+    settings = experiment.experiments["demo"].sample_settings("main", 1, 0)
+    assert "methods" not in settings.model_dump()

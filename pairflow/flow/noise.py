@@ -9,6 +9,8 @@ Both kinds offer the same:
     losses, samplers              by name, as settings name them
     bound(...)                    the NELBO, whatever kind of denoiser the training loss has made
     denoiser(network)             `log_probabilities` as a sampler calls it
+    sample(network, x0, ...)      samples from source states, by the sampler of a name
+    rows_at_once(length)          how many rows a network without gradients sees together
 """
 
 import functools
@@ -21,8 +23,35 @@ from pairflow.flow.losses import Loss, absorbing_nelbo, cross_entropy, uniform_n
 from pairflow.flow.process import posterior_to_leave_one_out
 from pairflow.flow.samplers import Remembered, ancestral, euler
 
+MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of the random streams
 
-class Uniform:
+
+class Noise:
+    """What both kinds share."""
+
+    def sample(
+        self, network, x0, *, sampler, steps, prediction, conversion="exact", greedy_tail=True, generator=None
+    ):
+        """Tokens (B, N) from source states x0 (B, N), by the settings of `flow.samplers`."""
+        return self.samplers[sampler](
+            self.denoiser(network),
+            x0,
+            steps=steps,
+            prediction=prediction,
+            convert=conversion == "exact",
+            greedy_tail=greedy_tail,
+            generator=generator,
+        )
+
+    def rows_at_once(self, length):
+        """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
+        rows = MOST_ROWS
+        while rows > 1 and rows * length * self.symbols * 8 > MOST_BYTES:
+            rows //= 2
+        return rows
+
+
+class Uniform(Noise):
     """Uniform-state noise (UDLM): the source is uniform over K^N, the network is told sigma = -log kappa."""
 
     losses: ClassVar = {
@@ -50,7 +79,7 @@ class Uniform:
         return functools.partial(self.log_probabilities, network)
 
 
-class Absorbing:
+class Absorbing(Noise):
     """Absorbing-state noise (MDLM, Sahoo et al. 2024): the source is all masks, the network knows no time.
 
     `mask` is the vocabulary's own mask symbol; without one, symbol K is added. The network is read by the

@@ -119,6 +119,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     architecture = network.pop("name")
     evaluations = (
         f"{name}: {each['samples']:,} samples × {each['trials']} trials at NFE {_comma(each['nfe'])}"
+        + (f" of {_comma(each['methods'])}" if each.get("methods") else "")
         for name, each in settings["evaluations"].items()
     )
     return [
@@ -207,6 +208,7 @@ def _coupling(contents: Contents) -> dict[str, Any] | None:
         "legend": keys,
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
+        "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": length * (size - 1) / size,

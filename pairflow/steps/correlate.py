@@ -19,7 +19,6 @@ from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.steps._command import device, existing, out, quiet, step, threads
 
-BATCH = 1024  # rows in the network at once; part of the random streams, so not an option
 CEILING_GROUPS = 20_000  # at most
 
 
@@ -50,7 +49,8 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, devi
     _require_fit(facts, model, science, tokens)
     groups = min(settings.sources, CEILING_GROUPS)
     of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
-    batches = range(0, settings.sources, max(1, BATCH // settings.samples))
+    at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
+    batches = range(0, settings.sources, max(1, at_once // settings.samples))
     found = [
         total_correlation(_draw(network, facts, settings, first, batches.step, where))
         for first in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
@@ -90,14 +90,9 @@ def _draw(network, facts, settings: CorrelateSettings, first: int, at_most: int,
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
     noise = noise_of(facts)
     x0 = noise.source((sources, facts["length"]), generator, where)
-    x1 = noise.samplers[settings.sampler](
-        noise.denoiser(network),
-        x0.repeat_interleave(settings.samples, dim=0),
-        steps=settings.steps,
-        prediction=facts["prediction"],
-        convert=settings.conversion == "exact",
-        generator=generator,
-    )
+    update = settings.model_dump(include={"sampler", "steps", "conversion"})
+    x0 = x0.repeat_interleave(settings.samples, dim=0)
+    x1 = noise.sample(network, x0, **update, prediction=facts["prediction"], generator=generator)
     return x1.view(sources, settings.samples, -1).cpu().numpy()
 
 

@@ -45,14 +45,15 @@ def main(pairs: Path, method: str, out: Path):
 
 
 def _jumps(x1: np.ndarray, science: Science) -> dict[str, float]:
-    """`jumps_<s>` for s = 1..T: positions that jump per row in the step from t = s/T, over JUMP_ROWS rows."""
+    """`jumps_<s>` for s = 1..T: positions that jump per row in the step from t = s/T, in `jump_rows` rows."""
     from pairflow.pairing.engine import jumps_per_step
 
     parameters = science.parameters
     rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
     rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}
     jumps = jumps_per_step(x1, rows, vocabulary_size=science.vocabulary_size, **rule)
-    return {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
+    per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
+    return {"jump_rows": len(rows), **per_step}
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_t
 from pairflow.config import SampleSettings
 from pairflow.steps._command import device, existing, out, quiet, step, threads
 
-BATCH = 1024  # rows in the network at once; part of the random streams, so not an option
-
 
 @step(SampleSettings)
 @existing("--model", help="Folder with model.safetensors and model.json.")
@@ -29,10 +27,11 @@ def main(settings: SampleSettings, model: Path, out: Path, device, threads, quie
     where = choose(device, threads)
     stopwatch.device = str(where)
     network, facts = checkpoint.load(model, device=where)
+    at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
     batches = [
-        (trial, first, min(BATCH, settings.samples - first))
+        (trial, first, min(at_once, settings.samples - first))
         for trial in range(settings.trials)
-        for first in range(0, settings.samples, BATCH)
+        for first in range(0, settings.samples, at_once)
     ]
     tokens = [
         _draw(network, facts, settings, trial, first, rows, where)
@@ -66,14 +65,10 @@ def _draw(network, facts, settings: SampleSettings, trial: int, first: int, rows
 
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "sample", trial, first))
     noise = noise_of(facts)
-    return noise.samplers[settings.sampler](
-        noise.denoiser(network),
-        noise.source((rows, facts["length"]), generator, where),
-        steps=settings.nfe,
-        prediction=facts["prediction"],
-        convert=settings.conversion == "exact",
-        greedy_tail=settings.greedy_tail,
-        generator=generator,
+    update = settings.model_dump(include={"sampler", "conversion", "greedy_tail"})
+    x0 = noise.source((rows, facts["length"]), generator, where)
+    return noise.sample(
+        network, x0, **update, steps=settings.nfe, prediction=facts["prediction"], generator=generator
     ).cpu()
 
 

@@ -9,8 +9,6 @@ from pairflow import rng
 from pairflow.flow.process import interpolate, stratified_times
 from pairflow.schedule import DIFFUSION
 
-VALIDATION_BATCH = 1024
-
 
 class Batches:
     """Row numbers of a batch by (seed, iteration): endless epochs, each its own permutation of M rows."""
@@ -74,7 +72,7 @@ class Validator:
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         tokens = 0
-        for rows in self.x1.split(VALIDATION_BATCH):
+        for rows in self.x1.split(self.noise.rows_at_once(self.x1.shape[1])):
             x1 = rows.long()
             state = Noised.draw(self.noise.source(x1.shape, generator, self.device), x1, generator)
             kept = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)

@@ -1,7 +1,6 @@
 """ReDi, rectified discrete flow (Yoo et al. 2025): pairs that a teacher makes, and training on them."""
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import nn
@@ -9,8 +8,6 @@ from torch import nn
 from pairflow import rng
 from pairflow.config import Redi, TeachSettings
 from pairflow.training.objectives import FlowObjective
-
-BATCH = 1024  # pairs drawn at a time; part of the random streams, so not an option
 
 
 def draw_pairs(
@@ -21,21 +18,17 @@ def draw_pairs(
     `network` is the teacher, `prediction` the kind of denoiser that it is. A batch is a function of the seed,
     the method and its first row. `done(rows)` is called after each.
     """
-    draw = partial(
-        noise.samplers[settings.sampler],
-        noise.denoiser(network),
-        steps=settings.steps,
-        prediction=prediction,
-        convert=settings.conversion == "exact",
-    )
+    update = settings.model_dump(include={"sampler", "steps", "conversion"})
+    batch = noise.rows_at_once(length)
     sources, samples = [], []
-    for first in range(0, settings.count, BATCH):
-        rows = min(BATCH, settings.count - first)
+    for first in range(0, settings.count, batch):
+        rows = min(batch, settings.count - first)
         seed = rng.stream_seed(settings.seed, "pairs", settings.method, first)
         generator = torch.Generator(device).manual_seed(seed)
         x0 = noise.source((rows, length), generator, device)
         sources.append(x0.cpu())
-        samples.append(draw(x0, generator=generator).cpu())
+        x1 = noise.sample(network, x0, **update, prediction=prediction, generator=generator)
+        samples.append(x1.cpu())
         if done:
             done(rows)
     return torch.cat(sources), torch.cat(samples)

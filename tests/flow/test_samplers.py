@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pairflow.flow.noise import Absorbing
+from pairflow.flow.noise import Absorbing, Uniform
 from pairflow.flow.process import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
     LAST_TIME,
@@ -293,3 +293,36 @@ def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
     for state in (x_t, x_t, changed):
         assert torch.equal(remembered(state, kappa), F.one_hot(state, K).double())
     assert calls == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("length", "symbols", "rows"), [(32, 40, 1024), (784, 2, 1024), (3072, 256, 64), (12_288, 256, 16)]
+)
+def test_a_batch_takes_half_a_gibibyte_at_most(length, symbols, rows):
+    assert Uniform(symbols).rows_at_once(length) == rows
+    assert rows * length * symbols * 8 <= 2**29
+
+
+def test_a_noise_samples_by_the_names_of_its_settings():
+    """The same tokens as from the sampler itself, with each setting passed on."""
+    noise, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
+
+    def network(x_t, sigma):
+        return kernel[x_t]
+
+    x0 = noise.source((50, 4), torch.Generator().manual_seed(2))
+    for conversion in ("exact", "none"):
+        settings = {"sampler": "euler", "steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
+        found = noise.sample(
+            network, x0, **settings, conversion=conversion, generator=torch.Generator().manual_seed(3)
+        )
+        expected = euler(
+            noise.denoiser(network),
+            x0,
+            steps=3,
+            prediction="leave_one_out",
+            convert=conversion == "exact",
+            greedy_tail=False,
+            generator=torch.Generator().manual_seed(3),
+        )
+        assert torch.equal(found, expected)

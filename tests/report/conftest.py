@@ -89,8 +89,8 @@ def described(counts) -> dict[str, float]:
 
 
 def jumping() -> dict[str, float]:
-    """Jumps of the 20 backward steps: more and more towards the source, 10.5 in all."""
-    return {f"jumps_{step}": (21 - step) / 20 for step in range(1, 21)}
+    """Jumps of the 20 backward steps: more and more towards the source, 10.5 in all, counted in 800 rows."""
+    return {"jump_rows": 800.0} | {f"jumps_{step}": (21 - step) / 20 for step in range(1, 21)}
 
 
 @pytest.fixture

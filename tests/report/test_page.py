@@ -226,7 +226,7 @@ def test_durations(seconds, text):
 def test_jumps_of_the_backward_steps(make):
     page = render(make())
     assert "in each of the 20 backward steps" in page
-    assert "In all: pairflow 10.50 jumps per row" in page
+    assert "over 800 rows. In all: pairflow 10.50 jumps per row" in page
 
 
 def test_total_correlation_stands_beside_its_ceiling_and_its_bias(make):

@@ -1,0 +1,52 @@
+"""The experiment, typed: every setting once, with its unit, its bounds and one line of help.
+
+The check of workflow_config.yaml, the options of each step (`pairflow train --help`) and the parameters that
+a rule passes on all come from these classes.
+"""
+
+from pairflow.config.check import Settings, check, nearest
+from pairflow.config.data import IMAGE_SOURCES, Images, Molecules
+from pairflow.config.experiment import Configuration, Experiment
+from pairflow.config.methods import BASES, Method, parse_method
+from pairflow.config.sampling import ExtractorSettings
+from pairflow.config.steps import (
+    ClassifySettings,
+    CorrelateSettings,
+    CoverSettings,
+    DistillSettings,
+    FloorSettings,
+    PairSettings,
+    SampleSettings,
+    TeachSettings,
+    TrainSettings,
+)
+from pairflow.config.training import DISTILLATIONS, Dcd, Optimisation, Redi, Training
+
+__all__ = [
+    "BASES",
+    "DISTILLATIONS",
+    "IMAGE_SOURCES",
+    "ClassifySettings",
+    "Configuration",
+    "CorrelateSettings",
+    "CoverSettings",
+    "Dcd",
+    "DistillSettings",
+    "Experiment",
+    "ExtractorSettings",
+    "FloorSettings",
+    "Images",
+    "Method",
+    "Molecules",
+    "Optimisation",
+    "PairSettings",
+    "Redi",
+    "SampleSettings",
+    "Settings",
+    "TeachSettings",
+    "TrainSettings",
+    "Training",
+    "check",
+    "nearest",
+    "parse_method",
+]

@@ -1,0 +1,68 @@
+"""Closed, immutable settings, and their check: one line about the first mistake."""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pairflow.errors import InputError
+
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+
+
+class Settings(BaseModel):
+    """Closed and immutable: an unknown key is an error, not an ignored wish."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> Model:
+    """`values` as a checked `model`; InputError with one line about the first mistake."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{origin}: {_one_line(model, error)}") from error
+
+
+def nearest(name: str, known: Any) -> str:
+    """` (did you mean 'x'?)`, or nothing where no known name is near."""
+    near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def _one_line(model: type[BaseModel], error: ValidationError) -> str:
+    errors = error.errors(include_url=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    where = ".".join(part for part in map(str, first["loc"]) if not part.startswith("<"))
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
+    if first["type"] == "missing":
+        return f"missing key '{where}'"
+    if first["type"] == "union_tag_invalid":
+        known, found = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
+        return f"{where}: unknown name '{found}'{nearest(found, known.split(', '))}: known are {known}"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{where}: {message}" if where else message
+    return f"{where}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
+
+
+def _known_keys(model: type[BaseModel]) -> set[str]:
+    """All key names of a model and the models inside it."""
+    keys, todo = set(), [model]
+    while todo:
+        for name, info in todo.pop().model_fields.items():
+            keys.add(name)
+            todo += [part for part in _parts(info.annotation) if part not in todo]
+    return keys
+
+
+def _parts(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [part for inner in getattr(annotation, "__args__", ()) for part in _parts(inner)]

@@ -1,0 +1,160 @@
+"""One named entry of workflow_config.yaml, and what each of its steps gets of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.data import Data, Images
+from pairflow.config.methods import parse_method
+from pairflow.config.networks import Network
+from pairflow.config.sampling import Correlation, Evaluation, ExtractorSettings, Features
+from pairflow.config.steps import (
+    ClassifySettings,
+    CorrelateSettings,
+    CoverSettings,
+    DistillSettings,
+    FloorSettings,
+    PairSettings,
+    SampleSettings,
+    TeachSettings,
+    TrainSettings,
+)
+from pairflow.config.training import Distillations, Training
+from pairflow.errors import InputError
+
+OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
+
+
+class Pairing(Settings):
+    """Algorithm 1."""
+
+    steps: int = Field(20, ge=1, le=10_000, description="T, backward steps from data to source")
+    coverage: bool = Field(False, description="measure which share of the data the forward velocity reaches")
+
+
+class Experiment(Settings):
+    """One named entry of workflow_config.yaml."""
+
+    description: str = Field(description="one line for the report")
+    scale: Literal["paper", "reduced"] = Field(
+        description="paper: the protocol's own numbers; reduced: anything less"
+    )
+    seeds: tuple[Seed, ...] = Field((0,), min_length=1, description="seeds of everything after the split")
+    data: Data
+    network: Network
+    pairing: Pairing = Pairing()
+    training: Training
+    distillation: Distillations = Distillations()
+    methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
+    evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
+    correlation: Correlation | None = None
+    features: Features | None = Field(None, description="what images are compared by")
+
+    @model_validator(mode="after")
+    def _known_methods(self) -> "Experiment":
+        for name in self.methods:
+            for each in parse_method(name).distillations:
+                if getattr(self.distillation, each) is None:
+                    raise ValueError(f"methods: '{name}' needs the settings distillation.{each}")
+        for key in ("methods", "seeds"):
+            values = getattr(self, key)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key}: {list(values)} names one twice")
+        return self
+
+    @property
+    def modality(self) -> Literal["molecules", "images"]:
+        return "images" if isinstance(self.data, Images) else "molecules"
+
+    @model_validator(mode="after")
+    def _features_of_images(self) -> "Experiment":
+        if self.features is not None and self.modality != "images":
+            raise ValueError("features: for images, and these are molecules")
+        return self
+
+    @model_validator(mode="after")
+    def _evaluations_fit(self) -> "Experiment":
+        for name in self.evaluations:
+            if name in OTHER_EVALUATIONS:
+                raise ValueError(f"evaluations: '{name}' is the name of other metric rows")
+            for method in self.evaluated(name):
+                if method not in self.methods:
+                    near = nearest(method, self.methods)
+                    raise ValueError(f"evaluations.{name}.methods: '{method}' is not among methods{near}")
+        return self
+
+    def evaluated(self, evaluation: str) -> tuple[str, ...]:
+        """The methods of an evaluation."""
+        return self.evaluations[evaluation].methods or self.methods
+
+    def trained(self) -> list[str]:
+        """Every model that the methods need, parents first."""
+        return list(dict.fromkeys(each for name in self.methods for each in parse_method(name).lineage))
+
+    def couplings(self) -> list[str]:
+        """Names of the files of pairs that the methods need."""
+        names = (parse_method(name).coupling for name in self.methods)
+        return sorted({name for name in names if name})
+
+    def taught(self) -> list[str]:
+        """The methods that train on pairs of their parent's."""
+        return [name for name in self.trained() if parse_method(name).on_pairs]
+
+    def correlated(self) -> list[str]:
+        """The methods whose total correlation is measured."""
+        if self.correlation is None:
+            return []
+        return [name for name in self.methods if parse_method(name).noise == "uniform"]
+
+    def pair_settings(self, coupling: str, seed: int) -> PairSettings:
+        method = parse_method(coupling)
+        steps = self.pairing.steps if method.base == "pairflow" else None
+        return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
+
+    def cover_settings(self, seed: int) -> CoverSettings:
+        return CoverSettings(steps=self.pairing.steps, seed=seed)
+
+    def train_settings(self, method: str, seed: int) -> TrainSettings:
+        return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
+
+    def teach_settings(self, method: str, seed: int) -> TeachSettings:
+        return TeachSettings(method=method, seed=seed, **self.distillation.redi.pairs.model_dump())
+
+    def distill_settings(self, method: str, seed: int) -> DistillSettings:
+        last = parse_method(method).distillations[-1]
+        return DistillSettings(method=method, seed=seed, distillation=getattr(self.distillation, last))
+
+    def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
+        shared = self.evaluations[evaluation].model_dump(exclude={"nfe", "methods"})
+        return SampleSettings(**shared, nfe=nfe, seed=seed)
+
+    def correlate_settings(self, seed: int) -> CorrelateSettings:
+        if self.correlation is None:
+            raise InputError("the experiment has no settings 'correlation'")
+        return CorrelateSettings(**self.correlation.model_dump(), seed=seed)
+
+    def classify_settings(self) -> ClassifySettings:
+        return ClassifySettings(iterations=self._features().iterations)
+
+    def extractor_settings(self) -> ExtractorSettings:
+        return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
+
+    def floor_settings(self, evaluation: str) -> FloorSettings:
+        """Of the first seed: real images are the same for all."""
+        protocol, extractor = self.evaluations[evaluation], self.extractor_settings().model_dump()
+        return FloorSettings(
+            **extractor, samples=protocol.samples, trials=protocol.trials, seed=self.seeds[0]
+        )
+
+    def _features(self) -> Features:
+        if self.modality != "images":
+            raise InputError("the experiment has no images, which alone are compared by features")
+        return self.features or Features()
+
+
+class Configuration(Settings):
+    """All of workflow_config.yaml, and what a profile adds to it in its `config`."""
+
+    experiments: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Experiment] = Field(min_length=1)
+    pair_shards: int = Field(1, ge=1, le=10_000, description="jobs that one pairing is split into (profile)")

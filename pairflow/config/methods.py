@@ -1,0 +1,85 @@
+"""The grammar of method names: `base[-sub<P>][+distillation]*`."""
+
+import re
+from typing import NamedTuple
+
+from pairflow.config.check import Settings, nearest
+from pairflow.config.training import DISTILLATIONS
+from pairflow.errors import InputError
+
+
+class Base(NamedTuple):
+    """A base method: its noise (see `flow.noise`), and whether each data point keeps one source."""
+
+    noise: str
+    coupled: bool
+
+
+BASES = {
+    "mdlm": Base("absorbing", coupled=False),
+    "udlm": Base("uniform", coupled=False),
+    "random": Base("uniform", coupled=True),
+    "pairflow": Base("uniform", coupled=True),
+}
+
+_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?(?P<distillations>(\+[a-z]+)*)")
+
+
+class Method(Settings):
+    """A parsed method name: `base[-sub<P>][+distillation]*`."""
+
+    name: str
+    base: str
+    subsets: int = 1
+    distillations: tuple[str, ...] = ()
+
+    @property
+    def coupling(self) -> str | None:
+        """Name of the base's file of pairs; None where the source is drawn afresh."""
+        if not BASES[self.base].coupled:
+            return None
+        return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
+
+    @property
+    def noise(self) -> str:
+        return BASES[self.base].noise
+
+    @property
+    def parent(self) -> str | None:
+        """The method that the last distillation starts from; None for a base."""
+        return self.name.rpartition("+")[0] or None
+
+    @property
+    def on_pairs(self) -> bool:
+        """Whether it trains on pairs that its parent made."""
+        return bool(self.distillations) and DISTILLATIONS[self.distillations[-1]].on_pairs
+
+    @property
+    def lineage(self) -> list[str]:
+        """From the base to the method itself: udlm, udlm+redi, udlm+redi+redi."""
+        return [*parse_method(self.parent).lineage, self.name] if self.parent else [self.name]
+
+
+def parse_method(name: str) -> Method:
+    """Read a method name; InputError names the part that is not known."""
+    match = _METHOD.fullmatch(name)
+    if match is None or match["base"] not in BASES:
+        near = nearest(match["base"] if match else name, BASES)
+        raise InputError(f"unknown method '{name}'{near}: known are {', '.join(BASES)} and pairflow-sub<P>")
+    if match["subsets"] and match["base"] != "pairflow":
+        raise InputError(f"unknown method '{name}': only pairflow has subsets")
+    if match["subsets"] == "1":
+        raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
+    distillations = tuple(match["distillations"].split("+")[1:])
+    for each in distillations:
+        if each not in DISTILLATIONS:
+            near = nearest(each, DISTILLATIONS)
+            raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
+    if distillations and BASES[match["base"]].noise != "uniform":
+        raise InputError(f"method '{name}': {match['base']} has masks for a source, which nothing distils")
+    return Method(
+        name=name,
+        base=match["base"],
+        subsets=int(match["subsets"] or 1),
+        distillations=distillations,
+    )
