@@ -1,4 +1,4 @@
-# make demo   raw molecules to results/demo/report.html      make test   format, lint and all tests
+# make demo   raw data to two reports, molecules and images      make test   format, lint and all tests
 # Both set up .venv by themselves, from the pinned envs/requirements.txt.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
 CORES ?= $(shell nproc)
 READY := .venv/.ready
+DEMO := results/demo/report.html results/digits/report.html
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 help:  ## this list
@@ -15,9 +16,9 @@ help:  ## this list
 
 setup: $(READY)  ## make the environment in .venv
 
-demo: $(READY)  ## run the experiment "demo" through Snakemake; ends with the path of its report
-	snakemake --cores $(CORES) results/demo/report.html
-	@echo "report: results/demo/report.html"
+demo: $(READY)  ## run "demo" (molecules) and "digits" (images) through Snakemake; ends with the paths of their reports
+	snakemake --cores $(CORES) $(DEMO)
+	@echo "reports: $(DEMO)"
 
 test: lint  ## check format, lint, run all tests
 	python -m pytest

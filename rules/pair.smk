@@ -33,6 +33,9 @@ else:
             tokens="results/{experiment}/data/train.parquet",
         output:
             shard=temp("results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet"),
+            costs=temp(
+                "results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet.provenance.json"
+            ),
         log:
             "results/{experiment}/logs/seed{seed}/pair-{base}-{shard}-of-{shards}.log",
         benchmark:
@@ -55,6 +58,11 @@ else:
         input:
             shards=expand(
                 "results/{{experiment}}/seed{{seed}}/shards/{{base}}/{shard}-of-{shards}.parquet",
+                shard=range(1, PAIR_SHARDS + 1),
+                shards=PAIR_SHARDS,
+            ),
+            costs=expand(
+                "results/{{experiment}}/seed{{seed}}/shards/{{base}}/{shard}-of-{shards}.parquet.provenance.json",
                 shard=range(1, PAIR_SHARDS + 1),
                 shards=PAIR_SHARDS,
             ),

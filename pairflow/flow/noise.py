@@ -25,6 +25,8 @@ from pairflow.flow.samplers import Remembered, ancestral, euler
 
 MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of the random streams
 
+CPU_TOKENS = 2**16  # in a network at once: with more a U-Net takes twice as long per row, out of the caches
+
 
 class Noise:
     """What both kinds share."""
@@ -76,7 +78,7 @@ class Uniform(Noise):
         return uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
 
     def denoiser(self, network):
-        return functools.partial(self.log_probabilities, network)
+        return functools.partial(self.log_probabilities, functools.partial(in_parts, network))
 
 
 class Absorbing(Noise):
@@ -110,7 +112,16 @@ class Absorbing(Noise):
         return absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
 
     def denoiser(self, network):
-        return Remembered(functools.partial(self.log_probabilities, network))
+        return Remembered(functools.partial(self.log_probabilities, functools.partial(in_parts, network)))
+
+
+def in_parts(network, x_t, sigma):
+    """The network's output (B, N, K); on a CPU few rows at a time, which is quicker."""
+    if x_t.device.type != "cpu":
+        return network(x_t, sigma)
+    rows = max(1, CPU_TOKENS // x_t.shape[1])
+    parts = [network(*part) for part in zip(x_t.split(rows), sigma.split(rows), strict=True)]
+    return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
 NOISES = {"uniform": Uniform, "absorbing": Absorbing}

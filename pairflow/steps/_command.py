@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -25,6 +25,35 @@ device = click.option(
     "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
 )
 threads = click.option("--threads", type=click.IntRange(1), help="CPU threads  [default: all]")
+
+
+class RealImages(NamedTuple):
+    """Files of the images that samples are compared with, and of the classifier that compares them."""
+
+    tokens: Path
+    validation: Path
+    train_reference: Path
+    test_reference: Path
+    classifier: Path | None
+
+
+def real_images(function: Callable) -> Callable:
+    """Decorator: the options of `RealImages`, handed on as the argument `real`."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **given: Any) -> Any:
+        real = RealImages(**{key: given.pop(key) for key in RealImages._fields})
+        return function(*arguments, real=real, **given)
+
+    for option in (
+        existing("--classifier", required=False, help="Weights of the classifier, safetensors."),
+        existing("--test-reference", help="Statistics of the test images, Parquet."),
+        existing("--train-reference", help="Statistics of the training images, Parquet."),
+        existing("--validation", help="Test images, Parquet."),
+        existing("--tokens", help="Training images, Parquet."),
+    ):
+        run = option(run)
+    return run
 
 
 class Command(click.Command):

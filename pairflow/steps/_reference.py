@@ -9,10 +9,13 @@ import pyarrow as pa
 
 from pairflow import rng
 from pairflow.artifacts import Science, digest, read_table, token_array, write_table
+from pairflow.config import ExtractorSettings
 from pairflow.errors import InputError
+from pairflow.metrics import extractors
 from pairflow.metrics.extractors import Extractor
 from pairflow.metrics.images import Moments, mean_kernel
-from pairflow.steps._images import Images, extract
+from pairflow.steps._command import RealImages
+from pairflow.steps._images import Images, extract, read_images
 
 KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
 
@@ -75,6 +78,32 @@ class Reference:
         )
         features = np.ascontiguousarray(token_array(table["features"]).T)
         return cls(whole, held, _kept(facts["count"], facts["kept"]), features, science)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`."""
+
+    train: Images
+    test: Images
+    extractor: Extractor
+    references: dict[str, Reference]
+
+    @classmethod
+    def read(cls, real: RealImages, settings: ExtractorSettings, where) -> "Compared":
+        """InputError unless all of it belongs together. `where` is the extractor's device."""
+        train, test = read_images(real.tokens), read_images(real.validation)
+        train.require_like(test)
+        extractor = extractors.load(settings, real.classifier, where)
+        references = {
+            "train": Reference.read(real.train_reference, train, extractor),
+            "test": Reference.read(real.test_reference, test, extractor),
+        }
+        return cls(train, test, extractor, references)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        return {"tokens": digest(self.train.path), "validation": digest(self.test.path)}
 
 
 def kernel_rows(count: int) -> np.ndarray:

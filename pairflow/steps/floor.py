@@ -7,17 +7,13 @@ import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import Science, Stopwatch, as_metrics, atomic, digest, write_table
+from pairflow.artifacts import Science, Stopwatch, as_metrics, atomic, write_table
 from pairflow.config import FloorSettings
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import RealImages, device, out, quiet, real_images, step, threads
 
 
 @step(FloorSettings)
-@existing("--tokens", help="Training images, Parquet.")
-@existing("--validation", help="Test images, Parquet.")
-@existing("--train-reference", help="Statistics of the training images, Parquet.")
-@existing("--test-reference", help="Statistics of the test images, Parquet.")
-@existing("--classifier", required=False, help="Weights of the classifier, safetensors.")
+@real_images
 @click.option("--evaluation", default="main", show_default=True, help="Name of the evaluation.")
 @out("--out", help="Metric rows of the method 'data', Parquet.")
 @device
@@ -25,11 +21,7 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @quiet
 def main(
     settings: FloorSettings,
-    tokens: Path,
-    validation: Path,
-    train_reference: Path,
-    test_reference: Path,
-    classifier: Path,
+    real: RealImages,
     evaluation: str,
     out: Path,
     device,
@@ -41,18 +33,15 @@ def main(
     Each trial draws from one half of the training images and compares with the other half (train) and with
     all test images (test). The nearest training images are those of test images: what no memory explains.
     """
-    from pairflow.metrics import extractors
     from pairflow.steps import _images, _reference
     from pairflow.steps._device import choose
 
     stopwatch = Stopwatch()
-    train, test = _images.read_images(tokens), _images.read_images(validation)
-    train.require_like(test)
     where = choose(device, threads)
     stopwatch.device = str(where)
-    extractor = extractors.load(settings, classifier, where)
-    of_train = _reference.Reference.read(train_reference, train, extractor)
-    of_test = _reference.Reference.read(test_reference, test, extractor)
+    compared = _reference.Compared.read(real, settings, where)
+    train, test, extractor = compared.train, compared.test, compared.extractor
+    of_train, of_test = compared.references["train"], compared.references["test"]
     rows = []
 
     def add(trial: int, count: int, found: list) -> None:
@@ -77,7 +66,7 @@ def main(
         kind="metrics",
         vocabulary=train.science.vocabulary,
         parameters={**settings.model_dump(mode="json"), "extractor": extractor.name},
-        inputs={"tokens": digest(tokens), "validation": digest(validation)},
+        inputs=compared.inputs,
     )
     with atomic(out) as [temporary]:
         write_table(temporary, as_metrics(pd.DataFrame(rows), **shared), made)

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pairflow.flow.noise import Absorbing, Uniform
+from pairflow.flow.noise import Absorbing, Uniform, in_parts
 from pairflow.flow.process import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
     LAST_TIME,
@@ -326,3 +326,16 @@ def test_a_noise_samples_by_the_names_of_its_settings():
             generator=torch.Generator().manual_seed(3),
         )
         assert torch.equal(found, expected)
+
+
+def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
+    seen = []
+
+    def network(x_t, sigma):
+        seen.append(len(x_t))
+        return torch.stack([x_t * sigma[:, None], x_t + 1.0], dim=-1)
+
+    x_t, sigma = torch.randint(2, (200, 784)), torch.rand(200)
+    found = in_parts(network, x_t, sigma)
+    assert seen == [83, 83, 34]
+    assert torch.equal(found, network(x_t, sigma))
