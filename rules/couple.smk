@@ -33,7 +33,7 @@ rule cover:
     threads: workflow.cores or 8
     resources:
         mem_mb=4000,
-        runtime=240,
+        runtime=1440,
     params:
         settings=cover_settings,
     shell:

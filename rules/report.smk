@@ -14,7 +14,7 @@ rule report:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=4000,
         runtime=60,
     params:
         settings=experiment_settings,
