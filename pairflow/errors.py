@@ -6,3 +6,14 @@ class InputError(ValueError):
 
     Commands print the line without a traceback and exit with code 2.
     """
+
+
+class Interrupted(Exception):
+    """A signal stopped long work, whose state is saved: the same command goes on from there.
+
+    Commands print the line without a traceback and exit with code 128 + `signal`, as shells do.
+    """
+
+    def __init__(self, message: str, signal: int):
+        super().__init__(message)
+        self.signal = signal

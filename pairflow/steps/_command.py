@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pairflow.config import Settings, check
-from pairflow.errors import InputError
+from pairflow.errors import InputError, Interrupted
 
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 
@@ -65,6 +65,9 @@ class Command(click.Command):
         except InputError as error:
             click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
             sys.exit(2)
+        except Interrupted as stop:
+            click.echo(f"pairflow {ctx.command.name}: {stop}: the same command goes on from there", err=True)
+            sys.exit(128 + stop.signal)
 
 
 def step(settings: type[Settings] | None = None) -> Callable:

@@ -42,7 +42,7 @@ class Consistency:
 
     def __call__(self, network: nn.Module, iteration: int) -> Tensor:
         if iteration % self.settings.teacher_every == 0:
-            self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
+            self._renew(network)
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
         shared = shared_noise(x1, self.noise.symbols, generator)
@@ -51,6 +51,15 @@ class Consistency:
         with torch.no_grad():
             teacher = self._predict(self.teacher, x1, shared, less)
         return divergence(student, teacher).mean()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The teacher's, for a snapshot."""
+        return self.teacher.state_dict() if self.teacher else {}
+
+    def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:
+        """Take the teacher of a snapshot, which is built as `network` is."""
+        self._renew(network)
+        self.teacher.load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
         """The teacher's and the student's noise times (B,) float64, on the CPU, where T is evaluated.
@@ -62,6 +71,9 @@ class Consistency:
         t = torch.rand(self.settings.batch_size, generator=generator, dtype=torch.float64)
         t = (t + step).clamp(max=1.0)
         return t - step, t
+
+    def _renew(self, network: nn.Module) -> None:
+        self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
 
     def _predict(self, network, x1, shared, times) -> Tensor:
         lowest, highest = self.settings.noise_min, self.settings.noise_max

@@ -3,7 +3,9 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import torch
@@ -14,11 +16,13 @@ from tqdm import tqdm
 
 from pairflow import rng
 from pairflow.config import Optimisation
-from pairflow.errors import InputError
+from pairflow.errors import InputError, Interrupted
+from pairflow.training import signals
+from pairflow.training.snapshots import Snapshots
 
 LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
 
-Objective = Callable[[nn.Module, int], Tensor]
+Objective = Callable[[nn.Module, int], Tensor]  # one with a state has `tensors` and `restore`, as DCD's
 Validation = Callable[[nn.Module], float]
 
 
@@ -42,36 +46,106 @@ def optimise(
     seed: int,
     average: AveragedModel | None = None,
     validate: Validation | None = None,
+    snapshots: Snapshots | None = None,
     progress: bool = True,
 ) -> Trained:
     """Minimise `objective(network, iteration)`, a scalar, for `settings.iterations` updates.
 
     Everything random is a function of (seed, iteration). `average` is a moving average to carry on; without
     one it begins with the network as it is. `validate` gives the validation NLL of the averaged weights, in
-    nats per token. Raises InputError when the loss is no longer a number.
+    nats per token. With `snapshots` a run that was stopped goes on, to the bits of one that never was. Raises
+    InputError when the loss is no longer a number, and with `snapshots` Interrupted on SIGTERM and SIGINT.
     """
-    device = next(network.parameters()).device
-    optimizer = torch.optim.AdamW(network.parameters(), settings.learning_rate, weight_decay=0.0, fused=True)
-    schedule = learning_rate_schedule(optimizer, settings)
-    ema = average or moving_average(network, settings.ema_decay)
-    log = _Log(settings)
+    run = _Run(network, objective, settings, average)
+    first = run.restore(snapshots) if snapshots else 0
     bar = tqdm(
-        range(settings.iterations), unit="it", disable=not progress, mininterval=1.0, dynamic_ncols=True
+        range(first, settings.iterations),
+        initial=first,
+        total=settings.iterations,
+        unit="it",
+        disable=not progress,
+        mininterval=1.0,
+        dynamic_ncols=True,
     )
-    for iteration in bar:
+    with signals.kept() if snapshots else nullcontext() as received:
+        for iteration in bar:
+            learning_rate = run.schedule.get_last_lr()[0]
+            loss = run.update(iteration, seed)
+            run.log.add(iteration, loss, learning_rate, run.ema.module, validate, bar)
+            if snapshots and (received or snapshots.due):
+                run.save(snapshots, iteration + 1)
+                _stop(received, iteration + 1, settings.iterations)
+    return Trained(network, run.ema.module, run.log.frame())
+
+
+def _stop(received: list[int], done: int, iterations: int) -> None:
+    """Interrupted if one of the signals asks for it; they count once."""
+    for number in received:
+        if number in signals.STOP:
+            raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, which are saved", number)
+    received.clear()
+
+
+class _Run:
+    """All that changes from one iteration to the next."""
+
+    def __init__(self, network, objective, settings: Optimisation, average: AveragedModel | None):
+        self.network, self.objective, self.settings = network, objective, settings
+        parameters = network.parameters()
+        self.optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0.0, fused=True)
+        self.schedule = learning_rate_schedule(self.optimizer, settings)
+        self.ema = average or moving_average(network, settings.ema_decay)
+        self.log = _Log(settings)
+        self.device = next(network.parameters()).device
+
+    def update(self, iteration: int, seed: int) -> Tensor:
+        """One step of the optimiser; the loss before it."""
         torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
-        network.train()
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            loss = objective(network, iteration)
-        optimizer.zero_grad(set_to_none=True)
+        self.network.train()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            loss = self.objective(self.network, iteration)
+        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), settings.gradient_clip)
-        learning_rate = schedule.get_last_lr()[0]
-        optimizer.step()
-        schedule.step()
-        ema.update_parameters(network)
-        log.add(iteration, loss, learning_rate, ema.module, validate, bar)
-    return Trained(network, ema.module, log.frame())
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_clip)
+        self.optimizer.step()
+        self.schedule.step()
+        self.ema.update_parameters(self.network)
+        return loss
+
+    def save(self, snapshots: Snapshots, done: int) -> None:
+        optimizer = self.optimizer.state_dict()
+        parts = {
+            "network": self.network.state_dict(),
+            "ema": self.ema.state_dict(),
+            "objective": getattr(self.objective, "tensors", dict)(),
+            **{f"optimizer.{index}": state for index, state in optimizer["state"].items()},
+        }
+        tensors = {f"{part}.{name}": value for part, of in parts.items() for name, value in of.items()}
+        facts = {"groups": optimizer["param_groups"], "schedule": self.schedule.state_dict()}
+        snapshots.save(done, tensors, {**facts, "log": self.log.state()})
+
+    def restore(self, snapshots: Snapshots) -> int:
+        """Take up the newest snapshot; how many iterations it has behind it."""
+        found = snapshots.load(self.device)
+        if found is None:
+            return 0
+        done, tensors, facts = found
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "ema": {}, "objective": {}, "optimizer": {}}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition(".")
+            parts[part][name] = tensor
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in parts["optimizer"].items():
+            index, _, name = key.partition(".")
+            state.setdefault(int(index), {})[name] = tensor
+        self.network.load_state_dict(parts["network"])
+        self.ema.load_state_dict(parts["ema"])
+        self.optimizer.load_state_dict({"state": state, "param_groups": facts["groups"]})
+        self.schedule.load_state_dict(facts["schedule"])
+        self.log.restore(facts["log"], self.device)
+        if parts["objective"]:
+            self.objective.restore(parts["objective"], self.network)
+        return done
 
 
 def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
@@ -136,6 +210,16 @@ class _Log:
         )
         shown = {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
         bar.set_postfix(shown, refresh=False)
+
+    def state(self) -> dict[str, Any]:
+        """What it has seen, as JSON; times go on from there."""
+        losses = torch.stack(self.losses).tolist() if self.losses else []
+        return {"rows": self.rows, "losses": losses, "seconds": time.perf_counter() - self.started}
+
+    def restore(self, state: dict[str, Any], device: torch.device) -> None:
+        self.rows = state["rows"]
+        self.losses = list(torch.tensor(state["losses"], device=device))
+        self.started = time.perf_counter() - state["seconds"]
 
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame(self.rows).astype({"validation_nll": "float64"})

@@ -1,0 +1,70 @@
+"""State of an optimisation that was stopped, kept on disk so that it goes on to the same bits."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from pairflow.artifacts import atomic, digest
+
+FORMAT = 1
+GENERATIONS = 2  # kept: should the newest not be whole, the one before it is
+
+
+class Snapshots:
+    """The last two states in `folder`, each tensors and JSON facts by iteration; saved every `seconds`.
+
+    The folder belongs to one run alone: whoever names it puts a digest of inputs and settings into its name.
+    """
+
+    def __init__(self, folder: Path, seconds: float = 300.0):
+        self.folder, self.seconds = Path(folder), seconds
+        self.saved = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        return time.monotonic() - self.saved >= self.seconds
+
+    def save(self, iteration: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Write the state after so many iterations, then remove all but the newest two."""
+        weights, description = self._paths(iteration)
+        with atomic(weights, description) as [new_weights, new_description]:
+            kept = {key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}
+            save_file(kept, new_weights)
+            content = {"format": FORMAT, "torch": torch.__version__, "sha256": digest(new_weights), **facts}
+            new_description.write_text(json.dumps(content))
+        for old in self._iterations()[GENERATIONS:]:
+            for path in self._paths(old):
+                path.unlink(missing_ok=True)
+        self.saved = time.monotonic()
+
+    def load(self, device: str | torch.device) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
+        """(iteration, tensors, facts) of the newest state that is whole; None where there is none.
+
+        A state of another format or by another version of torch, which may round otherwise, is passed over.
+        """
+        for iteration in self._iterations():
+            weights, description = self._paths(iteration)
+            try:
+                facts = json.loads(description.read_text())
+                if (facts["format"], facts["torch"]) != (FORMAT, torch.__version__):
+                    continue
+                if digest(weights) == facts["sha256"]:
+                    return iteration, load_file(weights, device=str(device)), facts
+            except (OSError, ValueError, KeyError, TypeError, SafetensorError):
+                continue
+        return None
+
+    def _iterations(self) -> list[int]:
+        """Of the states that are there, newest first."""
+        names = (path.stem for path in self.folder.glob("*.json"))
+        return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+
+    def _paths(self, iteration: int) -> tuple[Path, Path]:
+        return self.folder / f"{iteration}.safetensors", self.folder / f"{iteration}.json"
