@@ -17,6 +17,8 @@ STEPS = (
     "teach",
     "distill",
     "sample",
+    "describe_molecules",
+    "chemnet",
     "evaluate",
     "classify",
     "reference",

@@ -87,6 +87,16 @@ def reference(root: Path, of: str) -> Path:
     return root / "reference" / f"{of}.parquet"
 
 
+def molecules(root: Path) -> Path:
+    """What describes the training molecules."""
+    return root / "reference" / "molecules.parquet"
+
+
+def chemnet(root: Path) -> Path:
+    """Statistics of the training molecules' ChemNet features."""
+    return root / "reference" / "chemnet.parquet"
+
+
 def floor(root: Path, evaluation: str) -> Path:
     """Metric rows of real images against real images."""
     return root / "reference" / f"floor-{evaluation}.parquet"
@@ -110,12 +120,16 @@ def metrics(root: Path, run: Run) -> Path:
     return root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
 
 
+def properties(root: Path, run: Run) -> Path:
+    """Histograms of the properties of a run's molecules."""
+    return root / f"seed{run.seed}" / "properties" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
+
+
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     """What the report reads, by kind."""
     every = list(runs(experiment))
-    shown = [
-        run for run in every if run.seed == experiment.seeds[0] and run.nfe in shown_nfe(experiment, run)
-    ]
+    ends = [run for run in every if run.nfe in shown_nfe(experiment, run)]
+    shown = [run for run in ends if run.seed == experiment.seeds[0]]
     return {
         "data": data_files(root, experiment),
         "couplings": coupling_metrics(root, experiment),
@@ -127,6 +141,7 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
         "pictured": pictured(root, experiment),
         "samples": [samples(root, run) for run in shown],
         "metrics": [metrics(root, run) for run in every],
+        "properties": [properties(root, run) for run in ends if experiment.modality == "molecules"],
         "correlations": [
             correlation(root, seed, name) for seed in experiment.seeds for name in experiment.correlated()
         ],

@@ -99,6 +99,16 @@ def extractor_settings(wildcards):
     return as_json(experiment_of(wildcards).extractor_settings())
 
 
+def chemistry_settings(wildcards):
+    return as_json(experiment_of(wildcards).chemistry_settings())
+
+
+def chemnet_statistics(wildcards):
+    """Of the training molecules, where the experiment asks for distances between them."""
+    root = Path("results", wildcards.experiment)
+    return {"chemnet": layout.chemnet(root)} if experiment_of(wildcards).chemistry_settings().fcd else {}
+
+
 def floor_settings(wildcards):
     return as_json(experiment_of(wildcards).floor_settings(wildcards.evaluation))
 

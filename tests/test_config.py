@@ -124,6 +124,8 @@ def test_shipped_configuration_is_valid_and_carries_the_papers_numbers():
             r"evaluations\.main\.methods: 'pairflow\+redi\+redi' is not among methods \(did you mean",
         ),
         ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
+        ("chemistry", {"fdc": True}, r"unknown key 'experiments\.demo\.chemistry\.fdc' \(did you mean 'fcd'"),
+        ("chemistry", {"fcd": "ja"}, r"chemistry\.fcd: input should be a valid boolean.*found 'ja'"),
         ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
     ],
 )
@@ -208,6 +210,20 @@ def test_a_distillation_named_needs_its_settings():
 
 
 IMAGES = {"source": "image_folder", "folder": "faces"}
+
+
+def test_chemistry_is_of_molecules():
+    values = changed("data", {"source": "digits"})
+    values["experiments"]["demo"]["chemistry"] = {"fcd": True}
+    with pytest.raises(InputError, match=r"demo: chemistry: for molecules, and these are images"):
+        check(Configuration, values, "my.yaml")
+
+
+def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
+    demo = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["demo"]
+    found = layout.report_inputs(tmp_path, demo)["properties"]
+    assert len(found) == 2 * len(demo.methods)
+    assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,12 @@ def test_every_artifact_is_there_with_its_columns(finished):
         "extractor",
     ]
     sampled = metrics[metrics["evaluation"] == "main"]
-    assert len(sampled) == 5 * 2 * 2 * 5  # methods x NFE x trials x metrics
-    assert sampled["value"].between(0, 16).all()
+    counts = sampled[sampled["metric"].isin(["valid", "unique", "novel", "unique_strict", "novel_strict"])]
+    assert len(counts) == 5 * 2 * 2 * 5  # methods x NFE x trials x metrics
+    assert counts["value"].between(0, 16).all()
+    assert (sampled["metric"] == "qed_wasserstein").sum() == 5 * 2 * 2
+    histograms = pd.read_parquet(root / "seed0/properties/udlm/main/nfe1.parquet")
+    assert list(histograms.columns) == ["property", "low", "high", "samples", "training"]
     coupling = metrics[metrics["evaluation"] == "coupling"]
     assert set(coupling["method"]) == {"pairflow", "udlm+redi", "udlm+redi+redi"}
     coupling = coupling[coupling["method"] == "pairflow"].set_index("metric")["value"]

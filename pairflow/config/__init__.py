@@ -8,7 +8,7 @@ from pairflow.config.check import Settings, check, nearest
 from pairflow.config.data import IMAGE_SOURCES, Images, Molecules
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.config.methods import BASES, Method, parse_method
-from pairflow.config.sampling import ExtractorSettings
+from pairflow.config.sampling import Chemistry, ExtractorSettings
 from pairflow.config.steps import (
     ClassifySettings,
     CorrelateSettings,
@@ -26,6 +26,7 @@ __all__ = [
     "BASES",
     "DISTILLATIONS",
     "IMAGE_SOURCES",
+    "Chemistry",
     "ClassifySettings",
     "Configuration",
     "CorrelateSettings",

@@ -8,7 +8,7 @@ from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Correlation, Evaluation, ExtractorSettings, Features
+from pairflow.config.sampling import Chemistry, Correlation, Evaluation, ExtractorSettings, Features
 from pairflow.config.steps import (
     ClassifySettings,
     CorrelateSettings,
@@ -50,6 +50,7 @@ class Experiment(Settings):
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
     correlation: Correlation | None = None
     features: Features | None = Field(None, description="what images are compared by")
+    chemistry: Chemistry | None = Field(None, description="what else is measured on molecules")
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
@@ -71,6 +72,12 @@ class Experiment(Settings):
     def _features_of_images(self) -> "Experiment":
         if self.features is not None and self.modality != "images":
             raise ValueError("features: for images, and these are molecules")
+        return self
+
+    @model_validator(mode="after")
+    def _chemistry_of_molecules(self) -> "Experiment":
+        if self.chemistry is not None and self.modality != "molecules":
+            raise ValueError("chemistry: for molecules, and these are images")
         return self
 
     @model_validator(mode="after")
@@ -146,6 +153,9 @@ class Experiment(Settings):
         return FloorSettings(
             **extractor, samples=protocol.samples, trials=protocol.trials, seed=self.seeds[0]
         )
+
+    def chemistry_settings(self) -> Chemistry:
+        return self.chemistry or Chemistry()
 
     def _features(self) -> Features:
         if self.modality != "images":

@@ -85,3 +85,11 @@ class Features(ExtractorSettings):
     """What images are compared by."""
 
     iterations: ClassifierIterations = 400
+
+
+class Chemistry(Settings):
+    """What is measured on molecules beyond what always is."""
+
+    fcd: bool = Field(
+        False, description="Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd]"
+    )

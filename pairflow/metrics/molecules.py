@@ -1,13 +1,16 @@
 """Counts of valid, unique and novel molecules in one trial (protocol, section 5)."""
 
 from collections.abc import Sequence, Set
+from functools import lru_cache
 
 from rdkit import Chem, rdBase
 
 
+@lru_cache(maxsize=2**16)  # the counts of a sample's trials and its description ask for the same strings
 def canonical(smiles: str) -> str | None:
     """RDKit's canonical SMILES (stereochemistry kept); None for an empty text or one that RDKit refuses."""
-    molecule = Chem.MolFromSmiles(smiles) if smiles else None
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles) if smiles else None
     return None if molecule is None else Chem.MolToSmiles(molecule)
 
 
@@ -22,8 +25,7 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
       the paper's authors count: two spellings of a molecule are two, a known molecule spelt anew is novel.
     - `unique_strict`, `novel_strict`: the same after canonicalisation: molecules are counted, not spellings.
     """
-    with rdBase.BlockLogs():
-        spellings = {text: canonical(text) for text in set(strings)}
+    spellings = {text: canonical(text) for text in set(strings)}
     valid = {text: molecule for text, molecule in spellings.items() if molecule is not None}
     molecules = set(valid.values())
     return {

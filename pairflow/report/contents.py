@@ -17,7 +17,8 @@ class Contents:
     settings       `Experiment.model_dump(mode="json")`
     metrics        rows method, nfe, trial, metric, value, seed, evaluation, samples, reference, extractor;
                    those of the method `data` compare real data with real data, their nfe is null
-    timings        rows step, method (null where it has none), seconds, peak_memory_mb, device
+    timings        rows step, method (null where it has none), seconds, peak_memory_mb, device; of samples
+                   also seed, evaluation and nfe
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
     data           training_rows, validation_rows, length (N), vocabulary_size (K); of molecules rejected_rows
                    and reference_rows; of images shape (C, H, W) and partial (what of the data set is missing,
@@ -27,6 +28,8 @@ class Contents:
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
+    properties     evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
+                   molecules' property is in a bin, as `metrics.chemistry.histograms` has them
     modality       molecules or images
 
     Of images, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB):
@@ -49,6 +52,7 @@ class Contents:
     correlations: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
     samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)
     modality: Literal["molecules", "images"] = "molecules"
     images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)

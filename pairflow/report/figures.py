@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,10 +17,11 @@ from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
 from pairflow.report.colours import HEX, Style, style, themed
-from pairflow.report.tables import METRICS, Table
+from pairflow.report.tables import METRICS, Cell, Table
 
 _SIZE = (4.1, 2.9)  # inches: a third of a wide page, a whole narrow one, with text that is legible in both
 _TALL = (4.1, 3.9)  # for more methods than a few
+_LOW = (4.1, 2.2)
 _FEW = 6
 _CURVE_POINTS = 50
 _BINS = 100  # of a histogram; one distance each where rows are no longer than that
@@ -66,17 +68,118 @@ def quality(table: Table, samples: str, name: str) -> Picture:
             axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.3)
         _step_axis(axes, table.columns)
         _value_axis(axes, table)
-        counted = metric.modality == "molecules"
+        counted = metric.counted
         axes.set_ylabel(f"{table.label} of {samples}" if counted else table.label)
-    values = [
-        f"{method}: "
-        + ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(table.columns, cells, strict=True))
-        for method, cells in table.rows.items()
-    ]
+    values = [f"{method}: {_at_each(table.columns, cells)}" for method, cells in table.rows.items()]
     if table.floor:
         values.append(f"real images: {table.floor.text}")
     label = f"{table.label} {'of' if counted else 'from'} {samples} samples by sampling steps"
     return Picture(drawn[0], f"{label}. {'; '.join(values)}.")
+
+
+def _at_each(steps: Sequence[int], cells: Sequence[Cell]) -> str:
+    return ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How an area looks: name of a colour, matplotlib's hatch."""
+
+    colour: str
+    hatch: str = ""
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        return {
+            "facecolor": HEX[self.colour],
+            "hatch": self.hatch,
+            "edgecolor": HEX["page"],
+            "linewidth": 0.6,
+        }
+
+
+REASONS = {
+    "invalid_empty": Fill("muted"),
+    "invalid_syntax": Fill("blue", "////"),
+    "invalid_ring": Fill("orange", "...."),
+    "invalid_valence": Fill("green", "xxxx"),
+    "invalid_kekulize": Fill("purple", "----"),
+}
+TRAINING = Fill("rule")
+
+
+def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Picture:
+    """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
+    steps = tables[0].columns
+    with _axes(name, _LOW) as (axes, drawn):
+        below = np.zeros(len(steps))
+        for table in tables:
+            values = np.array([cell.mean for cell in table.rows[method]])
+            axes.bar(range(len(steps)), values, 0.7, below, **REASONS[table.metric].drawn)
+            below += np.nan_to_num(values)
+        axes.set_xticks(range(len(steps)), map(str, steps))
+        axes.grid(visible=False, axis="x")
+        axes.set_ylim(0, samples)
+        axes.set_xlabel("sampling steps (NFE)")
+        axes.set_ylabel(f"invalid of {samples:,}")
+    parts = (f"{table.label}: {_at_each(steps, table.rows[method])}" for table in tables)
+    return Picture(drawn[0], f"Invalid samples of {method} by reason. {'; '.join(parts)}.")
+
+
+def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
+    """Shares of molecules per bin of one property: training molecules filled, a line for each method.
+
+    `counts` has rows low, high, samples, training, the first and last bin open; those are drawn as parts of
+    their neighbours.
+    """
+    shown = {method: each for method, each in counts.items() if each["samples"].sum()}
+    training = next(iter(counts.values()))
+    edges = training["high"].to_numpy()[:-1]
+    middles = (edges[1:] + edges[:-1]) / 2
+    with _axes(name) as (axes, drawn):
+        axes.stairs(_closed(training["training"]), edges, fill=True, **TRAINING.drawn)
+        for method, each in shown.items():
+            axes.plot(middles, _closed(each["samples"]), **style(method).drawn, markevery=4)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(label)
+        axes.set_ylabel("share of molecules")
+    means = (
+        f"{method}: {(_closed(each['samples']) * middles).sum():,.3g}"
+        for method, each in {
+            "training molecules": training.assign(samples=training["training"]),
+            **shown,
+        }.items()
+    )
+    return Picture(drawn[0], f"Distribution of {label}. Means from the bins: {'; '.join(means)}.")
+
+
+def _closed(counts: pd.Series) -> np.ndarray:
+    """Shares per bin, what is in the two open bins added to their neighbours."""
+    values = counts.to_numpy(float)
+    inner = values[1:-1].copy()
+    inner[0] += values[0]
+    inner[-1] += values[-1]
+    return inner / inner.sum()
+
+
+def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture:
+    """Valid samples against the time that drawing took, a line per method through its numbers of steps.
+
+    Rows nfe, seconds (per `samples`), valid.
+    """
+    with _axes(name, _SIZE if len(lines) <= _FEW else _TALL) as (axes, drawn):
+        for method, points in lines.items():
+            axes.plot(points["seconds"], points["valid"], **style(method).drawn)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(f"seconds per {samples:,} samples")
+        axes.set_ylabel(f"valid of {samples:,}")
+    values = (
+        f"{method}: "
+        + ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in points.itertuples())
+        for method, points in lines.items()
+    )
+    return Picture(drawn[0], f"Valid samples by time of sampling. {'; '.join(values)}.")
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
@@ -159,6 +262,15 @@ def key(look: Style, name: str) -> Markup:
         axes.set_axis_off()
         [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
         line.set_in_layout(False)
+    return drawn[0]
+
+
+def swatch(fill: Fill, name: str) -> Markup:
+    """The sample of an area that stands before its name in a legend."""
+    with _axes(name, (0.56, 0.16)) as (axes, drawn):
+        axes.set_axis_off()
+        axes.set_xlim(0, 1)
+        axes.bar([0.5], [1], 0.6, **fill.drawn).patches[0].set_in_layout(False)
     return drawn[0]
 
 

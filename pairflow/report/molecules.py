@@ -1,11 +1,13 @@
 """Drawings of sampled molecules."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 from rdkit import Chem, rdBase
 from rdkit.Chem.Draw import rdMolDraw2D
 
+from pairflow import rng
 from pairflow.report.colours import HEX, themed
 
 _WIDTH, _HEIGHT = 150, 110
@@ -14,22 +16,33 @@ _ATOMS = {-1: "ink", 6: "ink", 7: "blue", 8: "vermillion", 9: "green", 16: "oran
 
 @dataclass(frozen=True)
 class Molecule:
-    """A sample and its drawing; None where RDKit cannot read it, or where it is empty."""
+    """A valid sample and its drawing."""
 
     smiles: str
-    svg: Markup | None
+    svg: Markup
 
 
-def first(samples: list[str], number: int) -> list[Molecule]:
-    """The first samples in the order they were drawn, valid or not: nothing is picked by hand."""
+@dataclass(frozen=True)
+class Gallery:
+    """Some valid samples, and how many samples there are: valid, empty, in all."""
+
+    molecules: list[Molecule]
+    valid: int
+    empty: int
+    count: int
+
+
+def gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
+    """Up to `number` of the valid samples, drawn at random by `seed`, repeats among them as they come."""
     with rdBase.BlockLogs():
-        return [Molecule(smiles, _draw(smiles)) for smiles in samples[:number]]
+        read = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
+        valid = [text for text in samples if read.get(text) is not None]
+        chosen = rng.random_order(rng.stream_seed(seed, "gallery"), len(valid))[:number]
+        shown = [Molecule(valid[i], _draw(read[valid[i]])) for i in chosen]
+    return Gallery(shown, len(valid), sum(not text for text in samples), len(samples))
 
 
-def _draw(smiles: str) -> Markup | None:
-    molecule = Chem.MolFromSmiles(smiles)
-    if molecule is None or not molecule.GetNumAtoms():
-        return None
+def _draw(molecule: Chem.Mol) -> Markup:
     canvas = rdMolDraw2D.MolDraw2DSVG(_WIDTH, _HEIGHT)
     options = canvas.drawOptions()
     options.clearBackground = False

@@ -23,7 +23,7 @@ _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
 _STEPS = (
     *("preprocess", "pair", "cover", "train", "teach", "distill", "sample"),
-    *("classify", "reference", "floor", "evaluate", "correlate"),
+    *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
 )
 
 
@@ -168,10 +168,11 @@ def _pairs(values: Mapping[str, Any]) -> str:
     return _comma(f"{key} {value}" for key, value in values.items())
 
 
-def _galleries(contents: Contents) -> dict[str, dict[int, list[molecules.Molecule]]]:
+def _galleries(contents: Contents) -> dict[str, dict[int, molecules.Gallery]]:
+    seed = contents.settings["seeds"][0]
     return {
         method: {
-            nfe: molecules.first(contents.samples[method][nfe], _SHOWN)
+            nfe: molecules.gallery(contents.samples[method][nfe], _SHOWN, seed)
             for nfe in sorted(contents.samples[method])
         }
         for method in contents.methods

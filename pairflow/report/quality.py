@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.report import figures, tables
+from pairflow.report.chemistry import Chemistry, chemistry
 from pairflow.report.contents import Contents
 from pairflow.report.legends import Legend, legend
 
@@ -29,7 +30,7 @@ class Block:
     """One evaluation: charts and tables of its metrics, what they are counted from.
 
     `plain` tables have no charts. `notes` say what was measured, `floors` what real data have; `deficient`
-    are the extractors that have more features than there are samples.
+    are the extractors that have more features than there are samples; `chemistry` is of molecules alone.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Block:
     notes: list[str] = field(default_factory=list)
     floors: list[str] = field(default_factory=list)
     deficient: list[str] = field(default_factory=list)
+    chemistry: Chemistry | None = None
 
     @property
     def spread(self) -> bool:
@@ -115,13 +117,12 @@ def _like(real: pd.DataFrame, key: tuple[str, str, str], evaluation: str) -> pd.
 def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
     summary = tables.summarise(contents.measured)
 
-    def some(chart: bool) -> list[tables.Table]:
-        metrics = (each for each in tables.named("molecules") if tables.METRICS[each].chart == chart)
-        found = (tables.table(summary, name, metric, contents.methods) for metric in metrics)
-        return [table for table in found if table.count]
-
+    found = (
+        tables.table(summary, name, metric, contents.methods) for metric in tables.named("molecules", "")
+    )
+    drawn = [table for table in found if table.count]
     rows = contents.measured[contents.measured.evaluation == name]
-    drawn, samples = some(chart=True), int(rows.samples.max())
+    samples = int(rows.samples.max())
     return Block(
         name=name,
         scope=tables.scope(rows, name),
@@ -129,7 +130,7 @@ def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
         legend=legend(_methods(contents, drawn), prefix),
         charts=[figures.quality(table, f"{samples:,}", f"{prefix}-{table.metric}") for table in drawn],
         tables=drawn,
-        plain=some(chart=False),
+        chemistry=chemistry(contents, name, prefix),
     )
 
 

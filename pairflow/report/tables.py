@@ -12,7 +12,9 @@ class Metric:
     """How the page names, orders and draws a metric, and which of two values it calls the better one.
 
     `best` is `highest`, `lowest` or empty. Of the first metric that has rows and a `headline` the summary
-    speaks. `against` names the reference, where a metric has one: training or test.
+    speaks. `against` names the reference, where a metric has one: training or test. `counted` metrics are
+    numbers out of the samples, printed with one decimal; `group` is the group of tables of molecules that a
+    metric without a chart stands in.
     """
 
     label: str
@@ -22,14 +24,40 @@ class Metric:
     against: str = "to the {} images"
     log: bool = False
     chart: bool = True
+    counted: bool = False
+    group: str = ""
+
+
+def _count(label: str, best: str = "highest", headline: str = "", group: str = "") -> Metric:
+    return Metric(label, "molecules", best, headline, chart=not group, counted=True, group=group)
+
+
+def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
+    return Metric(label, "molecules", best, chart=False, group=group)
 
 
 METRICS = {
-    "valid": Metric("valid", "molecules", "highest", "Valid molecules"),
-    "unique": Metric("unique", "molecules", "highest"),
-    "novel": Metric("novel", "molecules", "highest"),
-    "unique_strict": Metric("unique, strict", "molecules", "highest", chart=False),
-    "novel_strict": Metric("novel, strict", "molecules", "highest", chart=False),
+    "valid": _count("valid", headline="Valid molecules"),
+    "unique": _count("unique"),
+    "novel": _count("novel"),
+    "unique_strict": _count("unique, strict", group="strict"),
+    "novel_strict": _count("novel, strict", group="strict"),
+    "invalid_empty": _count("empty", "", group="reasons"),
+    "invalid_syntax": _count("syntax", "", group="reasons"),
+    "invalid_ring": _count("ring closure", "", group="reasons"),
+    "invalid_valence": _count("valence", "", group="reasons"),
+    "invalid_kekulize": _count("aromaticity", "", group="reasons"),
+    "connected": _count("connected", group="structure"),
+    "scaffolds": _count("scaffolds", group="structure"),
+    "novel_scaffolds": _count("novel scaffolds", group="structure"),
+    "internal_diversity": _likeness("internal diversity", "structure", "highest"),
+    "nn_similarity": _likeness("similarity to the nearest training molecule", "structure", ""),
+    "qed_wasserstein": _likeness("QED", "properties"),
+    "sa_wasserstein": _likeness("SA score", "properties"),
+    "logp_wasserstein": _likeness("logP", "properties"),
+    "weight_wasserstein": _likeness("molecular weight (g/mol)", "properties"),
+    "fcd": _likeness("FCD", "properties"),
+    "valid_per_second": _likeness("valid molecules per second", "speed", "highest"),
     "fid": Metric("FID", "images", "lowest", "FID", log=True),
     "fd": Metric("FD", "images", "lowest", "FD", log=True),
     "kid": Metric("KID", "images", "lowest", log=True),
@@ -41,9 +69,13 @@ METRICS = {
 }
 
 
-def named(modality: str) -> list[str]:
-    """Names of a modality's metrics, in the page's order."""
-    return [name for name, metric in METRICS.items() if metric.modality == modality]
+def named(modality: str, group: str | None = None) -> list[str]:
+    """Names of a modality's metrics, or of one group of them, in the page's order."""
+    return [
+        name
+        for name, metric in METRICS.items()
+        if metric.modality == modality and group in (None, metric.group)
+    ]
 
 
 @dataclass(frozen=True)
@@ -111,7 +143,7 @@ def table(
     """
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    digits = 1 if METRICS[metric].modality == "molecules" else _digits([*part["mean"], floor])
+    digits = 1 if METRICS[metric].counted else _digits([*part["mean"], floor])
     found = part[["method", "nfe", "mean", "std", "count"]].itertuples(index=False, name=None)
     cells = {(method, nfe): Cell(*values, digits=digits) for method, nfe, *values in found}
     rows = {

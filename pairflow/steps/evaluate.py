@@ -1,8 +1,10 @@
 """Samples to metric rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
+import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import (
@@ -15,42 +17,107 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.steps._command import existing, out, step
+from pairflow.config import Chemistry
+from pairflow.errors import InputError
+from pairflow.steps._command import device, existing, out, quiet, step, threads
 
 
-@step()
+@step(Chemistry)
 @existing("--samples", help="Samples, Parquet.")
 @existing("--vocabulary", help="Vocabulary, JSON.")
 @existing("--smiles", help="Canonical SMILES of the data set, Parquet.")
+@existing("--molecules", help="Training molecules, described, Parquet.")
+@existing("--chemnet", required=False, help="ChemNet statistics of the training molecules, Parquet (fcd).")
 @click.option("--evaluation", default="main", show_default=True, help="Name of the evaluation.")
 @out("--out", help="Metric rows, Parquet.")
-def main(samples: Path, vocabulary: Path, smiles: Path, evaluation: str, out: Path):
-    """Count valid, unique and novel molecules per trial, as the paper does and on canonical SMILES."""
+@out("--properties", help="Histograms of properties, samples and training molecules, Parquet.")
+@device
+@threads
+@quiet
+def main(
+    settings: Chemistry,
+    samples: Path,
+    vocabulary: Path,
+    smiles: Path,
+    molecules: Path,
+    chemnet: Path | None,
+    evaluation: str,
+    out: Path,
+    properties: Path,
+    device,
+    threads,
+    quiet,
+):
+    """Count each trial's valid, unique and novel molecules, say why others are not valid, and compare the
+    distinct ones with the training molecules."""
     from pairflow.data.molecules import Vocabulary
-    from pairflow.metrics.molecules import count
+    from pairflow.metrics import chemistry
+    from pairflow.metrics.molecules import canonical, count
+    from pairflow.metrics.validity import count_reasons
+    from pairflow.steps import _molecules
 
     stopwatch = Stopwatch()
     table, science = read_table(samples, "samples")
     words = Vocabulary.load(vocabulary)
     science.require_same_vocabulary(words.hash, samples, vocabulary)
-    known, origin = read_table(smiles, "smiles")
-    origin.require_same_vocabulary(words.hash, smiles, vocabulary)
-    reference = frozenset(known["smiles"].to_pylist())
-    trials = table["trial"].to_numpy()
-    strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])])
-    rows = [
-        {"trial": int(trial), "metric": metric, "value": float(value)}
-        for trial, group in strings.groupby(trials)
-        for metric, value in count(list(group), reference).items()
-    ]
+    known = _molecules.Known.read(smiles)
+    known.science.require_same_vocabulary(words.hash, smiles, vocabulary)
+    training = _molecules.read_training(molecules, known)
+    strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])], dtype=object)
+    spellings = chemistry.distinct(strings)
+    found = chemistry.Described.of(list(spellings.values()), training, threads or 1, not quiet)
+    frechet = _fcd(settings, known, chemnet, list(spellings), (device, threads), not quiet)
+    place = {molecule: row for row, molecule in enumerate(spellings)}
     facts = science.parameters
-    shared = {key: facts[key] for key in ("method", "nfe", "seed", "samples")}
-    frame = as_metrics(pd.DataFrame(rows), **shared, evaluation=evaluation)
-    inputs = {"samples": digest(samples), "smiles": digest(smiles)}
-    made = Science(kind="metrics", vocabulary=words.hash, parameters=facts, inputs=inputs)
-    with atomic(out) as [temporary]:
-        write_table(temporary, frame, made)
+    rows, drawn = [], [np.empty(0, np.int64)]
+    for trial, group in strings.groupby(table["trial"].to_numpy()):
+        texts = list(group)
+        valid = np.array([place[name] for name in map(canonical, texts) if name is not None], np.int64)
+        drawn.append(np.unique(valid))
+        values = {
+            **count(texts, known.every),
+            **count_reasons(text for text in texts if canonical(text) is None),
+            "connected": chemistry.count_connected(texts),
+            **chemistry.compare(found[drawn[-1]], training),
+        }
+        shared = {"trial": int(trial), "samples": facts["samples"]}
+        rows += [
+            {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
+            for name, value in values.items()
+        ]
+        rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]
+    frame = as_metrics(
+        pd.DataFrame(rows), **{key: facts[key] for key in ("method", "nfe", "seed")}, evaluation=evaluation
+    )
+    inputs = {"samples": digest(samples), "smiles": digest(smiles), "molecules": digest(molecules)}
+    parameters = {**facts, **settings.model_dump(mode="json")}
+    made = Science(kind="metrics", vocabulary=words.hash, parameters=parameters, inputs=inputs)
+    counts = chemistry.histograms(found.properties[np.concatenate(drawn)], training.properties)
+    with atomic(out, properties) as [new_rows, new_counts]:
+        write_table(new_rows, frame, made)
+        write_table(new_counts, counts, replace(made, kind="property histograms"))
     stopwatch.write(out)
+
+
+def _fcd(settings: Chemistry, known, statistics: Path | None, molecules: list[str], where, progress: bool):
+    """A function of rows of `molecules`, with repeats: the metric rows of their FCD, if it is wanted."""
+    if not settings.fcd:
+        return lambda rows: []
+    if statistics is None:
+        raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
+    from pairflow.metrics import chemnet
+    from pairflow.metrics.images import Moments, frechet_distance
+    from pairflow.steps import _molecules
+    from pairflow.steps._device import choose
+
+    reference = _molecules.read_chemnet(statistics, known)
+    features = chemnet.features(molecules, str(choose(*where)), progress)
+
+    def compare(rows: np.ndarray) -> list[dict]:
+        value = frechet_distance(Moments.of(features[rows]), reference) if len(rows) > 1 else np.nan
+        return [{"metric": "fcd", "value": value, "reference": "train"}]
+
+    return compare
 
 
 if __name__ == "__main__":

@@ -128,17 +128,24 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
             ("correlate", name, seed, layout.correlation(root, seed, name))
             for name in experiment.correlated()
         ]
-    for run in layout.runs(experiment):
-        jobs.append(("sample", run.method, run.seed, layout.samples(root, run)))
-        jobs.append(("evaluate", run.method, run.seed, layout.metrics(root, run)))
     if experiment.modality == "images":
         jobs += _pictures.jobs(root, experiment)
-    rows = [
-        {"step": step, "method": method, "seed": seed, **{key: facts.get(key) for key in _PROVENANCE}}
-        for step, method, seed, path in jobs
-        for facts in [read_provenance(path)]
-    ]
-    return pd.DataFrame(rows).astype({"seed": "Int64", **_PROVENANCE})
+    else:
+        jobs.append(("describe_molecules", None, None, layout.molecules(root)))
+        if experiment.chemistry_settings().fcd:
+            jobs.append(("chemnet", None, None, layout.chemnet(root)))
+    rows = [_timing(path, step=step, method=method, seed=seed) for step, method, seed, path in jobs]
+    for run in layout.runs(experiment):
+        rows.append(_timing(layout.samples(root, run), step="sample", **run._asdict()))
+        rows.append(_timing(layout.metrics(root, run), step="evaluate", **run._asdict()))
+    columns = {"step": "string", "method": "string", "seed": "Int64", "evaluation": "string", "nfe": "Int64"}
+    return pd.DataFrame(rows).reindex(columns=[*columns, *_PROVENANCE]).astype({**columns, **_PROVENANCE})
+
+
+def _timing(path: Path, **job: Any) -> dict[str, Any]:
+    """The row of the job that wrote `path`."""
+    facts = read_provenance(path)
+    return {**job, **{key: facts.get(key) for key in _PROVENANCE}}
 
 
 def _training_jobs(root: Path, method: str, seed: int) -> list[tuple[str, str, int, Path]]:
@@ -222,7 +229,7 @@ def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarr
 def _molecules(
     root: Path, experiment: Experiment, samples: dict[str, dict[int, np.ndarray]]
 ) -> dict[str, Any]:
-    """The samples as SMILES."""
+    """The samples as SMILES, and the histograms of properties at the lowest and the highest NFE."""
     from pairflow.data.molecules import Vocabulary
 
     words = Vocabulary.load(layout.data(root, "vocabulary.json"))
@@ -230,7 +237,18 @@ def _molecules(
         method: {nfe: [words.decode(row) for row in tokens] for nfe, tokens in each.items()}
         for method, each in samples.items()
     }
-    return {"samples": decoded}
+    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
+    for run in layout.runs(experiment):
+        if run.nfe in layout.shown_nfe(experiment, run):
+            table, _ = read_table(layout.properties(root, run), "property histograms")
+            at_nfe = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
+            at_nfe[run.method] = _added(at_nfe.get(run.method), table.to_pandas())
+    return {"samples": decoded, "properties": properties}
+
+
+def _added(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:
+    """Histograms of another seed's samples on top of those before; the training molecules are the same."""
+    return counts if before is None else before.assign(samples=before["samples"] + counts["samples"])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def many(make) -> Contents:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make() -> Callable[..., Contents]:
     """Contents with some fields replaced; `settings` is merged into the constructed ones."""
 

@@ -158,11 +158,12 @@ def test_parts_without_results_are_left_out(make):
     assert Document(render(empty)).headings() == ["run"]
 
 
-def test_invalid_samples_are_struck_out(make):
+def test_galleries_show_valid_molecules_and_count_the_others(make):
     html = render(make())
-    assert "<del>CC(C</del>" in html
-    assert "7 of 12 valid" in html
-    assert "✕ empty" in html
+    assert "9 of 15 valid, 6 invalid (3 of them empty)" in html
+    assert "Structure of CCO" in html
+    assert "CC(C</code>" not in html
+    assert "drawn at random with seed 0" in html
 
 
 def test_costs_are_totals_in_the_order_of_the_workflow(make):

@@ -1,0 +1,128 @@
+"""Metrics of the distinct valid molecules of one trial: how diverse, how new, how like the training set.
+
+Molecules are distinct by their canonical SMILES: samples and training molecules count once each.
+"""
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import wasserstein_distance
+
+from pairflow.metrics import descriptors
+from pairflow.metrics.molecules import canonical
+from pairflow.metrics.similarity import Neighbours, internal_diversity
+
+REFERENCES = dict.fromkeys(
+    ["nn_similarity", "novel_scaffolds", *(f"{name}_wasserstein" for name in descriptors.PROPERTIES)], "train"
+)
+"""What a metric compares with, where that is the training molecules."""
+
+_BINS = 30
+
+
+@dataclass(frozen=True)
+class Training:
+    """What samples are compared with: of all distinct training molecules, of some of them the properties.
+
+    fingerprints (M, 32) uint64 and scaffolds (empty: no ring) as `descriptors.structures` has them,
+    properties (R, 4), R <= M.
+    """
+
+    neighbours: Neighbours
+    scaffolds: Set[str]
+    properties: np.ndarray
+
+
+@dataclass(frozen=True)
+class Described:
+    """Molecules: scaffolds (B,), fingerprints (B, 32), properties (B, 4), nearest similarity (B,)."""
+
+    scaffolds: np.ndarray
+    fingerprints: np.ndarray
+    properties: np.ndarray
+    nearest: np.ndarray
+
+    @classmethod
+    def of(
+        cls, smiles: Sequence[str], training: Training, threads: int = 1, progress: bool = False
+    ) -> "Described":
+        fingerprints, scaffolds = descriptors.structures(smiles, threads, progress)
+        properties = descriptors.properties(smiles, threads, progress)
+        nearest = training.neighbours.similarity(fingerprints)
+        return cls(np.array(scaffolds, dtype=object), fingerprints, properties, nearest)
+
+    def __getitem__(self, rows: np.ndarray) -> "Described":
+        return Described(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def distinct(strings: Iterable[str]) -> dict[str, str]:
+    """The valid molecules among strings: canonical SMILES -> the first of its spellings, in sorted order.
+
+    Molecules are described from a spelling, as RDKit cannot read back every canonical SMILES that it writes.
+    """
+    spellings: dict[str, str] = {}
+    for text in sorted(set(strings)):
+        molecule = canonical(text)
+        if molecule is not None:
+            spellings.setdefault(molecule, text)
+    return spellings
+
+
+def count_connected(strings: Iterable[str]) -> int:
+    """Valid samples that are a single molecule, in one piece."""
+    return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
+
+
+def compare(found: Described, training: Training) -> dict[str, float]:
+    """Metrics of one trial's distinct valid molecules; NaN where there are too few of them.
+
+    - `internal_diversity`: 1 - mean Tanimoto similarity over their pairs (Morgan, radius 2, 2,048 bits).
+    - `nn_similarity`: mean over them of the similarity to the nearest of all training molecules.
+    - `scaffolds`, `novel_scaffolds`: distinct Bemis-Murcko scaffolds, and those of them that no training
+      molecule has; a molecule without rings has none.
+    - `<property>_wasserstein`: Wasserstein-1 distance between their values of a property and those of the
+      training molecules, in the property's own unit.
+    """
+    scaffolds = set(found.scaffolds) - {""}
+    columns = zip(descriptors.PROPERTIES, found.properties.T, training.properties.T, strict=True)
+    return {
+        "internal_diversity": internal_diversity(found.fingerprints),
+        "nn_similarity": float(found.nearest.mean()) if len(found.nearest) else np.nan,
+        "scaffolds": len(scaffolds),
+        "novel_scaffolds": len(scaffolds - training.scaffolds),
+        **{f"{name}_wasserstein": _distance(*values) for name, *values in columns},
+    }
+
+
+def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
+    """Rows property, low, high, samples, training: how many molecules have a value from low to below high.
+
+    The bins are alike in width and span the training molecules' values (R, 4); the samples' (B, 4) below and
+    above are in a first and a last bin that are open: low or high is infinite.
+    """
+    return pd.concat(
+        [
+            _histogram(*values).assign(property=name)
+            for name, *values in zip(descriptors.PROPERTIES, properties.T, training.T, strict=True)
+        ],
+        ignore_index=True,
+    )[["property", "low", "high", "samples", "training"]]
+
+
+def _histogram(samples: np.ndarray, training: np.ndarray) -> pd.DataFrame:
+    edges = np.histogram_bin_edges(training, _BINS)
+    edges[-1] = np.nextafter(edges[-1], np.inf)  # the largest training value is inside
+    edges = np.concatenate([[-np.inf], edges, [np.inf]])
+
+    def count(values: np.ndarray) -> np.ndarray:
+        return np.bincount(np.searchsorted(edges, values, side="right") - 1, minlength=len(edges) - 1)
+
+    return pd.DataFrame(
+        {"low": edges[:-1], "high": edges[1:], "samples": count(samples), "training": count(training)}
+    )
+
+
+def _distance(samples: np.ndarray, training: np.ndarray) -> float:
+    return float(wasserstein_distance(samples, training)) if len(samples) else np.nan

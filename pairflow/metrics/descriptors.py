@@ -1,0 +1,93 @@
+"""What describes one molecule: fingerprint, scaffold, drug-likeness, synthetic accessibility, logP, weight.
+
+All are RDKit's own, in as many processes as asked for. A string that RDKit cannot read has an empty
+fingerprint, no scaffold and NaN for properties: a few molecules' canonical SMILES are such strings.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator
+from rdkit.Chem.Scaffolds import MurckoScaffold
+from tqdm import tqdm
+
+from pairflow.metrics.similarity import BITS, WORDS
+
+_CHUNK = 512  # molecules that a process takes at once
+
+
+def _synthetic_accessibility(molecule: Chem.Mol) -> float:
+    from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments when it is first used
+
+    return sascorer.calculateScore(molecule)
+
+
+PROPERTIES: dict[str, Callable[[Chem.Mol], float]] = {
+    "qed": QED.qed,
+    "sa": _synthetic_accessibility,
+    "logp": Crippen.MolLogP,
+    "weight": Descriptors.MolWt,
+}
+"""Quantitative estimate of drug-likeness, 0 to 1, higher is likelier (Bickerton et al. 2012); synthetic
+accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib); the octanol-water partition
+coefficient by atom contributions (Wildman and Crippen 1999); molecular weight in g/mol."""
+
+
+def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
+    """(M, 4) float64: the `PROPERTIES` of each molecule."""
+    chunks = _mapped(_properties, smiles, threads, progress, "properties")
+    return np.array([row for chunk in chunks for row in chunk], np.float64).reshape(-1, len(PROPERTIES))
+
+
+def structures(
+    smiles: Sequence[str], threads: int = 1, progress: bool = False
+) -> tuple[np.ndarray, list[str]]:
+    """Fingerprints (M, 32) uint64 as `metrics.similarity` has them, and Bemis-Murcko scaffolds.
+
+    A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
+    it is empty where there is no ring.
+    """
+    rows = [row for chunk in _mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
+    packed = b"".join(fingerprint for fingerprint, _ in rows)
+    return np.frombuffer(packed, np.uint64).reshape(-1, WORDS), [scaffold for _, scaffold in rows]
+
+
+def _properties(smiles: Sequence[str]) -> list[list[float]]:
+    with rdBase.BlockLogs():
+        return [
+            [np.nan if molecule is None else function(molecule) for function in PROPERTIES.values()]
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
+
+
+def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+
+    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
+        if molecule is None:
+            return bytes(BITS // 8), ""
+        fingerprint = DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
+        return fingerprint, MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+
+    with rdBase.BlockLogs():
+        return [structure(molecule) for molecule in map(Chem.MolFromSmiles, smiles)]
+
+
+def _mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
+    """`work` on chunks of the molecules, in order; in processes of their own where that is worth it."""
+    chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
+    with tqdm(total=len(smiles), desc=name, unit="molecule", disable=not progress, mininterval=1.0) as bar:
+        for chunk in _run(work, chunks, min(threads, len(chunks))):
+            bar.update(len(chunk))
+            yield chunk
+
+
+def _run(work: Callable, chunks: list, processes: int) -> Iterator[list]:
+    if processes < 2:
+        yield from map(work, chunks)
+        return
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(work, chunks)

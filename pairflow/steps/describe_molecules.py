@@ -1,0 +1,32 @@
+"""Training molecules to what samples are compared with."""
+
+from pathlib import Path
+
+from pairflow.artifacts import Stopwatch, atomic
+from pairflow.steps._command import existing, out, quiet, step, threads
+
+
+@step()
+@existing("--smiles", help="Canonical SMILES of the data set, Parquet.")
+@out("--out", help="Training molecules with fingerprint, scaffold and properties, Parquet.")
+@threads
+@quiet
+def main(smiles: Path, out: Path, threads, quiet):
+    """Compute fingerprint and scaffold of all training molecules, and properties of up to 20,000 of them."""
+    from pairflow.metrics import descriptors
+    from pairflow.pairing.threads import available_cpus
+    from pairflow.steps import _molecules
+
+    stopwatch = Stopwatch()
+    known = _molecules.Known.read(smiles)
+    chosen = _molecules.some(len(known.trained), _molecules.PROPERTY_ROWS)
+    processes = threads or available_cpus()
+    fingerprints, scaffolds = descriptors.structures(known.trained, processes, not quiet)
+    properties = descriptors.properties([known.trained[row] for row in chosen], processes, not quiet)
+    with atomic(out) as [temporary]:
+        _molecules.write_training(temporary, known, fingerprints, scaffolds, properties)
+    stopwatch.write(out)
+
+
+if __name__ == "__main__":
+    main()

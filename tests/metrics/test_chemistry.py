@@ -1,0 +1,98 @@
+"""Metrics of distinct molecules, by hand."""
+
+import numpy as np
+import pytest
+
+from pairflow.metrics import chemistry, descriptors
+from pairflow.metrics.similarity import Neighbours
+
+TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "C1CC1C"]
+# Distinct molecules: ethanol, toluene, phenol, cyclopropanol, cyclobutane, pyridine.
+DRAWN = [
+    "OCC",
+    "CCO",
+    "C1=CC=CC=C1C",
+    "Oc1ccccc1",
+    "C1CC1O",
+    "C1CCC1",
+    "c1ccncc1",
+    "C1CC",
+    "",
+    "CC(C)(C)(C)C",
+]
+
+
+@pytest.fixture(scope="module")
+def training():
+    fingerprints, scaffolds = descriptors.structures(TRAINED)
+    return chemistry.Training(Neighbours(fingerprints), frozenset(scaffolds), descriptors.properties(TRAINED))
+
+
+def describe(strings, training):
+    return chemistry.Described.of(list(chemistry.distinct(strings).values()), training)
+
+
+def test_molecules_are_distinct_by_canonical_smiles():
+    found = chemistry.distinct(DRAWN)
+    assert len(found) == 6
+    assert found["CCO"] == "CCO"  # the first of its spellings in sorted order
+    assert found["Cc1ccccc1"] == "C1=CC=CC=C1C"
+
+
+def test_by_hand(training):
+    values = chemistry.compare(describe(DRAWN, training), training)
+    assert values["scaffolds"] == 4  # benzene (twice), cyclopropane, cyclobutane, pyridine; ethanol has none
+    assert values["novel_scaffolds"] == 2  # cyclobutane, pyridine
+    assert 2 / 6 < values["nn_similarity"] < 1  # ethanol and toluene are known
+    assert 0 < values["internal_diversity"] < 1
+
+
+def test_the_training_set_itself_is_at_no_distance(training):
+    values = chemistry.compare(describe(TRAINED, training), training)
+    assert values["nn_similarity"] == 1
+    assert values["novel_scaffolds"] == 0
+    for name in descriptors.PROPERTIES:
+        assert values[f"{name}_wasserstein"] == 0
+
+
+def test_the_distance_of_a_property_is_in_its_unit(training):
+    """One molecule against five: the mean distance of its weight from theirs."""
+    found = describe(["CCCCO"], training)
+    weights = training.properties[:, 3]
+    expected = np.abs(74.123 - weights).mean()
+    assert chemistry.compare(found, training)["weight_wasserstein"] == pytest.approx(expected, abs=1e-3)
+
+
+def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
+    values = chemistry.compare(describe(["", "C1CC"], training), training)
+    assert (values["scaffolds"], values["novel_scaffolds"]) == (0, 0)
+    assert np.isnan([value for name, value in values.items() if "scaffolds" not in name]).all()
+    single = chemistry.compare(describe(["CCO"], training), training)
+    assert single["nn_similarity"] == 1
+    assert np.isnan(single["internal_diversity"])
+
+
+def test_connected_samples_are_valid_and_in_one_piece():
+    assert chemistry.count_connected(["CCO", "CCO", "C.C", "C1.C1", "C1CC", ""]) == 3
+
+
+def test_histograms_count_every_molecule_once(training):
+    found = describe([*DRAWN, "CCCCCCCCCCCC", "O"], training)
+    counts = chemistry.histograms(found.properties, training.properties)
+    assert list(counts.columns) == ["property", "low", "high", "samples", "training"]
+    for name, part in counts.groupby("property"):
+        assert part["samples"].sum() == 8, name
+        assert part["training"].sum() == len(TRAINED)
+        assert part["training"].iloc[[0, -1]].tolist() == [0, 0]  # beyond the training molecules' range
+        assert part["low"].iloc[0] == -np.inf
+        assert part["high"].iloc[-1] == np.inf
+        assert (part["low"].iloc[1:].to_numpy() == part["high"].iloc[:-1].to_numpy()).all()
+    weight = counts[counts["property"] == "weight"]
+    assert weight["samples"].iloc[[0, -1]].tolist() == [1, 2]  # water; toluene's heavier: phenol and dodecane
+
+
+def test_training_molecules_that_are_all_alike_have_bins_too():
+    same = np.ones((3, 4))
+    counts = chemistry.histograms(np.full((2, 4), 5.0), same)
+    assert counts["training"].sum() == 12
+    assert counts.loc[counts["high"] == np.inf, "samples"].tolist() == [2] * 4
