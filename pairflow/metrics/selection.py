@@ -9,7 +9,7 @@ from pairflow.metrics.molecules import canonical
 
 
 class Selection:
-    """Judges samples one by one and counts each as the first that fits: `invalid`, `known`, `repeated`, `kept`.
+    """Judges samples one by one; counts each by the first that fits: `invalid`, `known`, `repeated`, `kept`.
 
     `parsed`: only what RDKit reads is kept, as canonical SMILES. With it, `known` are canonical SMILES that
     are not wanted, and `unique` says that none is wanted twice. `counts` are those of all samples, `since`
