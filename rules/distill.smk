@@ -28,16 +28,22 @@ rule distill:
     input:
         parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
         parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
+        parent_vocabulary="results/{experiment}/seed{seed}/models/{parent}/vocabulary.json",
+        parent_known="results/{experiment}/seed{seed}/models/{parent}/known.parquet",
         data=distillation_data,
         validation="results/{experiment}/data/validation.parquet",
     output:
         model="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.json",
         log="results/{experiment}/seed{seed}/models/{parent}+{distillation}/log.parquet",
+        vocabulary="results/{experiment}/seed{seed}/models/{parent}+{distillation}/vocabulary.json",
+        known="results/{experiment}/seed{seed}/models/{parent}+{distillation}/known.parquet",
     log:
         "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/distill-{parent}+{distillation}.tsv"
+    wildcard_constraints:
+        experiment=only("molecules"),
     priority: 1
     conda:
         "../envs/cpu.yaml"
@@ -52,3 +58,17 @@ rule distill:
         "python -m pairflow.steps.distill --settings {params.settings:q} --threads {threads} --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
+
+
+use rule distill as distill_images with:
+    input:
+        parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
+        parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
+        data=distillation_data,
+        validation="results/{experiment}/data/validation.parquet",
+    output:
+        model="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.json",
+        log="results/{experiment}/seed{seed}/models/{parent}+{distillation}/log.parquet",
+    wildcard_constraints:
+        experiment=only("images"),

@@ -3,14 +3,20 @@ rule train:
     input:
         data=training_data,
         validation="results/{experiment}/data/validation.parquet",
+        vocabulary="results/{experiment}/data/vocabulary.json",
+        smiles="results/{experiment}/data/smiles.parquet",
     output:
         model="results/{experiment}/seed{seed}/models/{base}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{base}/model.json",
         log="results/{experiment}/seed{seed}/models/{base}/log.parquet",
+        vocabulary="results/{experiment}/seed{seed}/models/{base}/vocabulary.json",
+        known="results/{experiment}/seed{seed}/models/{base}/known.parquet",
     log:
         "results/{experiment}/logs/seed{seed}/train-{base}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/train-{base}.tsv"
+    wildcard_constraints:
+        experiment=only("molecules"),
     priority: 1  # before the sampling of what is trained: trainings are the long way
     conda:
         "../envs/cpu.yaml"
@@ -21,7 +27,24 @@ rule train:
         runtime=2880,
     params:
         settings=train_settings,
+        carried="--vocabulary results/{experiment}/data/vocabulary.json --smiles results/{experiment}/data/smiles.parquet",
     shell:
         "python -m pairflow.steps.train --settings {params.settings:q} --threads {threads}"
-        " --data {input.data:q} --validation {input.validation:q}"
+        " --data {input.data:q} --validation {input.validation:q} {params.carried}"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
+
+
+# A model of images carries neither a vocabulary nor what it knows.
+use rule train as train_images with:
+    input:
+        data=training_data,
+        validation="results/{experiment}/data/validation.parquet",
+    output:
+        model="results/{experiment}/seed{seed}/models/{base}/model.safetensors",
+        description="results/{experiment}/seed{seed}/models/{base}/model.json",
+        log="results/{experiment}/seed{seed}/models/{base}/log.parquet",
+    wildcard_constraints:
+        experiment=only("images"),
+    params:
+        settings=train_settings,
+        carried="",

@@ -67,6 +67,7 @@ def test_steps_do_not_import_one_another():
         "pairflow.pairing.cpu",
         "pairflow.pairing.gpu",
         "pairflow.training.dcd",
+        "pairflow.training.generate",
         "pairflow.training.loop",
         "pairflow.metrics.extractors",
         "pairflow.steps.train",

@@ -141,6 +141,9 @@ def test_every_artifact_is_there_with_its_columns(finished):
     assert list(log.columns) == ["iteration", "loss", "learning_rate", "seconds", "validation_nll"]
     assert log["iteration"].iloc[-1] == 20
     assert log["validation_nll"].notna().sum() == 2
+    for method in MINI["methods"]:
+        beside = {path.name for path in (root / "seed0/models" / method).iterdir()}
+        assert {"vocabulary.json", "known.parquet"} <= beside
     samples = pd.read_parquet(root / "seed0/samples/udlm/main/nfe1.parquet")
     assert list(samples.columns) == ["tokens", "trial", "sample"]
     assert len(samples) == 2 * 16
@@ -267,6 +270,8 @@ def test_images_go_the_same_way_with_measures_of_their_own(tmp_path):
     }
     assert found["extractor"].str.fullmatch(r"classifier-[0-9a-f]{8}").all()
     assert (metrics["method"] == "data").any()  # real images against real images
+    beside = {path.name for path in (root / "seed0/models/udlm+dcd").iterdir()}
+    assert not {"vocabulary.json", "known.parquet"} & beside
     page = (root / "report.html").read_text()
     assert "data:image/png;base64," in page
     assert "Valid molecules" not in page

@@ -17,14 +17,19 @@ ClassifierIterations = Annotated[
 ]
 
 
-class Sampling(Settings):
-    """How samples are drawn from a model."""
+class Update(Settings):
+    """How a model takes source states to samples."""
 
-    samples: int = Field(1024, ge=1, le=10**7, description="samples per trial")
-    trials: Trials = 10
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
     greedy_tail: bool = Field(True, description="end on the denoiser's most likely symbols")
+
+
+class Sampling(Update):
+    """How samples are drawn from a model, and how many."""
+
+    samples: int = Field(1024, ge=1, le=10**7, description="samples per trial")
+    trials: Trials = 10
 
 
 class Evaluation(Sampling):

@@ -6,7 +6,14 @@ from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.config.networks import Network
-from pairflow.config.sampling import ClassifierIterations, Correlation, ExtractorSettings, Sampling, Trials
+from pairflow.config.sampling import (
+    ClassifierIterations,
+    Correlation,
+    ExtractorSettings,
+    Sampling,
+    Trials,
+    Update,
+)
 from pairflow.config.training import AnyDistillation, TeacherPairs, Training
 
 
@@ -65,6 +72,26 @@ class SampleSettings(Sampling):
 
     nfe: int = Field(ge=1, le=10_000, description="sampling steps")
     seed: Seed = Field(0, description="seed of the source states and of the sampler")
+
+
+class DemandSettings(Update):
+    """What a file of molecules on demand depends on, beside the model."""
+
+    count: int = Field(ge=1, le=10**8, description="molecules to deliver; with it, they are drawn on demand")
+    steps: int = Field(ge=1, le=10_000, description="sampling steps (NFE)")
+    valid: bool = Field(False, description="only molecules that RDKit reads, as canonical SMILES")
+    unique: bool = Field(False, description="none twice (implies --valid)")
+    novel: bool = Field(False, description="none of the data set that the model has learnt (implies --valid)")
+    properties: bool = Field(
+        False,
+        description="with QED, synthetic accessibility, logP and molecular weight in g/mol (implies --valid)",
+    )
+    seed: Seed = Field(0, description="seed of the source states and of the sampler")
+
+    @property
+    def parsed(self) -> bool:
+        """Whether every string has to be a molecule."""
+        return self.valid or self.unique or self.novel or self.properties
 
 
 class CorrelateSettings(Correlation):

@@ -70,8 +70,11 @@ class Command(click.Command):
             sys.exit(128 + stop.signal)
 
 
-def step(settings: type[Settings] | None = None) -> Callable:
-    """Decorator: a click command whose first argument is the checked `settings`."""
+def step(settings: type[Settings] | None = None, **ways: type[Settings]) -> Callable:
+    """Decorator: a click command whose first argument is the checked `settings`.
+
+    `ways`: other settings in their place, each under the name of an option: who gives that, goes that way.
+    """
 
     def decorate(function: Callable) -> click.Command:
         name = function.__module__.rpartition(".")[2]
@@ -80,23 +83,54 @@ def step(settings: type[Settings] | None = None) -> Callable:
         if settings is None:
             return click.command(name, cls=Command)(function)
 
+        options = _options(settings, ways)
+
         @functools.wraps(function)
         def run(**given: Any) -> Any:
             values = _settings_json(given.pop("settings"))
-            for key, path in _fields(settings).items():
-                value = given.pop(key)
-                if value is not None:
-                    _put(values, path, value)
-            return function(check(settings, values, "settings"), **given)
+            chosen = {key: value for key in options if (value := given.pop(key)) is not None}
+            way = next((name for name in ways if name in chosen or name in values), None)
+            model = ways.get(way, settings)
+            for key, value in chosen.items():
+                if key not in _fields(model):
+                    raise InputError(_astray(key, way, ways))
+                _put(values, _fields(model)[key], value)
+            return function(check(model, values, "settings"), **given)
 
-        for key, path in reversed(_fields(settings).items()):
-            run = _option(key, _field(settings, path))(run)
+        for key, (info, prefix) in reversed(options.items()):
+            run = _option(key, info, prefix)(run)
         run = click.option("--settings", metavar="JSON", help="All settings at once; options override it.")(
             run
         )
         return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
     return decorate
+
+
+def _options(settings: type[Settings], ways: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
+    """Option name -> its field, and the words of its help that say which way it belongs to; all ways' own."""
+    without = "".join(f"Without --{name}: " for name in ways)
+    options: dict[str, tuple[FieldInfo, str]] = {}
+    for prefix, model in [
+        (without, settings),
+        *((f"With --{name}: ", model) for name, model in ways.items()),
+    ]:
+        for key, path in _fields(model).items():
+            shared = key in options or key in ways
+            options[key] = (_field(model, path), "" if shared else prefix)
+    return options
+
+
+def _astray(key: str, way: str | None, ways: dict[str, type[Settings]]) -> str:
+    """That an option was given which does not belong to the way that was gone."""
+    if way:
+        return f"--{_dashed(key)} does not go with --{_dashed(way)}: see --help"
+    needed = next(name for name, model in ways.items() if key in _fields(model))
+    return f"--{_dashed(key)} needs --{_dashed(needed)}: see --help"
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _settings_json(text: str | None) -> dict[str, Any]:
@@ -143,9 +177,9 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     values[path[-1]] = value
 
 
-def _option(name: str, info: FieldInfo) -> Callable:
-    flag = "--" + name.replace("_", "-")
-    kind, text = _click_type(info.annotation), _help(info)
+def _option(name: str, info: FieldInfo, prefix: str = "") -> Callable:
+    flag = "--" + _dashed(name)
+    kind, text = _click_type(info.annotation), prefix + _help(info)
     if kind is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
     return click.option(flag, name, type=kind, default=None, help=text)

@@ -35,12 +35,16 @@ def main(
     threads,
     quiet,
 ):
-    """Distil a model into one that needs fewer steps, by the last part of the method's name."""
+    """Distil a model into one that needs fewer steps, by the last part of the method's name.
+
+    What the parent's folder carries for `pairflow sample --count` is carried on.
+    """
     from pairflow.steps._device import choose
-    from pairflow.training import checkpoint, loop, objectives
+    from pairflow.training import carried, checkpoint, loop, objectives
 
     stopwatch = Stopwatch()
     facts = _parent(settings, parent)
+    files = carried.of_parent(parent, facts)
     how, seed = settings.distillation, settings.seed
     x0, x1, science = _read(settings, facts, parent, data)
     table, held_out = read_table(validation, "tokens")
@@ -69,9 +73,12 @@ def main(
         **settings.model_dump(mode="json"),
         "inputs": {"parent": facts["weights"], "data": digest(data), "validation": digest(validation)},
     }
-    with atomic(model, description, log) as [new_model, new_description, new_log]:
+    beside = [model.parent / name for name in files]
+    with atomic(model, description, log, *beside) as [new_model, new_description, new_log, *new_files]:
         checkpoint.save(new_model, new_description, trained.network, trained.ema, made)
         write_table(new_log, trained.log, Science(kind="training log"))
+        for path, content in zip(new_files, files.values(), strict=True):
+            path.write_bytes(content)
     stopwatch.write(model)
 
 

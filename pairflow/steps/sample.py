@@ -1,31 +1,55 @@
-"""A model to samples."""
+"""A model to samples: token rows for an evaluation, or molecules on demand."""
 
 from pathlib import Path
 
 import pyarrow as pa
 
 from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
-from pairflow.config import SampleSettings
+from pairflow.config import DemandSettings, SampleSettings
 from pairflow.steps._command import device, existing, out, quiet, step, threads
 
 
-@step(SampleSettings)
-@existing("--model", help="Folder with model.safetensors and model.json.")
-@out("--out", help="Samples, Parquet: tokens, trial, sample.")
+@step(SampleSettings, count=DemandSettings)
+@existing("--model", help="Folder of the model: it alone suffices, wherever it was copied to.")
+@out("--out", help="Token rows, Parquet: tokens, trial, sample. With --count: .smi, .csv, .sdf or .parquet.")
 @device
 @threads
 @quiet
-def main(settings: SampleSettings, model: Path, out: Path, device, threads, quiet):
-    """Draw samples: updates in float64 from source states, then the greedy tail."""
-    import torch
-    from tqdm import tqdm
+def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, device, threads, quiet):
+    """Draw samples: updates in float64 from source states, then the greedy tail.
 
+    For an evaluation, token rows of some trials, as the workflow has them:
+
+    \b
+      pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
+
+    On demand, as many molecules as asked for, filtered; the suffix of --out says in which kind of file:
+
+    \b
+      pairflow sample --model models/pairflow --count 1000 --steps 4 --unique --novel --out molecules.sdf
+    """
     from pairflow.steps._device import choose
-    from pairflow.training import checkpoint
 
     stopwatch = Stopwatch()
     where = choose(device, threads)
     stopwatch.device = str(where)
+    if isinstance(settings, DemandSettings):
+        from pairflow.steps._demand import deliver
+
+        deliver(settings, model, out, where, quiet)
+    else:
+        _evaluate(settings, model, out, where, quiet)
+    stopwatch.write(out)
+
+
+def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bool) -> None:
+    """Write the token rows of all trials: every method and NFE starts from the same noise."""
+    import torch
+    from tqdm import tqdm
+
+    from pairflow.training import checkpoint
+    from pairflow.training.generate import draw
+
     network, facts = checkpoint.load(model, device=where)
     at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
     batches = [
@@ -34,7 +58,7 @@ def main(settings: SampleSettings, model: Path, out: Path, device, threads, quie
         for first in range(0, settings.samples, at_once)
     ]
     tokens = [
-        _draw(network, facts, settings, trial, first, rows, where)
+        draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
         for trial, first, rows in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
     ]
     columns = {
@@ -53,23 +77,6 @@ def main(settings: SampleSettings, model: Path, out: Path, device, threads, quie
     )
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), made)
-    stopwatch.write(out)
-
-
-def _draw(network, facts, settings: SampleSettings, trial: int, first: int, rows: int, where):
-    """One batch (rows, N) by (seed, trial, first): every method and NFE starts from the same noise."""
-    import torch
-
-    from pairflow import rng
-    from pairflow.training.checkpoint import noise_of
-
-    generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "sample", trial, first))
-    noise = noise_of(facts)
-    update = settings.model_dump(include={"sampler", "conversion", "greedy_tail"})
-    x0 = noise.source((rows, facts["length"]), generator, where)
-    return noise.sample(
-        network, x0, **update, steps=settings.nfe, prediction=facts["prediction"], generator=generator
-    ).cpu()
 
 
 if __name__ == "__main__":

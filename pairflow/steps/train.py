@@ -9,25 +9,45 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @step(TrainSettings)
 @existing("--data", help="Token rows (mdlm, udlm) or pairs (random, pairflow), Parquet.")
 @existing("--validation", help="Validation token rows, Parquet.")
+@existing("--vocabulary", required=False, help="Vocabulary of molecules, JSON: put beside the model.")
+@existing(
+    "--smiles", required=False, help="Canonical SMILES of the data set, Parquet: hashed beside the model."
+)
 @out("--model", help="Weights, safetensors: raw and averaged.")
 @out("--description", help="Description of the model, JSON.")
 @out("--log", help="Training log, Parquet.")
 @device
 @threads
 @quiet
-def main(settings: TrainSettings, data, validation, model, description, log, device, threads, quiet):
-    """Train a base: mdlm and udlm draw noise afresh, random and pairflow keep one source per data point."""
+def main(
+    settings: TrainSettings,
+    data,
+    validation,
+    vocabulary,
+    smiles,
+    model,
+    description,
+    log,
+    device,
+    threads,
+    quiet,
+):
+    """Train a base: mdlm and udlm draw noise afresh, random and pairflow keep one source per data point.
+
+    With --vocabulary and --smiles the model's folder alone will do for `pairflow sample --count`.
+    """
     import torch
 
     from pairflow import networks, rng
     from pairflow.flow.noise import NOISES
     from pairflow.steps._device import choose
-    from pairflow.training import checkpoint, loop, objectives
+    from pairflow.training import carried, checkpoint, loop, objectives
 
     stopwatch = Stopwatch()
     x0, x1, science = _read(settings.method, data)
     table, held_out = read_table(validation, "tokens")
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    files = carried.of_data(vocabulary, smiles, data, science)
     where = choose(device, threads)
     stopwatch.device = str(where)
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
@@ -61,10 +81,14 @@ def main(settings: TrainSettings, data, validation, model, description, log, dev
         "prediction": prediction,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},
+        **carried.described(files),
     }
-    with atomic(model, description, log) as [new_model, new_description, new_log]:
+    beside = [model.parent / name for name in files]
+    with atomic(model, description, log, *beside) as [new_model, new_description, new_log, *new_files]:
         checkpoint.save(new_model, new_description, trained.network, trained.ema, facts)
         write_table(new_log, trained.log, Science(kind="training log"))
+        for path, content in zip(new_files, files.values(), strict=True):
+            path.write_bytes(content)
     stopwatch.write(model)
 
 

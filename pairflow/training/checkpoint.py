@@ -1,5 +1,6 @@
 """Model files: weights in safetensors (raw and averaged), everything needed to use them in model.json."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ Weights = Literal["ema", "raw"]
 
 
 def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, facts: dict[str, Any]) -> None:
-    """Write both sets of weights, and `facts` (see `load`) with the hash of the weights."""
+    """Write both sets of weights, and `facts` (see `read_description`) with the hash of the weights."""
     tensors = {
         f"raw.{name}": tensor.detach().contiguous().cpu() for name, tensor in network.state_dict().items()
     }
@@ -30,14 +31,21 @@ def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, f
     }
     save_file(tensors, weights)
     facts = {"format": FORMAT, **facts, "weights": digest(weights)}
+    facts["checksum"] = _checksum(facts)
     description.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    """What an altered model.json gives itself away by; models of earlier versions have none."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def read_description(path: Path) -> dict[str, Any]:
     """model.json: method, network, training, N, K, vocabulary, mask, shape, prediction, parameters, inputs,
     weights.
 
-    A distilled model has its base's `training`, and `distillation` of its own.
+    A distilled model has its base's `training`, and `distillation` of its own. A model of molecules may have
+    `known`, the hash of what it carries for novelty (`training.carried`).
     """
     path = Path(path)
     if not path.is_file():
@@ -49,6 +57,8 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a model description of pairflow") from error
     if found != FORMAT:
         raise InputError(f"{path}: format {found}, this version reads {FORMAT}")
+    if facts.pop("checksum", None) not in (None, _checksum(facts)):
+        raise InputError(f"{path}: altered since it was written")
     return facts
 
 

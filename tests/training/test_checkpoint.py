@@ -58,3 +58,29 @@ def test_missing_and_broken_files_are_named(folder):
     (path / "model.json").unlink()
     with pytest.raises(InputError, match=r"model\.json: no such file"):
         checkpoint.load(path)
+
+
+def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
+    """It is refused, but where the bit was in the name of the checksum: then it says what it said."""
+    path = folder[0] / "model.json"
+    content, facts = path.read_bytes(), checkpoint.read_description(path)
+    refused = 0
+    for place in range(len(content)):
+        altered = bytearray(content)
+        altered[place] ^= 1 << place % 8
+        path.write_bytes(altered)
+        try:
+            found = checkpoint.read_description(path)
+        except InputError:
+            refused += 1
+        else:
+            assert {key: found[key] for key in facts} == facts
+    assert refused >= len(content) - len("checksum") - content.count(b" ") - content.count(b"\n")
+
+
+def test_a_description_of_an_earlier_version_has_no_checksum(folder):
+    path = folder[0] / "model.json"
+    facts = checkpoint.read_description(path)
+    assert "checksum" not in facts
+    path.write_text(json.dumps(facts))
+    assert checkpoint.load(folder[0])[1] == facts

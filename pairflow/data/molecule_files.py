@@ -1,0 +1,56 @@
+"""Files of molecules for other programs: SMILES, CSV, SDF, Parquet. The suffix says which.
+
+A table of molecules has `name`, `smiles`, and a column for each property.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from rdkit import Chem
+from rdkit.Chem import rdDepictor
+
+from pairflow.artifacts import Science, write_table
+from pairflow.errors import InputError
+
+
+def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.DataFrame, Science], None]:
+    """What writes a file of the suffix of `path`; InputError where there is none, or none for such a table.
+
+    `parsed`: every string of the table is a molecule; `properties`: the table has such.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        raise InputError(f"{path}: unknown suffix {suffix!r}; expected {', '.join(_WRITERS)}")
+    if suffix == ".sdf" and not parsed:
+        raise InputError(f"{path}: an SDF holds molecules alone; add --valid")
+    if suffix == ".smi" and properties:
+        raise InputError(f"{path}: has no place for properties; expected .csv, .sdf or .parquet")
+    return _WRITERS[suffix]
+
+
+def _smi(path: Path, table: pd.DataFrame, science: Science) -> None:
+    """One `SMILES name` per line, no header."""
+    lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
+
+
+def _csv(path: Path, table: pd.DataFrame, science: Science) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table.to_csv(file, index=False, lineterminator="\n")
+
+
+def _sdf(path: Path, table: pd.DataFrame, science: Science) -> None:
+    """Each molecule drawn in the plane; `smiles` and the properties are its data items."""
+    with Chem.SDWriter(str(path)) as records:
+        for row in table.to_dict("records"):
+            molecule = Chem.MolFromSmiles(row["smiles"])
+            rdDepictor.Compute2DCoords(molecule)
+            molecule.SetProp("_Name", row.pop("name"))
+            for key, value in row.items():
+                molecule.SetProp(key, str(value))
+            records.write(molecule)
+
+
+_WRITERS = {".smi": _smi, ".csv": _csv, ".sdf": _sdf, ".parquet": write_table}

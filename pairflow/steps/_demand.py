@@ -1,0 +1,93 @@
+"""Molecules on demand: draws until there are enough, tells how it goes, writes what was asked for."""
+
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+from tqdm import tqdm
+
+from pairflow.artifacts import Science, atomic
+from pairflow.config import DemandSettings
+from pairflow.errors import InputError
+
+
+def deliver(settings: DemandSettings, model: Path, out: Path, device, quiet: bool) -> None:
+    """Write `settings.count` molecules of a model into `out`, and say at what rate they came.
+
+    What was found before Ctrl-C, or before it became hopeless, goes into `<stem>.part<suffix>` instead.
+    """
+    from pairflow.data import molecule_files
+    from pairflow.training.generate import Hopeless, Molecules
+
+    write = molecule_files.writer(out, settings.parsed, settings.properties)
+    _require_writable(out)
+    molecules = Molecules(model, settings, device)
+    made = Science(
+        kind="molecules",
+        vocabulary=molecules.facts["vocabulary"],
+        parameters={"method": molecules.facts["method"], **settings.model_dump(mode="json")},
+        inputs={"model": molecules.facts["weights"]},
+    )
+    rows: list[dict[str, Any]] = []
+    started = time.perf_counter()
+    try:
+        _collect(molecules, settings, rows, quiet)
+    except (KeyboardInterrupt, Hopeless) as end:
+        kept = f"{len(rows):,} of {settings.count:,} molecules found"
+        if rows:
+            part = out.with_name(f"{out.stem}.part{out.suffix}")
+            with atomic(part) as [temporary]:
+                write(temporary, pd.DataFrame(rows), made)
+            kept += f", kept in {part}"
+        if isinstance(end, Hopeless):
+            raise InputError(f"{end} ({kept})") from None
+        click.echo(f"pairflow sample: stopped: {kept}", err=True)
+        raise click.exceptions.Exit(130) from None
+    with atomic(out) as [temporary]:
+        write(temporary, pd.DataFrame(rows), made)
+    rate = settings.count / (time.perf_counter() - started)
+    click.echo(
+        f"{settings.count:,} molecules from {_shares(molecules.selection.counts)}, "
+        f"{rate:,.4g} per second, seed {settings.seed} -> {out}",
+        err=True,
+    )
+
+
+def _collect(molecules, settings: DemandSettings, rows: list[dict[str, Any]], quiet: bool) -> None:
+    """Append a row for each molecule, under a bar with the share of samples that are kept."""
+    with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
+        for number, smiles in enumerate(molecules, 1):
+            rows.append({"name": f"pairflow-{number}", "smiles": smiles})
+            if settings.properties:
+                rows[-1] |= _properties(smiles)
+            counts = molecules.selection.counts
+            bar.set_postfix_str(f"{number / counts.total():.1%} of samples kept", refresh=False)
+            bar.update()
+
+
+def _properties(smiles: str) -> dict[str, float]:
+    from rdkit import Chem
+
+    from pairflow.metrics.descriptors import PROPERTIES
+
+    molecule = Chem.MolFromSmiles(smiles)
+    return {name: value(molecule) for name, value in PROPERTIES.items()}
+
+
+def _shares(counts: Counter[str]) -> str:
+    total = counts.total()
+    verdicts = ["kept", *(verdict for verdict, _ in counts.most_common() if verdict != "kept")]
+    return f"{total:,} samples ({', '.join(f'{counts[name] / total:.1%} {name}' for name in verdicts)})"
+
+
+def _require_writable(out: Path) -> None:
+    """InputError unless a file can be made where `out` is to be; makes its folder."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written there: {error.strerror}") from None

@@ -1,0 +1,322 @@
+"""Molecules on demand, from a model that a moment's training has taught a few hundred molecules."""
+
+import importlib
+import itertools
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from rdkit import Chem
+
+from pairflow.artifacts import digest, read_provenance, read_table
+from pairflow.config import DemandSettings
+from pairflow.data.known import Known
+from pairflow.data.molecules import Vocabulary
+from pairflow.errors import InputError
+from pairflow.training import carried, generate
+
+TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
+UDLM = {
+    "method": "udlm",
+    "network": {"name": "mlp", "width": 96, "blocks": 1, "time_width": 32},
+    "training": {**TRAINING, "iterations": 200},
+}
+DCD = {"method": "udlm+dcd", "distillation": {"name": "dcd", "teacher_every": 1, **TRAINING, "iterations": 2}}
+
+
+def run(name, **options):
+    """A step in this process; an option that is True is a flag."""
+    flags = [["--quiet"], *(given(key, value) for key, value in options.items())]
+    main = importlib.import_module(f"pairflow.steps.{name}").main
+    return CliRunner().invoke(main, [str(item) for part in flags for item in part])
+
+
+def given(key, value):
+    return [f"--{key}"] if value is True else [f"--{key}", value]
+
+
+def outputs(folder):
+    return {"model": folder / "model.safetensors", "description": folder / "model.json"} | {
+        "log": folder / "log.parquet",
+        "threads": 1,
+    }
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """data/ with the molecules of up to five atoms, and the models udlm/, udlm+dcd/ (from it) and bare/."""
+    root = tmp_path_factory.mktemp("made")
+    data = {
+        path.stem: path
+        for name in ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet")
+        for path in [root / "data" / name]
+    }
+    rejected = root / "data/rejected.parquet"
+    settings = {"source": "small_molecules", "length": 16, "max-heavy-atoms": 5}
+    assert run("preprocess", **settings, **data, rejected=rejected).exit_code == 0
+    rows = {"data": data["train"], "validation": data["validation"]}
+    beside = {"vocabulary": data["vocabulary"], "smiles": data["smiles"]}
+    done = run("train", settings=json.dumps(UDLM), **rows, **beside, **outputs(root / "udlm"))
+    assert done.exit_code == 0, done.stderr
+    short = {**UDLM, "training": {**TRAINING, "iterations": 1}}
+    assert run("train", settings=json.dumps(short), **rows, **outputs(root / "bare")).exit_code == 0
+    distilled = outputs(root / "udlm+dcd")
+    done = run("distill", settings=json.dumps(DCD), parent=root / "udlm", **rows, **distilled)
+    assert done.exit_code == 0, done.stderr
+    return root
+
+
+@pytest.fixture
+def model(made, tmp_path):
+    """A copy of the model's folder alone, anywhere."""
+    return shutil.copytree(made / "udlm", tmp_path / "some where" / "copy")
+
+
+@pytest.fixture
+def sample(model, tmp_path):
+    def sampled(out, folder=model, **options):
+        asked = {"count": 20, "steps": 8, **options}
+        return run("sample", model=folder, out=tmp_path / out, threads=1, device="cpu", **asked)
+
+    return sampled
+
+
+def smiles_of(path):
+    return [line.split()[0] for line in path.read_text().splitlines()]
+
+
+def refused(done, text):
+    assert done.exit_code == 2, done.output
+    assert done.stderr.splitlines()[-1].startswith("pairflow sample: error: ")
+    assert text in done.stderr.splitlines()[-1]
+    assert not isinstance(done.exception, InputError)
+
+
+def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_path):
+    for suffix in ("smi", "csv", "sdf", "parquet"):
+        done = sample(f"new folder/x.{suffix}", count=60, valid=True, unique=True)
+        assert done.exit_code == 0, done.stderr
+        assert read_provenance(tmp_path / f"new folder/x.{suffix}")["device"] == "cpu"
+    found = smiles_of(tmp_path / "new folder/x.smi")
+    assert len(set(found)) == len(found) == 60
+    assert all(found)
+    assert [Chem.CanonSmiles(smiles) for smiles in found] == found
+    table = pd.read_csv(tmp_path / "new folder/x.csv")
+    assert list(table["smiles"]) == found
+    assert list(table["name"]) == [f"pairflow-{n}" for n in range(1, 61)]
+    drawn = Chem.SDMolSupplier(str(tmp_path / "new folder/x.sdf"))
+    assert [Chem.MolToSmiles(molecule) for molecule in drawn] == found
+    table, science = read_table(tmp_path / "new folder/x.parquet", "molecules")
+    assert table["smiles"].to_pylist() == found
+    assert science.parameters["method"] == "udlm"
+    assert science.parameters["steps"] == 8
+    assert set(science.inputs) == {"model"}
+
+
+def test_the_last_line_tells_the_shares_and_the_rate(sample, tmp_path):
+    done = sample("x.smi", unique=True, novel=True)
+    assert done.exit_code == 0, done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("20 molecules from ")
+    for part in ("% kept", "% invalid", "% known", " per second, seed 0 -> "):
+        assert part in line
+    assert line.endswith("x.smi")
+
+
+def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):
+    known = set(pd.read_parquet(made / "data/smiles.parquet")["smiles"])
+    assert sample("all.smi", valid=True).exit_code == 0
+    assert sample("new.smi", novel=True).exit_code == 0
+    assert set(smiles_of(tmp_path / "all.smi")) & known
+    assert not set(smiles_of(tmp_path / "new.smi")) & known
+
+
+def test_properties_come_with_the_molecules(sample, tmp_path):
+    assert sample("x.sdf", count=5, properties=True).exit_code == 0
+    for molecule in Chem.SDMolSupplier(str(tmp_path / "x.sdf")):
+        assert set(molecule.GetPropNames()) == {"smiles", "qed", "sa", "logp", "weight"}
+        assert 0 < float(molecule.GetProp("qed")) < 1
+
+
+def test_without_a_filter_every_sample_is_delivered_as_it_is(sample, tmp_path):
+    done = sample("x.csv", count=200)
+    assert "200 molecules from 200 samples (100.0% kept)" in done.stderr
+    strings = pd.read_csv(tmp_path / "x.csv", keep_default_na=False)["smiles"]
+    assert any(Chem.MolFromSmiles(text) is None for text in strings)
+
+
+def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sample, tmp_path, monkeypatch):
+    assert sample("a.parquet", unique=True).exit_code == 0
+    assert sample("b.parquet", unique=True).exit_code == 0
+    assert digest(tmp_path / "a.parquet") == digest(tmp_path / "b.parquet")
+    assert sample("c.smi", unique=True, seed=1).exit_code == 0
+    few = pd.read_parquet(tmp_path / "a.parquet")["smiles"]
+    assert set(smiles_of(tmp_path / "c.smi")) != set(few)
+    monkeypatch.setattr("pairflow.flow.noise.MOST_ROWS", 16)  # several batches
+    assert sample("few.smi", unique=True).exit_code == 0
+    assert sample("more.smi", unique=True, count=60).exit_code == 0
+    assert smiles_of(tmp_path / "few.smi") == smiles_of(tmp_path / "more.smi")[:20]
+
+
+def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
+    for name in (carried.VOCABULARY, carried.KNOWN):
+        assert digest(made / "udlm+dcd" / name) == digest(made / "udlm" / name)
+    assert Vocabulary.load(made / "udlm/vocabulary.json") == Vocabulary.load(made / "data/vocabulary.json")
+    known = Known.load(made / "udlm/known.parquet")
+    smiles = pd.read_parquet(made / "data/smiles.parquet")["smiles"]
+    assert len(known) == smiles.nunique()
+    assert all(each in known for each in smiles)
+    assert sample("x.smi", folder=made / "udlm+dcd", novel=True).exit_code == 0
+
+
+def flip(path):
+    """One bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "altered"),
+    [
+        ("model.json", "no such file", ""),
+        ("model.safetensors", "no such file", "these are not the weights that"),
+        (
+            "vocabulary.json",
+            "no such file; copy it from the data folder",
+            "do not belong together: vocabulary",
+        ),
+        ("known.parquet", "no such file", "these are not the known molecules that"),
+    ],
+)
+def test_a_missing_or_altered_file_of_the_model_is_named(sample, model, tmp_path, name, missing, altered):
+    flip(model / name)
+    refused(sample("x.smi", novel=True), f"{model / name}")
+    refused(sample("x.smi", novel=True), altered)
+    (model / name).unlink()
+    refused(sample("x.smi", novel=True), f"{model / name}: {missing}")
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_description_altered_anywhere_is_noticed(sample, model):
+    text = (model / "model.json").read_text()
+    (model / "model.json").write_text(text.replace('"length": 16', '"length": 17'))
+    refused(sample("x.smi"), "model.json: altered since it was written")
+
+
+def test_models_that_cannot_make_molecules_say_so(sample, made, model):
+    refused(sample("x.smi", folder=made / "bare"), "bare/vocabulary.json: no such file")
+    shutil.copy(made / "data/vocabulary.json", made / "bare")
+    assert sample("x.smi", folder=made / "bare").exit_code == 0  # a model of an earlier version
+    refused(
+        sample("x.smi", folder=made / "bare", novel=True),
+        "bare/model.json: tells of no known.parquet, so that nothing is known to be novel",
+    )
+    (made / "bare/vocabulary.json").unlink()
+    for change, text in (
+        ({"shape": [1, 4, 4]}, "a model of images, but --count asks for molecules"),
+        ({"vocabulary": None}, "a model of token rows without a vocabulary, but --count asks for molecules"),
+        ({"vocabulary_size": 99}, "vocabulary.json: 23 tokens, but the model makes 99"),
+    ):
+        facts = json.loads((made / "udlm/model.json").read_text())
+        del facts["checksum"]
+        (model / "model.json").write_text(json.dumps(facts | change))
+        refused(sample("x.smi"), text)
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "text"),
+    [
+        ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .sdf, .parquet"),
+        ("x.sdf", {}, "x.sdf: an SDF holds molecules alone; add --valid"),
+        ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
+        ("x.smi", {"steps": 0}, "settings: steps: input should be greater than or equal to 1, found 0"),
+        ("x.smi", {"nfe": 4}, "--nfe does not go with --count: see --help"),
+        ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
+        ("x.smi", {"trials": 4}, "--trials does not go with --count: see --help"),
+        ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written there: No such file or directory"),
+        ("some where/copy/model.json/x.smi", {}, "model.json/x.smi: cannot be written there: "),
+    ],
+)
+def test_a_wish_that_cannot_be_met_ends_before_anything_is_drawn(sample, tmp_path, out, options, text):
+    refused(sample(out, **options), text)
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_what_belongs_to_molecules_on_demand_needs_a_count(model, tmp_path):
+    done = run("sample", model=model, nfe=2, unique=True, out=tmp_path / "x.smi")
+    refused(done, "--unique needs --count: see --help")
+    done = run("sample", model=model, settings='{"count": 3}', out=tmp_path / "x.smi")
+    refused(done, "settings: missing key 'steps'")
+
+
+def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_path):
+    rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
+    other = tmp_path / "vocabulary.json"
+    Vocabulary.of(["C", "N"]).save(other)
+    done = run("train", settings=json.dumps(UDLM), **rows, vocabulary=other, **outputs(tmp_path / "m"))
+    assert done.exit_code == 2
+    assert f"{other} and {rows['data']} do not belong together: vocabulary" in done.stderr
+    done = run("train", settings=json.dumps(UDLM), **rows, smiles=rows["data"], **outputs(tmp_path / "m"))
+    assert done.exit_code == 2
+    assert "train.parquet: holds tokens, expected smiles" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("samples", "shares", "advice"),
+    [
+        (["C("], "100% invalid", "try more --steps or a model trained longer"),
+        (["CCC", "CCC", "C("], "67% known, 33% invalid", "go without --novel"),
+        (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or go without --unique"),
+    ],
+)
+def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
+    settings = DemandSettings(count=3, steps=1, unique=True, novel=True)
+    molecules = generate.Molecules(made / "udlm", settings)
+    monkeypatch.setattr(generate, "PATIENCE", 300)
+    monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
+    with pytest.raises(
+        generate.Hopeless, match=rf"^none of the last 300 samples was kept \({shares}\): .*{advice}"
+    ):
+        list(molecules)
+
+
+def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "PATIENCE", 40)
+    done = sample("x.smi", count=10**6, unique=True)
+    found = smiles_of(tmp_path / "x.part.smi")
+    text = f"({len(found):,} of 1,000,000 molecules found, kept in {tmp_path}/x.part.smi)"
+    refused(done, text)
+    assert len(set(found)) == len(found) > 0
+    assert not (tmp_path / "x.smi").exists()
+
+
+def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path):
+    command = [sys.executable, "-m", "pairflow.steps.sample", "--model", model, "--count", 10**7, "--valid"]
+    options = ["--steps", 2, "--threads", 1, "--out", tmp_path / "x.csv"]
+    process = subprocess.Popen(
+        [*map(str, command + options)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
+    )
+    seen = ""
+    while "samples kept" not in seen:
+        seen += process.stderr.read(1)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    found = pd.read_csv(tmp_path / "x.part.csv")
+    last = error.splitlines()[-1]
+    assert last == (
+        f"pairflow sample: stopped: {len(found):,} of 10,000,000 molecules found, "
+        f"kept in {tmp_path}/x.part.csv"
+    )
+    assert not (tmp_path / "x.csv").exists()
