@@ -5,7 +5,7 @@ a rule passes on all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.data import IMAGE_SOURCES, Images, Molecules
+from pairflow.config.data import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules, Standardisation
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import ExtractorSettings
@@ -15,6 +15,7 @@ from pairflow.config.steps import (
     CoverSettings,
     DistillSettings,
     FloorSettings,
+    NewSettings,
     PairSettings,
     SampleSettings,
     TeachSettings,
@@ -26,6 +27,7 @@ __all__ = [
     "BASES",
     "DISTILLATIONS",
     "IMAGE_SOURCES",
+    "MOLECULE_SOURCES",
     "ClassifySettings",
     "Configuration",
     "CorrelateSettings",
@@ -38,11 +40,13 @@ __all__ = [
     "Images",
     "Method",
     "Molecules",
+    "NewSettings",
     "Optimisation",
     "PairSettings",
     "Redi",
     "SampleSettings",
     "Settings",
+    "Standardisation",
     "TeachSettings",
     "TrainSettings",
     "Training",
