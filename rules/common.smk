@@ -65,7 +65,7 @@ def data_settings(wildcards):
 def raw_file(wildcards):
     """The user's own file of molecules; nothing where the workflow knows the source by name."""
     file = experiment_of(wildcards).data.file
-    return [] if file is None else file.replace("{", "{{").replace("}", "}}")
+    return [] if file is None else file
 
 
 def pair_settings(wildcards):

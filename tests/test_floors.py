@@ -69,6 +69,7 @@ def test_steps_do_not_import_one_another():
         "pairflow.training.dcd",
         "pairflow.training.loop",
         "pairflow.metrics.extractors",
+        "pairflow.steps.new",
         "pairflow.steps.train",
     ],
 )

@@ -49,12 +49,14 @@ class Molecules(Standardisation):
 
     @field_validator("source")
     @classmethod
-    def _no_images(cls, source: str) -> str:
+    def _a_name_or_a_file(cls, source: str) -> str:
         near = nearest(source, IMAGE_SOURCES)
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
         if near and not set("/.") & set(source):
             raise ValueError(f"unknown name '{source}'{near}")
+        if set("{}") & set(source):
+            raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
         return source
 
     @property

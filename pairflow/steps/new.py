@@ -141,6 +141,9 @@ def _from(configuration, file):
 
 
 def _device(name):
+    """`cpu` or `cuda`; torch, which takes seconds to import, is asked only where it must be."""
+    if name == "cpu":
+        return name
     from pairflow.steps._device import choose
 
     return choose(name, None).type
