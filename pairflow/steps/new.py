@@ -157,18 +157,18 @@ def _table(title, found, experiment, sizes):
         (f"  {reason}", number, f"the first: row {row}, {text[:40]!r}")
         for reason, (number, row, text) in list(found.rejected.items())[:8]
     ]
-    rules = [data["fragments"], data["charges"], data["isotopes"], data["stereo"], data["stereo"]]
+    rules = [f"{key}: {data[key]}" for key in ("fragments", "charges", "isotopes", "stereo", "stereo")]
     too_long = np.count_nonzero(found.lengths > length)
     quantiles = np.quantile(found.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     lines = [
         ("rows", found.rows, "counted from 0"),
         ("rejected", sum(number for number, _, _ in found.rejected.values()), ""),
         *rejected,
-        ("duplicates", found.duplicates, "drop"),
+        ("duplicates", found.duplicates, "drop_duplicates: true"),
         *((name, number, rule) for (name, number), rule in zip(found.features.items(), rules, strict=True)),
         ("distinct molecules", distinct, ""),
         ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
-        ("  for training", sizes["train"], f"{data['split']} split"),
+        ("  for training", sizes["train"], f"split: {data['split']}"),
         ("  for validation", sizes["validation"], ""),
         *(
             [("  a reference only", sizes["reference"], "known when novelty is counted")]

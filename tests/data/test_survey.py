@@ -1,5 +1,7 @@
 """What a survey counts, on rows counted by hand, and that it agrees with what `prepare` then does."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,19 @@ def test_length_is_the_least_multiple_of_eight():
 def test_only_what_fits_counts_for_the_vocabulary():
     found = survey(["C", "N" * 9 + "O"], LARGEST)
     assert [found.vocabulary_size(length) for length in (3, 11, 12)] == [11, 11, 13]
+
+
+def test_memory_per_row():
+    """Texts of 200 characters: what stays of each is less than half of it, sorting included."""
+    texts = ("C" * (1 + k % 10) + " " * 200 for k in range(5000))
+    tracemalloc.start()
+    try:
+        found = survey(texts, LARGEST)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.rows, len(found.lengths)) == (5000, 10)
+    assert peak / found.rows < 100
 
 
 def test_no_molecule():

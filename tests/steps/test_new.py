@@ -50,10 +50,10 @@ def test_table_entry_and_command(folder):
     assert lines[0] == ["my library.smi (SMILES)"]
     assert ["rejected", "2"] in lines
     assert ["unparsable", "2", "the first: row 300, 'x'"] in lines
-    assert ["duplicates", "1", "drop"] in lines
-    assert ["of several fragments", "1", "largest"] in lines
+    assert ["duplicates", "1", "drop_duplicates: true"] in lines
+    assert ["of several fragments", "1", "fragments: largest"] in lines
     assert ["distinct molecules", "301"] in lines
-    assert ["for training", "285", "random split"] in lines
+    assert ["for training", "285", "split: random"] in lines
     assert re.fullmatch(
         r"  snakemake --cores \d+ -- results/my_library/report\.html", run.stdout.splitlines()[-1]
     )
