@@ -35,7 +35,7 @@ import numba
 import numpy as np
 import torch
 
-from pairflow.data import molecules, sources
+from pairflow.data import library, molecules, sources
 from pairflow.pairing import block, cpu, gpu, keys, levels
 from pairflow.pairing.threads import available_cpus
 from pairflow.pairing.trajectory import walk
@@ -102,7 +102,7 @@ def machine() -> dict:
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
     source = sources.SOURCES[name]
-    rows = molecules.read_column(sources.fetch(name), source.column)
+    rows = list(library.rows(sources.fetch(name), source.column))
     split = sources.validation_rows(name)
     prepared = molecules.prepare(rows, length=length, validation_rows=split, progress=False)
     return prepared.train, prepared.vocabulary.size

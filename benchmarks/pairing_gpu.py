@@ -141,9 +141,9 @@ def _machine() -> dict:
 
 def _molecules(source: str, length: int) -> np.ndarray:
     """The training rows of the paper's protocol."""
-    from pairflow.data import molecules, sources
+    from pairflow.data import library, molecules, sources
 
-    rows = molecules.read_column(sources.fetch(source), sources.SOURCES[source].column)
+    rows = library.rows(sources.fetch(source), sources.SOURCES[source].column)
     published = sources.validation_rows(source)
     return molecules.prepare(rows, length=length, validation_rows=published).train
 

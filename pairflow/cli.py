@@ -6,6 +6,7 @@ import click
 
 from pairflow._version import __version__
 
+COMMANDS = ("new",)  # beside the steps
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -33,10 +34,10 @@ class Steps(click.Group):
     """Imports a step when it is asked for, so that `pairflow --help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(STEPS)
+        return [*COMMANDS, *STEPS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in STEPS:
+        if cmd_name not in (*COMMANDS, *STEPS):
             return None
         return importlib.import_module(f"pairflow.steps.{cmd_name}").main
 
@@ -46,5 +47,8 @@ class Steps(click.Group):
 def main() -> None:
     """Few-step discrete generation with closed-form source-target couplings.
 
-    Each command is one step; Snakemake chains them: snakemake --cores 2 results/demo/report.html
+    Two ways to start: the demo on embedded molecules, `snakemake --cores 2 results/demo/report.html`, or your
+    own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it.
+
+    Every other command is one step; Snakemake chains them.
     """

@@ -62,6 +62,12 @@ def data_settings(wildcards):
     return as_json(experiment_of(wildcards).data)
 
 
+def raw_file(wildcards):
+    """The user's own file of molecules; nothing where the workflow knows the source by name."""
+    file = experiment_of(wildcards).data.file
+    return [] if file is None else file
+
+
 def pair_settings(wildcards):
     return as_json(experiment_of(wildcards).pair_settings(wildcards.base, int(wildcards.seed)))
 

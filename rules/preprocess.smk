@@ -1,5 +1,7 @@
 # Raw molecules -> token rows, vocabulary, canonical SMILES, rejected rows.
 rule preprocess:
+    input:
+        raw_file,
     output:
         train="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
@@ -16,7 +18,8 @@ rule preprocess:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        # 1.4 kB a molecule, of which a packed file takes 12 bytes
+        mem_mb=lambda wildcards, input: int(4000 + 120 * input.size_mb),
         runtime=60,
     params:
         settings=data_settings,

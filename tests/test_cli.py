@@ -4,20 +4,26 @@ import pytest
 from click.testing import CliRunner
 
 from pairflow import __version__
-from pairflow.cli import STEPS, main
+from pairflow.cli import COMMANDS, STEPS, main
 
 
 def test_help_names_every_step():
     run = CliRunner().invoke(main, ["--help"])
     assert run.exit_code == 0
-    assert all(f"\n  {step} " in run.output for step in STEPS)
+    assert all(f"\n  {name} " in run.output for name in (*COMMANDS, *STEPS))
+
+
+def test_help_teaches_the_two_ways_to_start():
+    text = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    assert "snakemake --cores 2 results/demo/report.html" in text
+    assert "pairflow new my_library.smi" in text
 
 
 def test_version():
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*COMMANDS, *STEPS])
 def test_every_step_has_help(step):
     run = CliRunner().invoke(main, [step, "--help"])
     assert run.exit_code == 0

@@ -276,7 +276,8 @@ def test_the_settings_of_molecules_are_the_json_that_they_were():
     """Another JSON would make every finished experiment anew."""
     data = check(Configuration, SHIPPED, "x").experiments["demo"].data
     assert data.model_dump_json() == (
-        '{"source":"small_molecules","column":"smiles","length":16,"drop_duplicates":false,'
+        '{"fragments":"keep","charges":"keep","isotopes":"keep","stereo":"keep",'
+        '"source":"small_molecules","column":"smiles","length":16,"drop_duplicates":false,"split":"random",'
         '"validation_fraction":0.05,"split_seed":42,"training_rows":null,"max_heavy_atoms":null,'
         '"max_too_long_share":0.001}'
     )

@@ -70,6 +70,7 @@ def test_steps_do_not_import_one_another():
         "pairflow.training.generate",
         "pairflow.training.loop",
         "pairflow.metrics.extractors",
+        "pairflow.steps.new",
         "pairflow.steps.train",
     ],
 )

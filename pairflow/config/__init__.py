@@ -5,7 +5,7 @@ a rule passes on all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.data import IMAGE_SOURCES, Images, Molecules
+from pairflow.config.data import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules, Standardisation
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import Chemistry, ExtractorSettings
@@ -16,6 +16,7 @@ from pairflow.config.steps import (
     DemandSettings,
     DistillSettings,
     FloorSettings,
+    NewSettings,
     PairSettings,
     SampleSettings,
     TeachSettings,
@@ -27,6 +28,7 @@ __all__ = [
     "BASES",
     "DISTILLATIONS",
     "IMAGE_SOURCES",
+    "MOLECULE_SOURCES",
     "Chemistry",
     "ClassifySettings",
     "Configuration",
@@ -41,11 +43,13 @@ __all__ = [
     "Images",
     "Method",
     "Molecules",
+    "NewSettings",
     "Optimisation",
     "PairSettings",
     "Redi",
     "SampleSettings",
     "Settings",
+    "Standardisation",
     "TeachSettings",
     "TrainSettings",
     "Training",

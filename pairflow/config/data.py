@@ -8,15 +8,39 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from pairflow.config.check import Seed, Settings, nearest
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Split = Annotated[
+    Literal["random", "scaffold"],
+    Field(description="random (or published), or all molecules of a Bemis-Murcko scaffold on one side"),
+]
 
 
-class Molecules(Settings):
+MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
+
+
+class Standardisation(Settings):
+    """What becomes of each molecule before it is written as canonical SMILES, in this order."""
+
+    fragments: Literal["keep", "largest", "reject"] = Field(
+        "keep", description="of salts and mixtures: all parts, the largest (organic ones first), or no row"
+    )
+    charges: Literal["keep", "neutralise"] = Field(
+        "keep", description="neutralise: by protons given and taken, where that is possible"
+    )
+    isotopes: Literal["keep", "drop"] = Field("keep", description="labels such as [13C] and [2H]")
+    stereo: Literal["keep", "drop"] = Field("keep", description="stereocentres and double bond geometry")
+
+
+class Molecules(Standardisation):
     """Raw molecules to token rows."""
 
-    source: str = Field(description="qm9, zinc250k, small_molecules (embedded), or the path of a CSV file")
-    column: str = Field("smiles", description="column that holds the SMILES")
+    source: str = Field(
+        description="qm9, zinc250k, small_molecules (embedded), or the path of a file: "
+        ".smi, .csv, .tsv, .sdf, each also .gz"
+    )
+    column: str = Field("smiles", description="column that holds the SMILES (CSV)")
     length: int = Field(ge=4, le=4096, description="N, tokens per row, with <bos>, <eos> and padding")
     drop_duplicates: bool = Field(False, description="keep one row per canonical SMILES")
+    split: Split = "random"
     validation_fraction: Share = Field(0.05, description="share of the rows kept for validation")
     split_seed: Seed = Field(42, description="seed of the random split")
     training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many rows")
@@ -25,13 +49,24 @@ class Molecules(Settings):
 
     @field_validator("source")
     @classmethod
-    def _no_images(cls, source: str) -> str:
+    def _a_name_or_a_file(cls, source: str) -> str:
         near = nearest(source, IMAGE_SOURCES)
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
         if near and not set("/.") & set(source):
             raise ValueError(f"unknown name '{source}'{near}")
+        if set("{}") & set(source):
+            raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
         return source
+
+    @property
+    def file(self) -> str | None:
+        """The user's own file; None where the source is one that the workflow knows by name."""
+        return None if self.source in MOLECULE_SOURCES else self.source
+
+    @property
+    def standardisation(self) -> Standardisation:
+        return Standardisation(**{key: getattr(self, key) for key in Standardisation.model_fields})
 
 
 class Images(Settings):

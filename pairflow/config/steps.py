@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
+from pairflow.config.data import Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
@@ -15,6 +16,21 @@ from pairflow.config.sampling import (
     Update,
 )
 from pairflow.config.training import AnyDistillation, TeacherPairs, Training
+
+
+class NewSettings(Standardisation):
+    """What an experiment on a user's own file depends on, beside the file."""
+
+    name: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9_-]+$", description="name of the experiment; none: from the file's"
+    )
+    column: str | None = Field(None, description="column that holds the SMILES (CSV); none: looked for")
+    fragments: Literal["keep", "largest", "reject"] = Field(
+        "largest", description=Standardisation.model_fields["fragments"].description
+    )
+    split: Split = "random"
+    validation_fraction: Share = Field(0.05, gt=0, description="share of the molecules kept for validation")
+    max_too_long_share: Share = Field(0.001, description="largest share of the molecules that N may exclude")
 
 
 class PairSettings(Settings):

@@ -1,15 +1,14 @@
 """Molecules: raw SMILES to rows of tokens and back (protocol, section 6)."""
 
-import csv
-import gzip
 import hashlib
 import json
 import re
-import zlib
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,13 @@ from rdkit import Chem, rdBase
 from tqdm import tqdm
 
 from pairflow.artifacts import token_dtype
+from pairflow.config import Standardisation
+from pairflow.data.library import Unreadable
 from pairflow.data.split import split_rows
+from pairflow.data.standardise import parse, scaffold, standardise
 from pairflow.errors import InputError
+
+AS_IT_IS = Standardisation()  # canonicalised, and nothing else
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
@@ -147,34 +151,13 @@ class Prepared:
     rejected: pd.DataFrame
 
 
-def read_column(path: str | Path, column: str) -> list[str]:
-    """One column of a CSV file with a header line, plain or gzipped, as text; blank lines are no rows.
-
-    Raises InputError for a file that is missing, empty or not readable as CSV, and for an unknown column.
-    """
-    path = Path(path)
-    try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a readable CSV file: {error}") from None
-    if len(rows) < 2:
-        raise InputError(f"{path}: empty; expected a header line with {column!r}, and rows below it")
-    header = [name.strip() for name in rows[0]]
-    if column not in header:
-        raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
-    place = header.index(column)
-    return [row[place] if place < len(row) else "" for row in rows[1:]]
-
-
 def prepare(
-    rows: Sequence[str],
+    rows: Iterable[str | Unreadable],
     *,
     length: int,
+    standardisation: Standardisation = AS_IT_IS,
     drop_duplicates: bool = False,
+    split: Literal["random", "scaffold"] = "random",
     validation_fraction: float = 0.05,
     validation_rows: Sequence[int] | None = None,
     split_seed: int = 42,
@@ -186,73 +169,99 @@ def prepare(
 ) -> Prepared:
     """Turn raw SMILES into token rows of `length` = N, split into training and validation.
 
-    Each row is stripped and canonicalised (RDKit, stereochemistry kept); rows that cannot be used are listed
-    with their reason. `validation_rows` (places in `rows`) is a published split; without it the split is
-    random: the first `ceil(validation_fraction * total)` of a permutation drawn from `split_seed` are the
-    validation set. `training_rows` keeps a random subset of the training set, drawn from the same
-    permutation. The vocabulary is that of all molecules of the data set unless one is given.
+    Each row is stripped, standardised and canonicalised (RDKit); rows that cannot be used are listed with
+    their reason. Of the rows only the canonical SMILES and the rejected texts are kept in memory.
+
+    `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
+    it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
+    The vocabulary is that of all molecules of the data set unless one is given.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
-    is left, if `validation_rows` names a row that is not there, and if fewer than `training_rows` are there
-    to train on.
+    is left, if `validation_rows` names a row that is not there, and if the split leaves nothing to validate
+    on or fewer than `training_rows` to train on.
     """
-    molecules, rejected = _read(rows, max_heavy_atoms, drop_duplicates, progress)
-    _check_length([len(tokens) for _, tokens in molecules.values()], length, max_too_long_share)
+    read = _read(
+        rows, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates, progress
+    )
+    _check_length(read.counts, length, max_too_long_share)
     if vocabulary is None:
-        fitting = (tokens for _, tokens in molecules.values() if len(tokens) <= length - 2)
-        vocabulary = Vocabulary.of(token for tokens in fitting for token in tokens)
-    ids = {}
-    for row, (_, tokens) in molecules.items():
+        vocabulary = Vocabulary.of(read.tokens)
+    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
+    kept, rejected = [], read.rejected
+    for k, (row, smiles) in enumerate(zip(read.rows, read.smiles, strict=True)):
         try:
-            ids[row] = vocabulary._row(tokens, length)
+            table[len(kept)] = vocabulary.encode(smiles, length)
+            kept.append(k)
         except InputError as reason:
-            rejected[row] = str(reason)
-    if not ids:
-        raise InputError(_nothing_left(rows, rejected))
-    if validation_rows is not None:
-        _check_rows(validation_rows, len(rows))
-    split = split_rows(list(ids), validation_fraction, validation_rows, split_seed, training_rows)
-    table = np.array(list(ids.values()), token_dtype(vocabulary.size))
+            rejected[row] = read.overlong.get(row, smiles), str(reason)
+    if not kept:
+        raise InputError(_nothing_left(read.total, rejected))
+    table, places = table[: len(kept)], [read.rows[k] for k in kept]
+    if split == "scaffold":
+        validation_rows, groups = None, [read.scaffolds[k] for k in kept]
+    else:
+        groups = None
+        _check_rows(validation_rows or (), read.total)
+    side = split_rows(places, validation_fraction, validation_rows, split_seed, training_rows, groups)
     return Prepared(
-        train=table[split == "train"],
-        validation=table[split == "validation"],
+        train=table[side == "train"],
+        validation=table[side == "validation"],
         vocabulary=vocabulary,
-        smiles=pd.DataFrame({"row": list(ids), "smiles": [molecules[row][0] for row in ids], "split": split}),
+        smiles=pd.DataFrame({"row": places, "smiles": [read.smiles[k] for k in kept], "split": side}),
         rejected=pd.DataFrame(
-            [(row, rows[row], rejected[row]) for row in sorted(rejected)], columns=["row", "text", "reason"]
+            [(row, *rejected[row]) for row in sorted(rejected)], columns=["row", "text", "reason"]
         ),
     )
 
 
-def _read(rows, max_heavy_atoms, drop_duplicates, progress):
-    """The molecules {row: (canonical SMILES, tokens)}, and why the other rows are none {row: reason}."""
-    molecules, rejected, first = {}, {}, {}
+class _Read:
+    """What is kept of the rows: one entry per molecule, and why the other rows are none."""
+
+    def __init__(self):
+        self.total = 0
+        self.rows = array("q")
+        self.smiles: list[str] = []
+        self.counts = array("q")  # tokens of each
+        self.tokens: set[str] = set()  # of those that fit
+        self.overlong: dict[int, str] = {}  # row: text, of those that do not
+        self.scaffolds: list[int] = []  # numbers, by first appearance
+        self.rejected: dict[int, tuple[str, str]] = {}  # row: text, reason
+
+
+def _read(rows, rules, scaffolds, length, max_heavy_atoms, drop_duplicates, progress):
+    read, first, numbers = _Read(), {}, {}
     bar = tqdm(rows, desc="canonicalise", unit=" rows", mininterval=0.5, disable=not progress)
     with rdBase.BlockLogs():
         for row, text in enumerate(bar):
+            read.total += 1
             try:
-                smiles, tokens = _parse(text.strip(), max_heavy_atoms)
+                molecule, smiles = canonicalise(text, rules)
+                if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
+                    raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
+                tokens = tokenize(smiles)
+                if drop_duplicates and first.setdefault(smiles, row) != row:
+                    raise InputError(f"duplicate of row {first[smiles]}")
             except InputError as reason:
-                rejected[row] = str(reason)
+                read.rejected[row] = text.text if isinstance(text, Unreadable) else text, str(reason)
                 continue
-            if drop_duplicates and first.setdefault(smiles, row) != row:
-                rejected[row] = f"duplicate of row {first[smiles]}"
+            read.rows.append(row)
+            read.smiles.append(smiles)
+            read.counts.append(len(tokens))
+            if len(tokens) <= length - 2:
+                read.tokens.update(tokens)
             else:
-                molecules[row] = smiles, tokens
-    return molecules, rejected
+                read.overlong[row] = text
+            if scaffolds:
+                read.scaffolds.append(numbers.setdefault(scaffold(molecule), len(numbers)))
+    return read
 
 
-def _parse(text, max_heavy_atoms):
-    """Canonical SMILES and its tokens; InputError gives the reason against the row."""
-    if not text:
-        raise InputError("empty")
-    molecule = Chem.MolFromSmiles(text)
-    if molecule is None:
-        raise InputError("unparsable")
-    if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
-        raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
-    smiles = Chem.MolToSmiles(molecule)
-    return smiles, tokenize(smiles)
+def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, str]:
+    """A raw row as a molecule and its canonical SMILES; InputError gives the reason against the row."""
+    if isinstance(text, Unreadable):
+        raise InputError(text.reason)
+    molecule = standardise(parse(text.strip()), rules)
+    return molecule, Chem.MolToSmiles(molecule)
 
 
 def _check_length(counts, length, max_too_long_share):
@@ -265,12 +274,12 @@ def _check_length(counts, length, max_too_long_share):
         )
 
 
-def _nothing_left(rows, rejected):
+def _nothing_left(total, rejected):
     if not rejected:
         return "no molecule is left: there are no rows"
-    reason, number = Counter(rejected.values()).most_common(1)[0]
-    row = next(row for row in sorted(rejected) if rejected[row] == reason)
-    return f"no molecule is left of {len(rows)} rows: {number} {reason} (the first: row {row}, {rows[row]!r})"
+    reason, number = Counter(reason for _, reason in rejected.values()).most_common(1)[0]
+    row, text = next((row, rejected[row][0]) for row in sorted(rejected) if rejected[row][1] == reason)
+    return f"no molecule is left of {total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
 
 def _check_rows(validation_rows, total):

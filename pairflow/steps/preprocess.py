@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pairflow.artifacts import Science, Stopwatch, atomic, digest, token_column, write_table
-from pairflow.config import Molecules
+from pairflow.config import Molecules, Standardisation
 from pairflow.steps._command import out, quiet, step
 
 
@@ -25,19 +25,22 @@ def main(
     rejected: Path,
     quiet: bool,
 ):
-    """Turn a column of SMILES into token rows, a vocabulary and a table of rejected rows.
+    """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
     The source is downloaded and verified, or taken from the folder that PAIRFLOW_DATA_DIR names.
     """
-    from pairflow.data import molecules, sources
+    from pairflow.data import library, molecules, sources
 
     stopwatch = Stopwatch()
     raw = sources.fetch(settings.source)
-    rows = molecules.read_column(raw, settings.column)
-    sources.check_rows(settings.source, len(rows))
-    choices = settings.model_dump(exclude={"source", "column"})
-    published = sources.validation_rows(settings.source)
-    prepared = molecules.prepare(rows, **choices, validation_rows=published, progress=not quiet)
+    prepared = molecules.prepare(
+        library.rows(raw, settings.column, progress=not quiet),
+        **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
+        standardisation=settings.standardisation,
+        validation_rows=sources.validation_rows(settings.source),
+        progress=False,  # the reader has a bar of its own
+    )
+    sources.check_rows(settings.source, len(prepared.smiles) + len(prepared.rejected))
     words = prepared.vocabulary
     shared = {
         "vocabulary": words.hash,

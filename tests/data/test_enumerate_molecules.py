@@ -6,16 +6,16 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
-from pairflow.data import sources
+from pairflow.data import library, sources
 from pairflow.data.enumerate_molecules import enumerate_molecules, write
-from pairflow.data.molecules import prepare, read_column, tokenize
+from pairflow.data.molecules import prepare, tokenize
 
 PACKAGED = sources.fetch("small_molecules")
 
 
 @pytest.fixture(scope="module")
 def smiles():
-    return read_column(PACKAGED, "smiles")
+    return list(library.rows(PACKAGED))
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
 """Molecules: tokens, vocabulary, and the way from raw rows to token rows."""
 
-import gzip
 import json
 
 import numpy as np
 import pytest
 
-from pairflow.data import sources
-from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, read_column, tokenize
+from pairflow.data import library, sources
+from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, tokenize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 
@@ -81,36 +80,6 @@ def test_broken_vocabulary_file(tmp_path, content, message):
 def test_missing_vocabulary_file(tmp_path):
     with pytest.raises(InputError, match=r"v\.json: no such file; expected a vocabulary"):
         Vocabulary.load(tmp_path / "v.json")
-
-
-def test_read_column_plain_and_packed(tmp_path):
-    text = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
-    (tmp_path / "a.csv").write_text(text)
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
-    assert read_column(tmp_path / "a.csv", "smiles") == ["CCO\n", "", "N"]
-    assert read_column(tmp_path / "a.csv.gz", "name") == ["ethanol", "nothing", "NA"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", b"", "empty; expected a header line with 'smiles', and rows below it"),
-        ("a.csv", b"smiles\n", "empty; expected"),
-        ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
-        ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
-        ("a.csv.gz", gzip.compress(b"smiles\nC\n")[:-9], "not a readable CSV file: Compressed file ended"),
-        ("a.csv", b"smiles\n\xff\xfe\n", "not a readable CSV file: 'utf-8' codec"),
-    ],
-)
-def test_read_column_refuses(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=f"{name}: {message}"):
-        read_column(tmp_path / name, "smiles")
-
-
-def test_read_column_of_no_file(tmp_path):
-    with pytest.raises(InputError, match=r"a\.csv: no such file"):
-        read_column(tmp_path / "a.csv", "smiles")
 
 
 ROWS = ["OCC\n", "", "CCO", "C1CC", "c1ccccc1", " C ", "CCCCCCCC", "CN"]
@@ -208,7 +177,7 @@ def test_rdkit_stays_silent(capfd):
 
 @pytest.mark.data
 def test_all_of_qm9(data_dir):
-    rows = read_column(sources.fetch("qm9", data_dir), "smiles")
+    rows = list(library.rows(sources.fetch("qm9", data_dir)))
     sources.check_rows("qm9", len(rows))
     prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False)
     assert prepared.vocabulary.size == 40
@@ -226,7 +195,7 @@ def test_all_of_qm9(data_dir):
 @pytest.mark.data
 def test_all_of_zinc(data_dir):
     """As published, which is nearly as RDKit spells it today: parsing all of it again would take a minute."""
-    rows = read_column(sources.fetch("zinc250k", data_dir), "smiles")
+    rows = list(library.rows(sources.fetch("zinc250k", data_dir)))
     sources.check_rows("zinc250k", len(rows))
     assert rows[0] == rows[0].strip()
     tokens = [tokenize(text.strip()) for text in rows]

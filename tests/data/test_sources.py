@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from pairflow.data import sources
-from pairflow.data.molecules import read_column
+from pairflow.data import library, sources
 from pairflow.data.sources import RawFile, Source
 from pairflow.errors import InputError
 
@@ -76,7 +75,7 @@ def test_a_path_is_itself(tmp_path):
 def test_the_embedded_set_needs_no_network():
     path = sources.fetch("small_molecules")
     assert path.name == "small_molecules.csv.gz"
-    assert "CCO" in read_column(path, "smiles")
+    assert "CCO" in library.rows(path)
 
 
 def test_data_dir_comes_before_the_publisher(remote, server, tmp_path, monkeypatch):

@@ -1,0 +1,187 @@
+"""Files of molecules: one reader per format, row by row, so that a file of any length takes no memory.
+
+Rows are numbered from 0 in the order of the file; header lines and blank lines are no rows.
+"""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from rdkit import Chem, rdBase
+from tqdm import tqdm
+
+from pairflow.errors import InputError
+
+_FORMATS = {
+    **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
+    **dict.fromkeys((".csv", ".tsv"), "CSV"),
+    **dict.fromkeys((".sdf", ".sd"), "SDF"),
+}
+_CONTENT = {
+    "SMILES": "a SMILES at the start of each line",
+    "CSV": "a header line, and rows below it",
+    "SDF": "records that end in $$$$",
+}
+# Names of columns that hold SMILES, in lower case, the first of them first.
+SMILES_COLUMNS = (
+    *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
+    *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
+)
+_LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
+_LONGEST_RECORD = 100_000  # lines
+_UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A row that its format's reader refuses, with what can be said about it."""
+
+    text: str
+    reason: str
+
+
+def format_of(path: str | Path) -> str:
+    """SMILES, CSV or SDF, by the end of the name without `.gz`; InputError for any other."""
+    path = Path(path)
+    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    if suffix.lower() not in _FORMATS:
+        raise InputError(
+            f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, or one of "
+            "these and .gz"
+        )
+    return _FORMATS[suffix.lower()]
+
+
+def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
+    """The SMILES of a file, row by row, as found there (of an SDF file: as RDKit writes them).
+
+    SMILES files: the first field of each line, the rest is a name; a first line that holds a name of
+    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`. Bytes that are not UTF-8 become
+    U+FFFD, so that a name in another encoding harms nobody. The progress bar counts bytes.
+
+    Raises InputError for a file that is missing, empty, not what its name says or cut off, and for an
+    unknown column.
+    """
+    path = Path(path)
+    kind = format_of(path)
+    number = -1
+    with _opened(path) as (text, raw), _bar(path, progress) as bar:
+        for number, row in enumerate(_READERS[kind](text, path, column)):
+            if number % 256 == 0:
+                bar.update(raw.tell() - bar.n)
+            yield row
+        bar.update(raw.tell() - bar.n)
+    if number < 0:
+        raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
+
+
+def columns(path: str | Path, number: int) -> dict[str, list[str]]:
+    """The columns of a CSV file: their names, and the fields of the first `number` rows."""
+    path = Path(path)
+    with _opened(path) as (text, _):
+        header, records = _table(text, path)
+        first = list(islice(records, number))
+    return {
+        name: [record[place] if place < len(record) else "" for record in first]
+        for place, name in enumerate(header)
+    }
+
+
+@contextmanager
+def _opened(path):
+    """The text of a file, unpacked, and the bytes that it comes from; InputError where it cannot be read."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, expected a file of molecules")
+    try:
+        with path.open("rb") as raw:
+            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+            if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
+            yield _Lines(unpacked, path), raw
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except _UNREADABLE as error:
+        raise InputError(f"{path}: not a readable {format_of(path)} file: {error}") from None
+
+
+class _Lines:
+    """Lines of a binary file as text, whichever of \\n, \\r\\n and \\r ends them; the ends are kept."""
+
+    def __init__(self, binary, path):
+        self.path = path
+        self.file = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
+
+    def __iter__(self):
+        while line := self.file.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
+            yield line
+
+
+def _bar(path, progress):
+    size = path.stat().st_size
+    return tqdm(total=size, desc="read", unit="B", unit_scale=True, mininterval=0.5, disable=not progress)
+
+
+def _smiles(lines, path, column):
+    fields = (line.split(maxsplit=1)[0] for line in lines if not line.isspace())
+    first = next(fields, None)
+    if first is not None and first.lower() not in SMILES_COLUMNS:
+        yield first
+    yield from fields
+
+
+def _csv(lines, path, column):
+    header, records = _table(lines, path)
+    if column not in header:
+        raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
+    place = header.index(column)
+    for record in records:
+        yield record[place] if place < len(record) else ""
+
+
+def _table(lines, path):
+    """Names of the columns, and the records below them."""
+    lines = iter(lines)
+    first = next((line for line in lines if not line.isspace()), None)
+    if first is None:
+        raise InputError(f"{path}: empty; expected {_CONTENT['CSV']}")
+    tabs = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower() == ".tsv"
+    separator = "\t" if tabs else max(",;\t", key=first.count)
+    records = (record for record in csv.reader(chain([first], lines), delimiter=separator) if record)
+    return [name.strip() for name in next(records)], records
+
+
+def _sdf(lines, path, column):
+    for record in _records(lines, path):
+        with rdBase.BlockLogs():
+            molecule = Chem.MolFromMolBlock("\n".join(record))
+        if molecule is None:
+            yield Unreadable(record[0].strip(), "broken record")
+        else:
+            yield Chem.MolToSmiles(molecule)
+
+
+def _records(lines, path):
+    """The lines of each record of an SDF file, without those behind its `M  END`."""
+    record, closed = [], False
+    for number, line in enumerate(map(str.rstrip, lines)):
+        if line == "$$$$":
+            yield record
+            record, closed = [], False
+        elif not closed:
+            record.append(line)
+            closed = line == "M  END"
+        if len(record) > _LONGEST_RECORD:
+            raise InputError(f"{path}: no end of a record ($$$$) up to line {number + 1}: not an SDF file")
+    if any(record):
+        yield record
+
+
+_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf}

@@ -1,0 +1,58 @@
+"""The rules that a molecule passes before it is written: fragments, charges, isotopes, stereochemistry."""
+
+from rdkit import Chem
+from rdkit.Chem.MolStandardize import rdMolStandardize
+from rdkit.Chem.Scaffolds import MurckoScaffold
+
+from pairflow.config import Standardisation
+from pairflow.errors import InputError
+
+
+def parse(text: str) -> Chem.Mol:
+    """RDKit's molecule; InputError gives the reason against the row."""
+    if not text:
+        raise InputError("empty")
+    if "\ufffd" in text:
+        raise InputError("not UTF-8 text")
+    molecule = Chem.MolFromSmiles(text)
+    if molecule is None:
+        raise InputError("unparsable")
+    return molecule
+
+
+def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
+    """The molecule after all rules, the same object where none applies.
+
+    Raises InputError, with the reason against the row, for several fragments where the rule is `reject`.
+    """
+    changed = molecule
+    if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
+        if rules.fragments == "reject":
+            raise InputError(f"{parts} fragments (the experiment takes one)")
+        changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
+    if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in changed.GetAtoms()):
+        changed = rdMolStandardize.Uncharger().uncharge(changed)
+    if rules.isotopes == "drop" and any(atom.GetIsotope() for atom in changed.GetAtoms()):
+        changed = _without_isotopes(changed)
+    if rules.stereo == "drop":
+        changed = Chem.Mol(changed)
+        Chem.RemoveStereochemistry(changed)
+    if changed is molecule:
+        return molecule
+    # Written and read again: what the rules leave of stereocentres and hydrogens is what the text says.
+    changed = Chem.MolFromSmiles(Chem.MolToSmiles(changed))
+    if changed is None:
+        raise InputError("unparsable once the rules have been applied")
+    return changed
+
+
+def scaffold(molecule: Chem.Mol) -> str:
+    """The Bemis-Murcko scaffold as SMILES without stereochemistry; empty for a molecule without rings."""
+    return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+
+
+def _without_isotopes(molecule):
+    plain = Chem.Mol(molecule)
+    for atom in plain.GetAtoms():
+        atom.SetIsotope(0)
+    return Chem.RemoveHs(plain)  # [2H] has become a hydrogen like any other

@@ -1,0 +1,174 @@
+"""What a file of molecules holds: read once, row by row, before an experiment is made of it."""
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rdkit import Chem, rdBase
+
+from pairflow.config import Standardisation
+from pairflow.data.library import SMILES_COLUMNS, Unreadable, columns
+from pairflow.data.molecules import SPECIALS, tokenize
+from pairflow.data.standardise import parse, scaffold, standardise
+from pairflow.errors import InputError
+
+_SAMPLED_ROWS = 200
+
+FEATURES = (
+    "of several fragments",
+    "with charged atoms",
+    "with isotope labels",
+    "with stereocentres",
+    "with double bond geometry",
+)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Counts over a file, its molecules standardised as the experiment will do it.
+
+    `rejected` has reason -> (number, first row, its text), `features` a number of molecules, as found, for
+    each of `FEATURES`; duplicates count every time. `lengths` (D,) are the rows' lengths, with `<bos>` and
+    `<eos>`, of the D distinct molecules, `scaffolds` (D,) their scaffolds if asked for: numbers by first
+    appearance.
+    `shortest` has token -> length of the shortest row that holds it.
+    """
+
+    rows: int
+    rejected: dict[str, tuple[int, int, str]]
+    features: dict[str, int]
+    duplicates: int
+    lengths: np.ndarray
+    scaffolds: np.ndarray | None
+    shortest: dict[str, int]
+
+    def length(self, max_too_long_share: float, multiple: int = 8) -> int:
+        """The least N, a multiple of `multiple`, that no more than this share of the molecules exceeds."""
+        ordered = np.sort(self.lengths)
+        needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
+        return -(-needed // multiple) * multiple
+
+    def vocabulary_size(self, length: int) -> int:
+        """K: the special symbols, and those of the molecules that fit `length`."""
+        return len(SPECIALS) + sum(shortest <= length for shortest in self.shortest.values())
+
+
+def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: bool = False) -> Survey:
+    """Read all rows; InputError if none of them is a molecule.
+
+    Kept in memory are 12 bytes per molecule (a hash of its canonical SMILES to tell duplicates by, the
+    length of its row), 8 more for the hash of its scaffold, some 50 while they are sorted at the end, and
+    what does not grow with the file.
+    """
+    hashes, lengths, groups = array("Q"), array("I"), array("Q")
+    shortest: dict[str, int] = {}
+    rejected: dict[str, tuple[int, int, str]] = {}
+    features: Counter[str] = Counter()
+    total = 0
+    with rdBase.BlockLogs():
+        for row, text in enumerate(rows):
+            total += 1
+            try:
+                found, molecule, tokens = _read(text, rules)
+            except InputError as error:
+                reason = str(error).partition(":")[0]
+                number, *first = rejected.get(reason, (0, row, getattr(text, "text", text)))
+                rejected[reason] = (number + 1, *first)
+                continue
+            features.update(_features(found))
+            hashes.append(_hash("".join(tokens)))
+            lengths.append(len(tokens) + 2)
+            if scaffolds:
+                groups.append(_hash(scaffold(molecule)))
+            for token in tokens:
+                if shortest.get(token, len(tokens) + 3) > len(tokens) + 2:
+                    shortest[token] = len(tokens) + 2
+    if not hashes:
+        examples = "; ".join(
+            f"{number:,} {reason}, the first in row {row}: {text[:60]!r}"
+            for reason, (number, row, text) in rejected.items()
+        )
+        raise InputError(f"no molecule in {total:,} rows: {examples}")
+    _, first = np.unique(np.frombuffer(hashes, np.uint64), return_index=True)
+    first.sort()  # as `prepare` has them: the first of each, in the order of the file
+    return Survey(
+        rows=total,
+        rejected=dict(sorted(rejected.items(), key=lambda item: -item[1][0])),
+        features={name: features[name] for name in FEATURES},
+        duplicates=len(hashes) - len(first),
+        lengths=np.frombuffer(lengths, np.uint32)[first].astype(np.int64),
+        scaffolds=_numbers(np.frombuffer(groups, np.uint64)[first]) if scaffolds else None,
+        shortest=shortest,
+    )
+
+
+def find_column(path: Path) -> str:
+    """The column of a CSV file that holds SMILES, judged by its first rows.
+
+    One with a usual name (`SMILES_COLUMNS`) comes first, else it is the only one in which most fields are
+    molecules. InputError, naming the columns, where that is none or several, and where the header is a
+    molecule itself.
+    """
+    found = {
+        name: sum(map(is_molecule, fields)) > len(fields) / 2
+        for name, fields in columns(path, _SAMPLED_ROWS).items()
+    }
+    usable = [name for name, holds in found.items() if holds]
+    usual = sorted(
+        (name for name in usable if name.lower() in SMILES_COLUMNS),
+        key=lambda name: SMILES_COLUMNS.index(name.lower()),
+    )
+    names = ", ".join(map(repr, usable or list(found)[:20]))
+    if not usable:
+        raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
+    if not usual and len(usable) > 1:
+        raise InputError(f"{path}: several columns hold SMILES, {names}: name one with --column")
+    column = (usual or usable)[0]
+    if is_molecule(column):
+        raise InputError(f"{path}: no header line: its first line holds the molecule {column!r}")
+    return column
+
+
+def is_molecule(text: str) -> bool:
+    """Whether RDKit reads a text as a molecule with atoms."""
+    try:
+        with rdBase.BlockLogs():
+            return parse(text.strip()).GetNumAtoms() > 0
+    except InputError:
+        return False
+
+
+def _read(text, rules):
+    """The molecule as found, as standardised, and the tokens of that."""
+    if isinstance(text, Unreadable):
+        raise InputError(text.reason)
+    found = parse(text.strip())
+    molecule = standardise(found, rules)
+    return found, molecule, tokenize(Chem.MolToSmiles(molecule))
+
+
+def _features(molecule):
+    """Those of FEATURES that a molecule has."""
+    atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
+    has = (
+        len(Chem.GetMolFrags(molecule)) > 1,
+        any(atom.GetFormalCharge() for atom in atoms),
+        any(atom.GetIsotope() for atom in atoms),
+        any(atom.GetChiralTag() != unknown for atom in atoms),
+        any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
+    )
+    return [name for name, present in zip(FEATURES, has, strict=True) if present]
+
+
+def _numbers(hashes):
+    """0, 1, ... for each distinct hash, by first appearance."""
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _hash(text):
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,167 @@
+"""Files of molecules: what each reader makes of good, odd and broken ones."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+from rdkit import Chem
+from rdkit.Chem import AllChem
+
+from pairflow.data.library import Unreadable, columns, format_of, rows
+from pairflow.errors import InputError
+
+
+def read(path, column="smiles"):
+    return list(rows(path, column))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write bytes or text under a name; returns the path."""
+
+    def write(name, content):
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return tmp_path / name
+
+    return write
+
+
+def sdf(*smiles):
+    """An SDF file with coordinates and a property, as RDKit writes it."""
+    records = []
+    for number, text in enumerate(smiles):
+        molecule = Chem.MolFromSmiles(text)
+        molecule.SetProp("_Name", f"mol{number}")
+        AllChem.Compute2DCoords(molecule)
+        records.append(Chem.MolToMolBlock(molecule) + "> <mass>\n12\n\n$$$$\n")
+    return "".join(records)
+
+
+def test_format_is_told_by_the_name():
+    names = ["a.smi", "a.SMI.gz", "a.b.txt", "a.csv", "a.tsv.gz", "a.sdf", "a.sd"]
+    assert [format_of(name) for name in names] == ["SMILES"] * 3 + ["CSV"] * 2 + ["SDF"] * 2
+    for name in ("a.xlsx", "a.gz", "a"):
+        with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
+            format_of(name)
+
+
+@pytest.mark.parametrize("name", ["a.smi", "a.smi.gz", "a.txt"])
+def test_smiles_with_names_behind_them(written, name):
+    path = written(name, "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n")
+    assert read(path) == ["CCO", "c1ccccc1", "N", "C1CC"]
+
+
+@pytest.mark.parametrize("header", ["smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", ""])
+def test_a_header_line_is_no_row(written, header):
+    assert read(written("a.smi", header + "CCO\nCN\n")) == ["CCO", "CN"]
+
+
+def test_line_ends_may_be_mixed(written):
+    assert read(written("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN")) == ["CCO", "CN", "C", "CC", "N"]
+    assert read(written("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C")) == ["CCO", "CN", "C"]
+    mixed = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\r>")
+    assert read(written("a.sdf", mixed)) == ["CCO", "CN"]
+
+
+def test_byte_order_mark_and_foreign_bytes(written):
+    assert read(written("a.smi", b"\xef\xbb\xbfCCO \xb5-ethanol\nC\xffC\n")) == ["CCO", "C\ufffdC"]
+    assert read(written("a.csv", b"\xef\xbb\xbfsmiles,name\nCCO,\xe9\n")) == ["CCO"]
+
+
+def test_csv_plain_packed_and_quoted(written):
+    text = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
+    assert read(written("a.csv", text)) == ["CCO\n", "", "N"]
+    assert read(written("a.csv.gz", text), "name") == ["ethanol", "nothing", "NA"]
+
+
+def test_separators(written):
+    assert read(written("a.tsv", 'smiles\ta,"b\nCCO\t1\n')) == ["CCO"]
+    assert read(written("a.csv", "id;smiles;mass\n1;CCO;1,5\n")) == ["CCO"]
+    assert columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2) == {
+        "id": ["1", "2"],
+        "smiles": ["C", ""],
+    }
+
+
+@pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])
+def test_sdf_keeps_stereochemistry_charges_and_isotopes(written, name):
+    smiles = ["C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "CC(=O)[O-].[Na+]"]
+    assert [Chem.CanonSmiles(text) for text in read(written(name, sdf(*smiles)))] == [
+        Chem.CanonSmiles(text) for text in smiles
+    ]
+
+
+def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
+    good = sdf("CCO", "CN", "CC")
+    broken = good.replace("  2  1", "  9  9", 1).replace(" N ", " Xx")  # counts line; no such element
+    assert broken != good
+    first, second, third = read(written("a.sdf", broken + "\n\n"))
+    assert (third, second) == ("CC", Unreadable("mol1", "broken record"))
+    cut = read(written("a.sdf", good[: good.rindex("M  END") - 30]))
+    assert cut == ["CCO", "CN", Unreadable("mol2", "broken record")]
+    assert first in ("CCO", Unreadable("mol0", "broken record"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.smi", b"", "empty; expected a SMILES at the start of each line"),
+        ("a.smi", b"smiles\n\n", "empty; expected a SMILES"),
+        ("a.sdf", b"", r"empty; expected records that end in \$\$\$\$"),
+        ("a.csv", b"", "empty; expected a header line, and rows below it"),
+        ("a.csv", b"smiles\n", "empty; expected"),
+        ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
+        ("a.smi", "CCO\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+        ("a.smi", b"C" * 1_000_001, "a line of over 1,000,000 characters: not a text file"),
+        ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
+    ],
+)
+def test_refusals(written, name, content, message):
+    with pytest.raises(InputError, match=f"{name}: {message}"):
+        read(written(name, content))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
+        ("a.smi.gz", gzip.compress(b"C\n" * 9)[:-9], "not a readable SMILES file: Compressed file ended"),
+        ("a.sdf.gz", gzip.compress(b"C\n" * 9)[:-8] + bytes(8), "not a readable SDF file: CRC check failed"),
+    ],
+)
+def test_broken_archives(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}: {message}"):
+        read(tmp_path / name)
+
+
+def test_no_file_and_a_folder(tmp_path):
+    with pytest.raises(InputError, match=r"a\.csv: no such file$"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "b.smi").mkdir()
+    with pytest.raises(InputError, match=r"b\.smi: is a folder, expected a file of molecules"):
+        read(tmp_path / "b.smi")
+
+
+def test_the_bar_counts_all_bytes(written, capsys):
+    assert len(list(rows(written("a.smi", "CCO\n" * 1000), progress=True))) == 1000
+    assert "100%" in capsys.readouterr().err
+
+
+def test_memory_does_not_grow_with_the_file(written):
+    """300,000 lines, 24 MB unpacked, in a process of its own: the reader's own peak stays below 1 MB."""
+    line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O " + "name " * 10 + "\n"
+    path = written("long.smi.gz", line * 300_000)
+    code = (
+        "import sys, tracemalloc\n"
+        "from pairflow.data.library import rows\n"
+        "tracemalloc.start()\n"
+        "number = sum(1 for _ in rows(sys.argv[1]))\n"
+        "print(number, tracemalloc.get_traced_memory()[1])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    number, peak = map(int, run.stdout.split())
+    assert number == 300_000
+    assert peak < 2**20

@@ -1,0 +1,208 @@
+"""`pairflow new`: a file of molecules to an experiment that the workflow accepts."""
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pairflow.cli import main
+from pairflow.config import Configuration, check
+from pairflow.data.library import rows as read
+from pairflow.data.sources import fetch
+from pairflow.steps.new import name_of
+
+SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
+SMILES = list(read(fetch("small_molecules")))[:300]
+ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    shutil.copy(SHIPPED, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def new(*arguments):
+    return CliRunner().invoke(main, ["new", *arguments, "--quiet", "--device", "cpu"])
+
+
+def experiment(folder, name):
+    """As the workflow reads it."""
+    values = yaml.safe_load((folder / "workflow_config.yaml").read_text())
+    return check(Configuration, values, "x").experiments[name]
+
+
+def test_table_entry_and_command(folder):
+    (folder / "my library.smi").write_text("".join(f"{text} mol\n" for text in ODD))
+    run = new("my library.smi")
+    assert run.exit_code == 0, run.stderr
+    assert (folder / "workflow_config.yaml").read_text().startswith(SHIPPED.read_text())
+    lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
+    assert lines[0] == ["my library.smi (SMILES)"]
+    assert ["rejected", "2"] in lines
+    assert ["unparsable", "2", "the first: row 300, 'x'"] in lines
+    assert ["duplicates", "1", "drop_duplicates: true"] in lines
+    assert ["of several fragments", "1", "fragments: largest"] in lines
+    assert ["distinct molecules", "301"] in lines
+    assert ["for training", "285", "split: random"] in lines
+    assert re.fullmatch(
+        r"  snakemake --cores \d+ -- results/my_library/report\.html", run.stdout.splitlines()[-1]
+    )
+    found = experiment(folder, "my_library")
+    assert (found.data.source, found.data.length, found.scale) == ("my library.smi", 16, "reduced")
+    assert (found.data.fragments, found.data.drop_duplicates) == ("largest", True)
+    assert found.network.name == "mlp"
+    assert found.methods == ("udlm", "pairflow", "udlm+dcd", "pairflow+dcd")
+
+
+def test_what_preprocess_makes_of_it_is_what_was_said(folder, pairflow_command):
+    (folder / "a.csv.gz").write_bytes(
+        gzip.compress(("id,Structure\n" + "".join(f"7,{s}\n" for s in ODD)).encode())
+    )
+    run = new(
+        "a.csv.gz", "--split", "scaffold", "--stereo", "drop", "--charges", "neutralise", "--name", "b-1"
+    )
+    assert run.exit_code == 0, run.stderr
+    data = experiment(folder, "b-1").data
+    assert (data.column, data.split, data.stereo, data.charges) == (
+        "Structure",
+        "scaffold",
+        "drop",
+        "neutralise",
+    )
+    flags = [f"--{part}={part}" for part in ("train", "validation", "vocabulary", "smiles", "rejected")]
+    settings = json.dumps(data.model_dump())
+    run_2 = pairflow_command("preprocess", "--quiet", "--settings", settings, *flags, cwd=folder)
+    assert run_2.returncode == 0, run_2.stderr
+    sizes = pd.read_parquet(folder / "smiles")["split"].value_counts()
+    for label, split in (("for training", "train"), ("for validation", "validation")):
+        assert re.search(rf"{label} +(\d+)", run.stdout)[1] == str(sizes[split])
+    vocabulary = json.loads((folder / "vocabulary").read_text())["tokens"]
+    assert re.search(r"K, symbols +(\d+)", run.stdout)[1] == str(len(vocabulary))
+
+
+def test_a_path_is_seen_from_the_configurations_folder(folder):
+    (folder / "sub").mkdir()
+    (folder / "sub" / "größe 'x'.smi").write_text("\n".join(ODD))
+    (folder / "workflow_config.yaml").rename(folder / "sub" / "workflow_config.yaml")
+    run = new("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
+    assert run.exit_code == 0, run.stderr
+    assert experiment(folder / "sub", "groe_x").data.source == "größe 'x'.smi"
+    assert f"This runs it in {folder / 'sub'}:" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("my_library.smi", "my_library"),
+        ("x/Libraries 2024 (final).v2.csv.gz", "Libraries_2024_final_v2"),
+        ("été.sdf", "ete"),
+        ("分子.smi", "library"),
+        ("-a-.smi", "a"),
+    ],
+)
+def test_names(file, name):
+    assert name_of(Path(file)) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        (
+            "demo.smi",
+            "C\n",
+            [],
+            "workflow_config.yaml: there is an experiment 'demo' already; give another --name",
+        ),
+        (
+            "a.smi",
+            "\n".join(SMILES[:50]),
+            [],
+            "50 distinct molecules are too few to train on and hold some out: 100",
+        ),
+        ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in row 0: 'x'"),
+        ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
+        ("a.smi.gz", "C\n", [], "a.smi.gz: not a readable SMILES file: Not a gzipped file"),
+        ("a.csv", "id,mass\n1,2\n", [], "a.csv: no column holds SMILES in most rows; found 'id', 'mass'"),
+        ("a.csv", "id,s\n1,C\n", ["--column", "S"], "a.csv: no column 'S'; found 'id', 's'"),
+        ("a.xlsx", "", [], "a.xlsx: unknown kind of file; expected a name that ends in .smi"),
+        ("a.smi", "C", ["--config", "no.yaml"], "no.yaml: no such file; go to the workflow's folder"),
+        ("a.smi", "C", ["--name", "a b"], "settings: name: string should match pattern"),
+        ("qm9", "C", [], "qm9: unknown kind of file"),
+        (
+            "{a}.smi",
+            "\n".join(ODD),
+            [],
+            "{a}.smi: braces in a name are wildcards to Snakemake; rename the file",
+        ),
+        (
+            "a.smi",
+            "\n".join(f"C{'C' * n}1CC1" for n in range(200)),
+            ["--split", "scaffold"],
+            "split: the smallest of 1",
+        ),
+    ],
+)
+def test_mistakes_are_one_line_and_change_nothing(folder, name, content, arguments, message):
+    (folder / name).write_text(content)
+    run = new(name, *arguments)
+    assert run.exit_code == 2, run.stdout
+    assert run.stderr.startswith("pairflow new: error: ")
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert (folder / "workflow_config.yaml").read_text() == SHIPPED.read_text()
+
+
+def test_force_replaces(folder):
+    (folder / "demo.smi").write_text("\n".join(ODD))
+    assert new("demo.smi", "--force").exit_code == 0
+    assert experiment(folder, "demo").data.source == "demo.smi"
+    others = yaml.safe_load(SHIPPED.read_text())["experiments"]
+    assert list(yaml.safe_load((folder / "workflow_config.yaml").read_text())["experiments"]) == list(others)
+
+
+def test_rare_long_molecules_are_left_out(folder):
+    long = "CC" * 100
+    (folder / "a.smi").write_text("\n".join([*SMILES, long]))
+    assert new("a.smi").exit_code == 0
+    assert experiment(folder, "a").data.length == 208
+    assert new("a.smi", "--force", "--max-too-long-share", "0.01").exit_code == 0
+    assert experiment(folder, "a").data.length == 16
+
+
+@pytest.mark.workflow
+def test_snakemake_takes_the_file_as_input(folder):
+    """A name with spaces, quotes and other letters; another content is read again."""
+    name = "my 'größe' \"x\" $HOME.smi"
+    (folder / name).write_text("\n".join(ODD))
+    assert new(name, "--name", "mine").exit_code == 0
+    command = [sys.executable, "-m", "snakemake", "--snakefile", SHIPPED.parent / "Snakefile", "--cores", "1"]
+
+    def snakemake(*arguments):
+        run = subprocess.run(
+            [*map(str, command), *arguments, "--", "results/mine/data/train.parquet"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return run.returncode, run.stdout + run.stderr
+
+    code, output = snakemake()
+    assert code == 0, output
+    (folder / name).write_text("\n".join(ODD[:-1]))
+    assert "rule preprocess:" in snakemake("--dry-run")[1]
+    (folder / name).unlink()
+    (folder / "results/mine/data/train.parquet").unlink()
+    code, output = snakemake()
+    assert code == 1
+    assert "Missing input files for rule preprocess" in output
