@@ -57,6 +57,7 @@ rule distill:
     shell:
         "python -m pairflow.steps.distill --settings {params.settings:q} --threads {threads} --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/distill"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
 
 

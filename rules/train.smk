@@ -31,6 +31,7 @@ rule train:
     shell:
         "python -m pairflow.steps.train --settings {params.settings:q} --threads {threads}"
         " --data {input.data:q} --validation {input.validation:q} {params.carried}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
 
 

@@ -27,6 +27,21 @@ device = click.option(
 threads = click.option("--threads", type=click.IntRange(1), help="CPU threads  [default: all]")
 
 
+def resumable(function: Callable) -> Callable:
+    """Decorator: options of a step that, stopped, goes on where it was."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    function = click.option(
+        "--save-every",
+        type=click.FloatRange(0),
+        default=300.0,
+        show_default=True,
+        help="Seconds between two saved states.",
+    )(function)
+    return click.option("--resume", type=folder, help="Folder for saved states  [default: beside the model]")(
+        function
+    )
+
+
 class RealImages(NamedTuple):
     """Files of the images that samples are compared with, and of the classifier that compares them."""
 

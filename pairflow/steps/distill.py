@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, read_table, token_array, write_table
+from pairflow.artifacts import Stopwatch, digest, read_table, token_array
 from pairflow.config import DistillSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import folder_of, remove, snapshots_of
 
 
 @step(DistillSettings)
@@ -19,6 +20,7 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @out("--model", help="Weights, safetensors: raw and averaged.")
 @out("--description", help="Description of the model, JSON.")
 @out("--log", help="Training log, Parquet.")
+@resumable
 @device
 @threads
 @quiet
@@ -31,15 +33,19 @@ def main(
     model,
     description,
     log,
+    resume,
+    save_every,
     device,
     threads,
     quiet,
 ):
     """Distil a model into one that needs fewer steps, by the last part of the method's name.
 
-    What the parent's folder carries for `pairflow sample --count` is carried on.
+    A distillation that was stopped goes on where it was, to the same bits. What the parent's folder carries
+    for `pairflow sample --count` is carried on.
     """
     from pairflow.steps._device import choose
+    from pairflow.steps._models import write_model
     from pairflow.training import carried, checkpoint, loop, objectives
 
     stopwatch = Stopwatch()
@@ -55,6 +61,13 @@ def main(
     stopwatch.samples = how.iterations * how.batch_size
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
     noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
+    made = {
+        **facts,
+        **settings.model_dump(mode="json"),
+        "inputs": {"parent": facts["weights"], "data": digest(data), "validation": digest(validation)},
+    }
+    resume = resume or model.parent / f".{model.name}.resume"
+    states = folder_of(resume, settings.method, {**made, "device": where.type})
     rows = token_array(table["tokens"])
     objective = importlib.import_module(f"pairflow.training.{how.name}").objective(
         how, x0=x0, x1=x1, noise=noise, loss=loss, seed=seed, device=where, cache=cache
@@ -66,20 +79,12 @@ def main(
         seed=seed,
         average=_average(how, facts, parent, where),
         validate=objectives.Validator(rows, noise, facts["prediction"], held_out.padding, seed, where),
+        snapshots=snapshots_of(states, save_every, stopwatch),
         progress=not quiet,
     )
-    made = {
-        **facts,
-        **settings.model_dump(mode="json"),
-        "inputs": {"parent": facts["weights"], "data": digest(data), "validation": digest(validation)},
-    }
-    beside = [model.parent / name for name in files]
-    with atomic(model, description, log, *beside) as [new_model, new_description, new_log, *new_files]:
-        checkpoint.save(new_model, new_description, trained.network, trained.ema, made)
-        write_table(new_log, trained.log, Science(kind="training log"))
-        for path, content in zip(new_files, files.values(), strict=True):
-            path.write_bytes(content)
+    write_model(model, description, log, trained, made, files)
     stopwatch.write(model)
+    remove(states)
 
 
 def _parent(settings: DistillSettings, parent: Path) -> dict:

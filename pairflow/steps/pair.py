@@ -28,7 +28,7 @@ from pairflow.errors import InputError
 from pairflow.pairing import gpu
 from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.steps._command import existing, out, quiet, step, threads
-from pairflow.steps._resume import Finished
+from pairflow.steps._resume import Finished, folder_of, remove
 
 BLOCK = 2 * 10**13  # token comparisons between two saved states: about a minute on two cores
 PROBE_SECONDS = 3.0  # how long a dry run measures
@@ -92,14 +92,15 @@ def main(
     _check_output(out, made)
     if settings.coupling == "pairflow" and runs_on_gpu(backend):
         stopwatch.device, stopwatch.device_memory_mb = "cuda", gpu.held_memory_mb
-    finished = Finished(resume or out.parent / f".{out.name}.resume", settings.coupling, made.__dict__)
+    resume = resume or out.parent / f".{out.name}.resume"
+    finished = Finished(folder_of(resume, settings.coupling, made.__dict__))
     blocks = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
     columns = {"x0": _resumable(pair, finished, blocks, stopwatch), "x1": x1[first:last]}
     with atomic(out) as [temporary]:
         table = pa.table({name: token_column(part, size) for name, part in columns.items()})
         write_table(temporary, table, made)
     stopwatch.write(out)
-    finished.clear()
+    remove(finished.folder)
 
 
 def _check_output(out: Path, made: Science) -> None:

@@ -1,9 +1,10 @@
 """Token rows or pairs to a model."""
 
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, read_table, token_array, write_table
+from pairflow.artifacts import Stopwatch, digest, read_table, token_array
 from pairflow.config import TrainSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import folder_of, remove, snapshots_of
 
 
 @step(TrainSettings)
@@ -16,6 +17,7 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @out("--model", help="Weights, safetensors: raw and averaged.")
 @out("--description", help="Description of the model, JSON.")
 @out("--log", help="Training log, Parquet.")
+@resumable
 @device
 @threads
 @quiet
@@ -28,20 +30,24 @@ def main(
     model,
     description,
     log,
+    resume,
+    save_every,
     device,
     threads,
     quiet,
 ):
     """Train a base: mdlm and udlm draw noise afresh, random and pairflow keep one source per data point.
 
-    With --vocabulary and --smiles the model's folder alone will do for `pairflow sample --count`.
+    A training that was stopped goes on where it was, to the same bits. With --vocabulary and --smiles the
+    model's folder alone will do for `pairflow sample --count`.
     """
     import torch
 
     from pairflow import networks, rng
     from pairflow.flow.noise import NOISES
     from pairflow.steps._device import choose
-    from pairflow.training import carried, checkpoint, loop, objectives
+    from pairflow.steps._models import write_model
+    from pairflow.training import carried, loop, objectives
 
     stopwatch = Stopwatch()
     x0, x1, science = _read(settings.method, data)
@@ -62,15 +68,6 @@ def main(
         shape=science.shape,
         mask=noise.mask,
     ).to(where)
-    held_out_rows = token_array(table["tokens"])
-    trained = loop.optimise(
-        network,
-        objectives.FlowObjective(x1, x0, noise, training.batch_size, training.loss, seed, where),
-        training,
-        seed=seed,
-        validate=objectives.Validator(held_out_rows, noise, prediction, science.padding, seed, where),
-        progress=not quiet,
-    )
     facts = {
         **settings.model_dump(mode="json"),
         "length": science.length,
@@ -83,13 +80,21 @@ def main(
         "inputs": {"data": digest(data), "validation": digest(validation)},
         **carried.described(files),
     }
-    beside = [model.parent / name for name in files]
-    with atomic(model, description, log, *beside) as [new_model, new_description, new_log, *new_files]:
-        checkpoint.save(new_model, new_description, trained.network, trained.ema, facts)
-        write_table(new_log, trained.log, Science(kind="training log"))
-        for path, content in zip(new_files, files.values(), strict=True):
-            path.write_bytes(content)
+    resume = resume or model.parent / f".{model.name}.resume"
+    states = folder_of(resume, settings.method, {**facts, "device": where.type})
+    held_out_rows = token_array(table["tokens"])
+    trained = loop.optimise(
+        network,
+        objectives.FlowObjective(x1, x0, noise, training.batch_size, training.loss, seed, where),
+        training,
+        seed=seed,
+        validate=objectives.Validator(held_out_rows, noise, prediction, science.padding, seed, where),
+        snapshots=snapshots_of(states, save_every, stopwatch),
+        progress=not quiet,
+    )
+    write_model(model, description, log, trained, facts, files)
     stopwatch.write(model)
+    remove(states)
 
 
 def _read(method: str, path):

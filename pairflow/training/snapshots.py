@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ class Snapshots:
     """The last two states in `folder`, each tensors and JSON facts by iteration; saved every `seconds`.
 
     The folder belongs to one run alone: whoever names it puts a digest of inputs and settings into its name.
+    `saved` is called after each.
     """
 
-    def __init__(self, folder: Path, seconds: float = 300.0):
-        self.folder, self.seconds = Path(folder), seconds
+    def __init__(self, folder: Path, seconds: float = 300.0, saved: Callable[[], None] = lambda: None):
+        self.folder, self.seconds, self.after = Path(folder), seconds, saved
         self.saved = time.monotonic()
 
     @property
@@ -43,6 +44,7 @@ class Snapshots:
             for path in self._paths(old):
                 path.unlink(missing_ok=True)
         self.saved = time.monotonic()
+        self.after()
 
     def load(self, device: str | torch.device) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """(iteration, tensors, facts) of the newest state that is whole; None where there is none.
