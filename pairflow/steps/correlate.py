@@ -35,10 +35,9 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, devi
     The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
     are source states, 20,000 at most.
     """
-    from tqdm import tqdm
-
     from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
     from pairflow.steps._device import choose
+    from pairflow.steps._progress import bar_of
     from pairflow.training import checkpoint
 
     stopwatch = Stopwatch()
@@ -51,10 +50,11 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, devi
     of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
     at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
     batches = range(0, settings.sources, max(1, at_once // settings.samples))
-    found = [
-        total_correlation(_draw(network, facts, settings, first, batches.step, where))
-        for first in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
-    ]
+    with bar_of(network, settings.sources * settings.samples, settings.steps + 1, quiet):
+        found = [
+            total_correlation(_draw(network, facts, settings, first, batches.step, where))
+            for first in batches
+        ]
     frame = _rows(facts["method"], settings, describe(np.concatenate(found), of_data), groups)
     made = Science(
         kind="metrics",

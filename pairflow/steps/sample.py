@@ -45,8 +45,8 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, devi
 def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bool) -> None:
     """Write the token rows of all trials: every method and NFE starts from the same noise."""
     import torch
-    from tqdm import tqdm
 
+    from pairflow.steps._progress import bar_of
     from pairflow.training import checkpoint
     from pairflow.training.generate import draw
 
@@ -57,10 +57,11 @@ def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bo
         for trial in range(settings.trials)
         for first in range(0, settings.samples, at_once)
     ]
-    tokens = [
-        draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
-        for trial, first, rows in tqdm(batches, unit="batch", disable=quiet, mininterval=1.0)
-    ]
+    with bar_of(network, settings.samples * settings.trials, settings.nfe + settings.greedy_tail, quiet):
+        tokens = [
+            draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
+            for trial, first, rows in batches
+        ]
     columns = {
         "tokens": token_column(torch.cat(tokens).numpy(), facts["vocabulary_size"]),
         "trial": pa.array([trial for trial, _, rows in batches for _ in range(rows)], pa.int32()),

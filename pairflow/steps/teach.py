@@ -18,9 +18,8 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @quiet
 def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet):
     """Draw the pairs of ReDi: uniform sources x0 and what the teacher makes of them, x1."""
-    from tqdm import tqdm
-
     from pairflow.steps._device import choose
+    from pairflow.steps._progress import bar_of
     from pairflow.training import checkpoint
     from pairflow.training.redi import draw_pairs
 
@@ -31,7 +30,7 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
     parent = parse_method(settings.method).parent
     if parent != facts["method"]:
         raise InputError(f"{model}: a model of {facts['method']}, but {settings.method} needs {parent}")
-    with tqdm(total=settings.count, unit="pair", disable=quiet, mininterval=1.0) as bar:
+    with bar_of(network, settings.count, settings.steps + 1, quiet):
         x0, x1 = draw_pairs(
             network,
             checkpoint.noise_of(facts),
@@ -39,7 +38,6 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
             length=facts["length"],
             prediction=facts["prediction"],
             device=where,
-            done=bar.update,
         )
     size = facts["vocabulary_size"]
     columns = {"x0": token_column(x0.numpy(), size), "x1": token_column(x1.numpy(), size)}

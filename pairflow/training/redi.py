@@ -11,12 +11,12 @@ from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(
-    network: nn.Module, noise, settings: TeachSettings, *, length: int, prediction: str, device, done=None
+    network: nn.Module, noise, settings: TeachSettings, *, length: int, prediction: str, device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Pairs (x0, x1), each (count, N) on the CPU: uniform sources and the teacher's samples of them.
 
     `network` is the teacher, `prediction` the kind of denoiser that it is. A batch is a function of the seed,
-    the method and its first row. `done(rows)` is called after each.
+    the method and its first row.
     """
     update = settings.model_dump(include={"sampler", "steps", "conversion"})
     batch = noise.rows_at_once(length)
@@ -29,8 +29,6 @@ def draw_pairs(
         sources.append(x0.cpu())
         x1 = noise.sample(network, x0, **update, prediction=prediction, generator=generator)
         samples.append(x1.cpu())
-        if done:
-            done(rows)
     return torch.cat(sources), torch.cat(samples)
 
 
