@@ -24,6 +24,7 @@ STEPS = (
     "evaluate_images",
     "correlate",
     "report",
+    "paper",
 )
 
 

@@ -6,7 +6,7 @@ a rule passes on all come from these classes.
 
 from pairflow.config.check import Settings, check, nearest
 from pairflow.config.data import IMAGE_SOURCES, Images, Molecules
-from pairflow.config.experiment import Configuration, Experiment
+from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, PaperSettings
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import ExtractorSettings
 from pairflow.config.steps import (
@@ -26,6 +26,7 @@ __all__ = [
     "BASES",
     "DISTILLATIONS",
     "IMAGE_SOURCES",
+    "PAPER_SOURCES",
     "ClassifySettings",
     "Configuration",
     "CorrelateSettings",
@@ -40,6 +41,7 @@ __all__ = [
     "Molecules",
     "Optimisation",
     "PairSettings",
+    "PaperSettings",
     "Redi",
     "SampleSettings",
     "Settings",

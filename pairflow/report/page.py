@@ -27,8 +27,8 @@ _STEPS = (
 )
 
 
-def render(contents: Contents) -> str:
-    """The whole report as HTML: no scripts, and nothing that is fetched."""
+def environment() -> jinja2.Environment:
+    """Templates of this folder, which escape everything, and the filters that they use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -42,27 +42,36 @@ def render(contents: Contents) -> str:
         "count": count,
         "breakable": breakable,
     }
-    return environment.get_template("template.html").render(
-        contents=contents,
-        is_images=contents.modality == "images",
-        settings=contents.settings,
-        provenance=contents.provenance,
-        summary=sentences(contents),
-        facts=_facts(contents),
-        configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
-        blocks=blocks(contents),
-        galleries=_galleries(contents),
-        grids=_grids(contents),
-        pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
-        neighbours=_neighbours(contents),
-        shown=_SHOWN,
-        unfolded=_UNFOLDED,
-        seed=contents.settings["seeds"][0],
-        coupling=_coupling(contents),
-        correlation=_correlation(contents),
-        training=_training(contents),
-        training_costs=training_costs(contents.timings, contents.settings),
-        costs=_costs(contents.timings, contents.methods),
+    return environment
+
+
+def render(contents: Contents) -> str:
+    """The whole report as HTML: no scripts, and nothing that is fetched."""
+    return (
+        environment()
+        .get_template("template.html")
+        .render(
+            contents=contents,
+            is_images=contents.modality == "images",
+            settings=contents.settings,
+            provenance=contents.provenance,
+            summary=sentences(contents),
+            facts=_facts(contents),
+            configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
+            blocks=blocks(contents),
+            galleries=_galleries(contents),
+            grids=_grids(contents),
+            pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
+            neighbours=_neighbours(contents),
+            shown=_SHOWN,
+            unfolded=_UNFOLDED,
+            seed=contents.settings["seeds"][0],
+            coupling=_coupling(contents),
+            correlation=_correlation(contents),
+            training=_training(contents),
+            training_costs=training_costs(contents.timings, contents.settings),
+            costs=_costs(contents.timings, contents.methods),
+        )
     )
 
 
