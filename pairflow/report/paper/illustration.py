@@ -1,6 +1,7 @@
 """The paper's Figure 2 on a toy set: how far states are from their data point while the noise comes in."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -26,6 +27,7 @@ def toy_set() -> np.ndarray:
     return rng.uniform_tokens(rng.stream_seed(SEED, "toy set"), np.arange(POINTS), LENGTH, SYMBOLS)
 
 
+@cache
 def illustration() -> Illustration:
     """Algorithm 1 on the toy set, and uniform corruption of the same rows with kappa(t) = t."""
     rows, numbers = toy_set(), np.arange(POINTS)

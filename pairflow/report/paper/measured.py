@@ -14,6 +14,7 @@ from pairflow.report.paper.verdicts import SEEDS, Estimate, estimate
 
 _SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
 _CHECK = 50_000
+_STATES = 20_000 * 10  # source states x samples each
 _KEYS = ["evaluation", "metric", "method", "nfe", "reference", "extractor"]
 _WORK = {"base": ("train",), "DCD": ("distill",), "ReDi": ("teach", "distill"), "PairFlow": ("pair",)}
 _WORKERS = {"base": "udlm", "DCD": "udlm+dcd", "ReDi": "udlm+redi", "PairFlow": "pairflow"}
@@ -46,7 +47,7 @@ _SOURCES = {
     "fid_dinov2_test": (Source("fd", "test", "dinov2", reason=_WEIGHTS),),
     "nn_l2_train": (Source("nn_l2", "train", unit=1 / 255),),
     "nn_cosine_dinov2_train": (Source("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
-    "total_correlation": (Source("total_correlation", evaluation="correlation"),),
+    "total_correlation": (Source("total_correlation", evaluation="correlation", samples=_STATES),),
     "unique_reached": (Source("unique_reached", evaluation="coverage"),),
     "coverage": (Source("coverage", evaluation="coverage", unit=100),),
     "coverage_predicted": (Source("coverage_predicted", evaluation="coverage", unit=100),),
@@ -113,7 +114,7 @@ class Run:
 
     def _measured(self, rows: pd.DataFrame, of: tuple, source: Source, printed: Printed) -> Measured:
         found, seeds, samples = estimate(rows), rows.seed.nunique(), int(rows.samples.max())
-        wanted = samples if source.evaluation else source.samples or _SAMPLES[self.dataset]
+        wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.dataset])
         reasons = [
             (self.reduced, "reduced scale"),
             (bool(source.reason), source.reason),
@@ -159,8 +160,8 @@ class Run:
             steps, method = _WORK[printed.name], _WORKERS[printed.name]
         else:
             steps, method = ("pair",), parse_method(printed.method).coupling
-            if method is None:
-                return Measured(Estimate(0.0), (), reason)
+            if method is None and (self.timings.step == "pair").any():
+                return Measured(Estimate(0.0), (), reason, apart=self.reduced)
         jobs = self.timings[self.timings.step.isin(steps) & (self.timings.method == method)]
         seconds = jobs.groupby("seed")["seconds"].sum(min_count=len(steps)).mean()
         if not np.isfinite(seconds):

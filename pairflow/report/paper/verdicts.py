@@ -20,7 +20,7 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 SEEDS = 3  # trainings that a judgement needs
 _LEVEL = 0.975  # both sides of 95 %
@@ -66,7 +66,7 @@ def margin(measured: Estimate, std: float, trials: int) -> float:
     """How far a printed value with the deviation `std` of `trials` may be from the mean of several seeds."""
     seeds = measured.count
     spread = measured.variance * (1 + 1 / seeds) + np.nan_to_num(std) ** 2 / trials
-    return float(student.ppf(_LEVEL, seeds - 1) * spread**0.5)
+    return float(stdtrit(seeds - 1, _LEVEL) * spread**0.5)
 
 
 def judge(measured: Estimate, value: float, std: float, trials: int) -> Verdict:
@@ -121,7 +121,7 @@ def _welch(one: Estimate, other: Estimate) -> float:
     if u + v == 0:
         return 0.0
     freedom = (u + v) ** 2 / (u**2 / (one.count - 1) + v**2 / (other.count - 1))
-    return float(student.ppf(_LEVEL, freedom))
+    return float(stdtrit(freedom, _LEVEL))
 
 
 def _fieller(a: float, b: float, u: float, v: float) -> tuple[float, float]:
