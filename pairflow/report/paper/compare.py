@@ -132,6 +132,18 @@ class Grid:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def kinds(self) -> dict[str, str]:
+        """Run -> what its values are, where they are not what is printed."""
+        cells = [
+            (name, cell)
+            for row in self.rows
+            for name, cells in row.runs.items()
+            for cell in cells
+            if cell and cell.measured
+        ]
+        return {name: cell.measured.kind for name, cell in cells if cell.measured.kind}
+
+    @property
     def sampled(self) -> bool:
         return self.table not in BY_DATASET
 

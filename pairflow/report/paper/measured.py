@@ -36,8 +36,9 @@ class Source(NamedTuple):
     reason: str = ""
 
 
-_NOT_FID = "a Fréchet distance on other features is not FID"
-_WEIGHTS = "the paper does not say which weights of DINOv2"
+_NOT_FID = "not FID"
+_WEIGHTS = "the paper’s weights are not known"
+_KINDS = {"fd": "FD", "nn_cosine": "cosine"}
 _SOURCES = {
     **{name: (Source(name),) for name in ("valid", "unique", "novel", "is")},
     "fid": (Source("fid", "train", "inception"), Source("fd", "train", reason=_NOT_FID)),
@@ -58,12 +59,14 @@ _SOURCES = {
 class Measured:
     """A measured value in the printed unit; `of` is what it was made of, `reason` why no number is judged.
 
-    `apart` says that it is of another kind than the printed one, so that not even their difference is shown.
+    `kind` names it where it is not what is printed, such as another Fréchet distance than FID. `apart`: it is
+    of another kind or scale than the printed one, so that not even their difference is shown.
     """
 
     estimate: Estimate
     of: tuple
     reason: str = ""
+    kind: str = ""
     apart: bool = False
 
 
@@ -115,9 +118,10 @@ class Run:
     def _measured(self, rows: pd.DataFrame, of: tuple, source: Source, printed: Printed) -> Measured:
         found, seeds, samples = estimate(rows), rows.seed.nunique(), int(rows.samples.max())
         wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.dataset])
+        kind = f"{_KINDS[source.metric]} by {of[-1]}, {source.reason}" if source.reason else ""
         reasons = [
+            (bool(kind), kind),
             (self.reduced, "reduced scale"),
-            (bool(source.reason), source.reason),
             (bool(printed.confounded), f"confounded: {printed.confounded}"),
             (samples != wanted, f"{samples:,} samples, the paper has {wanted:,}"),
             (seeds < SEEDS, f"{seeds} training seed{'s' * (seeds > 1)}, {SEEDS} are needed"),
@@ -126,7 +130,8 @@ class Run:
             Estimate(found.mean * source.unit, found.variance * source.unit**2, found.count),
             of,
             reason=next((text for holds, text in reasons if holds), ""),
-            apart=self.reduced or bool(source.reason),
+            kind=kind,
+            apart=self.reduced or bool(kind),
         )
 
     def _candidates(self, source: Source, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:

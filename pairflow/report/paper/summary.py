@@ -60,6 +60,12 @@ _WORDS = {
 def _held(sections: Sequence[Section], runs: Mapping[str, Run]) -> Iterator[str]:
     """One sentence per run and metric of PairFlow itself against UDLM."""
     found: dict[tuple[str, str], dict[Comparison, list[str]]] = {}
+    kinds = {
+        (run, grid.label): kind
+        for section in sections
+        for grid in section.grids
+        for run, kind in grid.kinds.items()
+    }
     for (run, label, name, column), cell in _cells(sections).items():
         if name == OURS and cell.comparison:
             found.setdefault((run, label), {}).setdefault(cell.comparison, []).append(column)
@@ -74,7 +80,9 @@ def _held(sections: Sequence[Section], runs: Mapping[str, Run]) -> Iterator[str]
             }.items()
             if each in parts
         ]
-        yield f"{run} ({scale}), {label}, {OURS} against {BASELINE}: {'; '.join(told)}."
+        kind = kinds.get((run, label))
+        what = f"{kind}, beside the printed {label}" if kind else label
+        yield f"{run} ({scale}), {what}, {OURS} against {BASELINE}: {'; '.join(told)}."
 
 
 def _cells(sections: Sequence[Section]) -> dict[tuple[str, str, str, str], EffectCell]:

@@ -140,7 +140,7 @@ def test_subsets_are_compared_with_the_same_baseline(make_run):
 
 
 def image_rows(metric_rows, metric, extractor, reference="train", samples=1000, values=None):
-    values = values or {("udlm", 1): [[130.0, 131.0]] * 3, ("pairflow", 1): [[40.0, 41.0]] * 3}
+    values = values or {("udlm", 1): [[130.0], [131.0], [132.0]], ("pairflow", 1): [[40.0], [41.0], [42.0]]}
     return metric_rows(values, metric, extractor=extractor, reference=reference, samples=samples)
 
 
@@ -152,10 +152,15 @@ def test_fid_is_judged_and_fd_is_not(make_run, metric_rows):
     fd = make_run(image_rows(metric_rows, "fd", "classifier-abc"), **settings)
     found = cell([fd], "PairFlow", table="binary_mnist_results")
     assert found.status is Status.EFFECT
-    assert found.measured.reason == "a Fréchet distance on other features is not FID"
+    assert found.measured.reason == found.measured.kind == "FD by classifier-abc, not FID"
+    assert section([fd], "binary_mnist_results").grids[0].kinds == {
+        "mnist_binary": "FD by classifier-abc, not FID"
+    }
+    assert section([fid], "binary_mnist_results").grids[0].kinds == {}
     assert found.difference == ""
     [effect, *_] = effects([fd], table="binary_mnist_results").runs["mnist_binary"]
-    assert effect.comparison is Comparison.UNDECIDED or effect.here.sign == -1
+    assert effect.here.sign == -1
+    assert effect.comparison is Comparison.SAME
     assert section([fd], "mnist_binary_fid_test").grids[0].runs == {}  # those are to the test images
 
 

@@ -112,6 +112,21 @@ def test_what_is_judged_and_what_is_not(full):
     assert "Left out. <b>stale</b>" in words
 
 
+def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows):
+    values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
+    rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
+    settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
+    run = make_run(rows, "small", **settings)
+    page = Page({"small": make_experiment(**settings)}, {"small": run})
+    *_, held = sentences(page.sections, page.runs)
+    assert held == (
+        "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
+        "pairflow against udlm: the paper’s sign at NFE 1."
+    )
+    table = Document(render(page)).words().partition("MNIST-Binary: FID FID")[2]
+    assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
+
+
 def test_the_summary_counts(full):
     counts, kinds, effects, *held = sentences(full.sections, full.runs)
     assert counts.startswith("The paper prints 1,284 values")
