@@ -47,31 +47,28 @@ def environment() -> jinja2.Environment:
 
 def render(contents: Contents) -> str:
     """The whole report as HTML: no scripts, and nothing that is fetched."""
-    return (
-        environment()
-        .get_template("template.html")
-        .render(
-            contents=contents,
-            is_images=contents.modality == "images",
-            settings=contents.settings,
-            provenance=contents.provenance,
-            summary=sentences(contents),
-            facts=_facts(contents),
-            configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
-            blocks=blocks(contents),
-            galleries=_galleries(contents),
-            grids=_grids(contents),
-            pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
-            neighbours=_neighbours(contents),
-            shown=_SHOWN,
-            unfolded=_UNFOLDED,
-            seed=contents.settings["seeds"][0],
-            coupling=_coupling(contents),
-            correlation=_correlation(contents),
-            training=_training(contents),
-            training_costs=training_costs(contents.timings, contents.settings),
-            costs=_costs(contents.timings, contents.methods),
-        )
+    template = environment().get_template("template.html")
+    return template.render(
+        contents=contents,
+        is_images=contents.modality == "images",
+        settings=contents.settings,
+        provenance=contents.provenance,
+        summary=sentences(contents),
+        facts=_facts(contents),
+        configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
+        blocks=blocks(contents),
+        galleries=_galleries(contents),
+        grids=_grids(contents),
+        pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
+        neighbours=_neighbours(contents),
+        shown=_SHOWN,
+        unfolded=_UNFOLDED,
+        seed=contents.settings["seeds"][0],
+        coupling=_coupling(contents),
+        correlation=_correlation(contents),
+        training=_training(contents),
+        training_costs=training_costs(contents.timings, contents.settings),
+        costs=_costs(contents.timings, contents.methods),
     )
 
 
