@@ -18,6 +18,7 @@ include: "rules/evaluate.smk"
 include: "rules/evaluate_images.smk"
 include: "rules/correlate.smk"
 include: "rules/report.smk"
+include: "rules/paper.smk"
 
 
 rule all:

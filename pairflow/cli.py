@@ -27,6 +27,7 @@ STEPS = (
     "evaluate_images",
     "correlate",
     "report",
+    "paper",
 )
 
 

@@ -3,7 +3,7 @@
 The rules declare the same paths as patterns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,6 +147,12 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
         ],
         "floors": floors(root, experiment),
     }
+
+
+def finished(results: Path, experiments: Iterable[str]) -> dict[str, Path]:
+    """Experiment -> its metric rows, of those whose report has been made."""
+    found = {name: results / name / "metrics.parquet" for name in experiments}
+    return {name: path for name, path in found.items() if path.is_file()}
 
 
 def pictured(root: Path, experiment: Experiment) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from pairflow import layout
+from pairflow.artifacts import digest
 from pairflow.config import DISTILLATIONS, Configuration, check, nearest, parse_method
 from pairflow.errors import InputError
 
@@ -150,6 +151,16 @@ def distillation_data(wildcards):
 
 def report_inputs(wildcards):
     return layout.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
+
+
+def paper_settings(wildcards):
+    return as_json(CONFIGURATION.paper_settings())
+
+
+def finished_experiments(wildcards):
+    """Digests of the metrics that there are: the page is made anew where one changes, and nothing else is."""
+    found = layout.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
+    return {name: digest(path) for name, path in found.items()}
 
 
 HAS_GPU = shutil.which("nvidia-smi") is not None

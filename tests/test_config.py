@@ -319,3 +319,16 @@ def test_an_evaluation_of_some_methods_samples_those_alone():
     assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
     settings = experiment.experiments["demo"].sample_settings("main", 1, 0)
     assert "methods" not in settings.model_dump()
+
+
+def test_the_name_of_the_papers_page_is_taken():
+    values = copy.deepcopy(SHIPPED)
+    values["experiments"]["paper"] = values["experiments"]["demo"]
+    with pytest.raises(InputError, match=r"experiments: 'paper' is the name of the page"):
+        check(Configuration, values, "my.yaml")
+
+
+def test_the_papers_page_depends_on_experiments_on_its_data_alone():
+    named = check(Configuration, SHIPPED, "x").paper_settings().experiments
+    assert {"qm9", "qm9_small", "zinc250k", "cifar10"} <= set(named)
+    assert not {"demo", "digits"} & set(named)

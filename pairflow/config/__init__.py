@@ -6,7 +6,7 @@ a rule passes on all come from these classes.
 
 from pairflow.config.check import Settings, check, nearest
 from pairflow.config.data import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules, Standardisation
-from pairflow.config.experiment import Configuration, Experiment
+from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, PaperSettings
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import Chemistry, ExtractorSettings
 from pairflow.config.steps import (
@@ -29,6 +29,7 @@ __all__ = [
     "DISTILLATIONS",
     "IMAGE_SOURCES",
     "MOLECULE_SOURCES",
+    "PAPER_SOURCES",
     "Chemistry",
     "ClassifySettings",
     "Configuration",
@@ -46,6 +47,7 @@ __all__ = [
     "NewSettings",
     "Optimisation",
     "PairSettings",
+    "PaperSettings",
     "Redi",
     "SampleSettings",
     "Settings",

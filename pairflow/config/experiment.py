@@ -163,8 +163,29 @@ class Experiment(Settings):
         return self.features or Features()
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # data that the paper has tables on
+
+
 class Configuration(Settings):
     """All of workflow_config.yaml, and what a profile adds to it in its `config`."""
 
-    experiments: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Experiment] = Field(min_length=1)
+    experiments: dict[Name, Experiment] = Field(min_length=1)
     pair_shards: int = Field(1, ge=1, le=10_000, description="jobs that one pairing is split into (profile)")
+
+    @model_validator(mode="after")
+    def _paper_is_taken(self) -> "Configuration":
+        if "paper" in self.experiments:
+            raise ValueError("experiments: 'paper' is the name of the page on the paper's tables")
+        return self
+
+    def paper_settings(self) -> "PaperSettings":
+        """Of the experiments on the paper's data."""
+        named = {name: each for name, each in self.experiments.items() if each.data.source in PAPER_SOURCES}
+        return PaperSettings(experiments=named)
+
+
+class PaperSettings(Settings):
+    """What the page on the paper's tables depends on, beside finished experiments."""
+
+    experiments: dict[Name, Experiment] = Field({}, description="the experiments on the paper's data")

@@ -66,16 +66,26 @@ def pair_rows(data, queries, row_numbers, *, vocabulary_size: int, steps: int, s
     `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `levels` states the
     rule.
     """
+    rules = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    *_, x0 = backward_states(data, queries, row_numbers, **rules)
+    return x0.astype(queries.dtype)
+
+
+def backward_states(
+    data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int
+) -> Iterator[np.ndarray]:
+    """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0; arguments as in `pair_rows`."""
     rates = levels.step_rates(steps, vocabulary_size)
     tables = levels.level_tables(steps, data.shape[1], vocabulary_size)
     z = queries.astype(np.int64)
+    yield z
     for step in range(steps, 0, -1):
         consensus = np.stack([_kept_consensus(state, data, tables[step - 1]) for state in z])
         uniforms, words = rng.draws(seed, row_numbers, step, z.shape[1])
         jumps = uniforms < rates[step - 1] * consensus
         others = rng.choose(words, np.uint64(vocabulary_size - 1)).astype(np.int64)
         z = np.where(jumps, others + (others >= z), z)
-    return z.astype(queries.dtype)
+        yield z
 
 
 def _kept_consensus(state, data, table):

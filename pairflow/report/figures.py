@@ -218,6 +218,19 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     return Picture(drawn[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
 
 
+def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
+    """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
+    with _axes(name) as (axes, drawn):
+        for method, values in distances.items():
+            axes.plot(times, values, **style(method).drawn, markevery=4)
+        axes.invert_xaxis()
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("time t (data 1, noise 0)")
+        axes.set_ylabel("tokens that differ from the data")
+    ends = (f"{method}: {values[-1]:.2f} at t = 0" for method, values in distances.items())
+    return Picture(drawn[0], f"Mean Hamming distance from the data by time. {'; '.join(ends)}.")
+
+
 INDEPENDENT = Style("ink", ".", ":")
 FLOOR = Style("ink", "", ":")
 

@@ -27,8 +27,8 @@ _STEPS = (
 )
 
 
-def render(contents: Contents) -> str:
-    """The whole report as HTML: no scripts, and nothing that is fetched."""
+def environment() -> jinja2.Environment:
+    """Templates of this folder, which escape everything, and the filters that they use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -42,7 +42,13 @@ def render(contents: Contents) -> str:
         "count": count,
         "breakable": breakable,
     }
-    return environment.get_template("template.html").render(
+    return environment
+
+
+def render(contents: Contents) -> str:
+    """The whole report as HTML: no scripts, and nothing that is fetched."""
+    template = environment().get_template("template.html")
+    return template.render(
         contents=contents,
         is_images=contents.modality == "images",
         settings=contents.settings,

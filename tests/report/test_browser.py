@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from pairflow.report import render
+from pairflow.report.paper import Page
+from pairflow.report.paper import render as render_paper
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
@@ -143,3 +145,13 @@ def measure(page: str, width: int, folder) -> dict:
     found = re.search(r"RESULT(.*?)END", run.stdout)
     assert found, run.stderr
     return json.loads(html.unescape(found[1]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the report in")
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_papers_tables_fit(tmp_path, width):
+    result = measure(render_paper(Page({}, {}, ["n" * 200])), width, tmp_path)
+    assert result["inner"] == width
+    assert result["wide"] == []
+    assert result["scroll"] <= width
+    assert (result["pictures"], result["broken"]) == (1, 0)

@@ -1,0 +1,145 @@
+"""The tables as files: LaTeX in the paper's layout, and CSV with the digits of the page."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from pairflow.report.paper.compare import Cell, Grid, Section
+from pairflow.report.paper.measured import Run
+from pairflow.report.paper.printed import Printed
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"×": r"$\times$", "–": "--", "’": "'", "−": "$-$", "\\": r"\textbackslash{}"},
+        **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    }
+)
+_COLUMNS = (
+    *("table", "dataset", "metric", "paper_method", "method", "nfe", "printed", "printed_std"),
+    *("experiment", "scale", "measured", "measured_std", "difference", "margin", "status", "reason"),
+)
+
+
+def files(section: Section) -> dict[str, str]:
+    """Name -> text of a table's files: the printed values and each run's in LaTeX, all of it in CSV."""
+    runs = {name: run for grid in section.grids for name, run in grid.runs.items()}
+    found = {f"{section.table}.tex": _document(section, None)}
+    found |= {f"{section.table}-{name}.tex": _document(section, run) for name, run in runs.items()}
+    return {**found, f"{section.table}.csv": _csv(section)}
+
+
+def _document(section: Section, run: Run | None) -> str:
+    grids = [grid for grid in section.grids if run is None or run.name in grid.runs]
+    return "% Needs the package booktabs.\n" + "\n".join(_latex(section, grid, run) for grid in grids)
+
+
+def _latex(section: Section, grid: Grid, run: Run | None) -> str:
+    made = "as printed in the paper" if run is None else f"measured: {run.name}, {run.scale}"
+    words = [section.title, *([grid.label] if grid.label else []), made]
+    rows = [
+        (row.label, row.printed if run is None else row.runs[run.name])
+        for row in grid.rows
+        if run is None or run.name in row.runs
+    ]
+    best = [_best([cells[i] for _, cells in rows], grid) for i in range(len(grid.columns))]
+    lines = [
+        " & ".join([escape(label), *(_value(cell, top) for cell, top in zip(cells, best, strict=True))])
+        for label, cells in rows
+    ]
+    head = " & ".join(["NFE" if grid.sampled else "", *map(escape, grid.columns)])
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape('; '.join(words))}.}}",
+            rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
+            r"\toprule",
+            rf"{head} \\",
+            r"\midrule",
+            *(rf"{line} \\" for line in lines),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _best(cells: Sequence[Printed | Cell | None], grid: Grid) -> str | None:
+    """What the best of a column prints; None where there is no choice."""
+    values = {_texts(cell)[0]: _number(cell) for cell in cells if _texts(cell)[0]}
+    if sum(bool(_texts(cell)[0]) for cell in cells) < 2 or not grid.better:
+        return None
+    return (max if grid.better == "higher" else min)(values, key=values.get)
+
+
+def _number(cell: Printed | Cell) -> float:
+    return cell.value if isinstance(cell, Printed) else cell.measured.estimate.mean
+
+
+def _texts(cell: Printed | Cell | None) -> tuple[str, str]:
+    """A value and its deviation; empty where there is none."""
+    if isinstance(cell, Printed):
+        return cell.text, cell.spread
+    return (cell.text, cell.spread) if cell and cell.measured else ("", "")
+
+
+def _value(cell: Printed | Cell | None, best: str | None) -> str:
+    text, spread = (part.replace(",", "{,}").replace("−", "-") for part in _texts(cell))
+    if not text:
+        return "--"
+    bold = rf"\mathbf{{{text}}}" if _texts(cell)[0] == best else text
+    return f"${bold} \\pm {spread}$" if spread else f"${bold}$"
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX prints as it stands."""
+    return text.translate(_LATEX)
+
+
+def _csv(section: Section) -> str:
+    """A row for each printed value and run; one without a run where there is none."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for grid in section.grids:
+        for row in grid.rows:
+            for i, value in enumerate(row.printed):
+                if value is None:
+                    continue
+                cells = {name: cells[i] for name, cells in row.runs.items()}
+                known = _printed(value)
+                writer.writerows([known | _measured(cell, grid.runs[name]) for name, cell in cells.items()])
+                if not cells:
+                    writer.writerow(known)
+    return buffer.getvalue()
+
+
+def _printed(value: Printed) -> dict[str, str | int | None]:
+    return {
+        "table": value.table,
+        "dataset": value.dataset,
+        "metric": value.metric,
+        "paper_method": value.name,
+        "method": value.method,
+        "nfe": value.nfe,
+        "printed": value.text,
+        "printed_std": value.spread,
+    }
+
+
+def _measured(cell: Cell, run: Run) -> dict[str, str]:
+    texts = {
+        "measured": cell.text if cell.measured else "",
+        "measured_std": cell.spread,
+        "difference": cell.difference,
+        "margin": cell.margin,
+    }
+    return {
+        "experiment": run.name,
+        "scale": run.scale,
+        **{name: text.replace(",", "").replace("−", "-") for name, text in texts.items()},
+        "status": cell.status,
+        "reason": cell.measured.reason if cell.measured else "",
+    }

@@ -1,0 +1,44 @@
+"""The paper's Figure 2 on a toy set: how far states are from their data point while the noise comes in."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.pairing.reference import backward_states
+
+LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
+POINTS, STEPS, SEED = 1000, 20, 0
+PRINTED = {"backward": "6.47", "uniform": "9.0"}
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """Mean Hamming distance of x_t from its data point, (T+1,) each, at `times` from 1 down to 0."""
+
+    times: np.ndarray
+    backward: np.ndarray
+    uniform: np.ndarray
+
+
+def toy_set() -> np.ndarray:
+    """Rows (POINTS, LENGTH), uniform over K^N: the paper does not say what its own are."""
+    return rng.uniform_tokens(rng.stream_seed(SEED, "toy set"), np.arange(POINTS), LENGTH, SYMBOLS)
+
+
+@cache
+def illustration() -> Illustration:
+    """Algorithm 1 on the toy set, and uniform corruption of the same rows with kappa(t) = t."""
+    rows, numbers = toy_set(), np.arange(POINTS)
+    states = backward_states(rows, rows, numbers, vocabulary_size=SYMBOLS, steps=STEPS, seed=SEED)
+    backward = [_distance(state, rows) for state in states]
+    times = 1 - np.arange(STEPS + 1) / STEPS
+    x0 = rng.uniform_tokens(SEED, numbers, LENGTH, SYMBOLS)
+    kept_above = np.random.default_rng(SEED).random(rows.shape)  # a token holds x1 while t exceeds this
+    uniform = [_distance(np.where(kept_above < t, rows, x0), rows) for t in times]
+    return Illustration(times, np.array(backward), np.array(uniform))
+
+
+def _distance(states: np.ndarray, rows: np.ndarray) -> float:
+    return float(np.count_nonzero(states != rows, axis=1).mean())

@@ -1,0 +1,141 @@
+"""The paper's printed values, as they stand in `tables.csv`, and what they are called here."""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from pairflow.config import BASES
+
+TRIALS = 10  # sampling trials behind a printed deviation
+DATASETS = {
+    "qm9": "QM9",
+    "zinc250k": "ZINC-250k",
+    "mnist_binary": "MNIST-Binary",
+    "cifar10": "CIFAR-10",
+}  # by the `source` of an experiment's data
+_FILE = Path(__file__).parent / "tables.csv"
+_BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow"}
+_METHOD = re.compile(
+    r"(?P<base>[A-Za-z]+)( \((Full|(?P<subsets>\d+)-Sub)\))?"
+    r"(?P<distillations>(\+(DCD|ReDi))*)(\+ReFlow x(?P<rounds>\d+))?"
+)
+_FORWARD = "forward velocity"
+_SCRIPTS = "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4"
+_FROM_SCRATCH = "the authors’ scripts start ReDi from scratch and train PairFlow on UDLM’s pairs"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One value of the paper.
+
+    `text` and `spread` are the value and its deviation as printed, `name` the paper's name of the method.
+    `nfe` is None where nothing is sampled; `better` is `higher`, `lower` or empty.
+    """
+
+    table: str
+    dataset: str
+    metric: str
+    name: str
+    nfe: int | None
+    text: str
+    spread: str
+    unit: str
+    better: str
+    note: str
+
+    @property
+    def value(self) -> float:
+        return float(self.text)
+
+    @property
+    def std(self) -> float:
+        """The printed deviation, between sampling trials of one training; NaN where none is printed."""
+        return float(self.spread) if self.spread else np.nan
+
+    @property
+    def digits(self) -> int:
+        """Decimals of the printed value."""
+        return len(self.text.partition(".")[2])
+
+    @property
+    def method(self) -> str | None:
+        """The method in the grammar of this workflow, `forward` for the forward velocity; None for others.
+
+        All methods of data sets that the workflow has no experiment on are others.
+        """
+        return method(self.name) if self.dataset in DATASETS else None
+
+    @property
+    def confounded(self) -> str:
+        """Why the printed value was not made by the protocol that it is listed under; empty where it was."""
+        if "ReDi" not in self.name and "ReFlow" not in self.name:
+            return ""
+        return {"qm9": _SCRIPTS, "cifar10": _FROM_SCRATCH}.get(self.dataset, "")
+
+
+def method(name: str) -> str | None:
+    """The paper's name of a method in the grammar of this workflow; None where there is no such method."""
+    if name == _FORWARD:
+        return "forward"
+    match = _METHOD.fullmatch(name)
+    if match is None or match["base"] not in _BASES:
+        return None
+    subsets = f"-sub{match['subsets']}" if match["subsets"] else ""
+    rounds = int(match["rounds"] or 0) * "+redi"
+    found = f"{_BASES[match['base']]}{subsets}{match['distillations'].lower()}{rounds}"
+    assert found.partition("+")[0].partition("-")[0] in BASES
+    return found
+
+
+@cache
+def printed() -> tuple[Printed, ...]:
+    """All values, in the order of the paper's tables."""
+    with _FILE.open(newline="", encoding="utf-8") as file:
+        return tuple(
+            Printed(
+                table=row["table"],
+                dataset=row["dataset"],
+                metric=row["metric"],
+                name=row["method"],
+                nfe=int(row["nfe"]) if row["nfe"] else None,
+                text=row["value"],
+                spread=row["std"],
+                unit=row["unit"],
+                better=row["better"],
+                note=row["note"],
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def tables() -> dict[str, list[Printed]]:
+    """Table -> its values."""
+    found: dict[str, list[Printed]] = {}
+    for value in printed():
+        found.setdefault(value.table, []).append(value)
+    return found
+
+
+def best(values: Iterable[Printed]) -> set[Printed]:
+    """Of values that compare, those that are best as printed; none of one alone, or without a direction."""
+    values = [value for value in values if value.nfe is not None]
+    if len(values) < 2 or not values[0].better:
+        return set()
+    pick = max if values[0].better == "higher" else min
+    top = pick(value.value for value in values)
+    return {value for value in values if value.value == top}
+
+
+@cache
+def minutes(dataset: str) -> dict[str, float]:
+    """Work (base, DCD, ReDi, PairFlow) -> minutes, by the paper's table of cost; empty where it has none."""
+    return {
+        value.name: value.value
+        for value in printed()
+        if value.dataset == dataset and value.metric == "runtime_minutes"
+    }

@@ -1,0 +1,78 @@
+"""Finished experiments and the paper's printed tables to results/paper/."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pairflow import layout
+from pairflow.artifacts import Stopwatch, atomic, read_provenance, read_table
+from pairflow.config import Experiment, PaperSettings, check
+from pairflow.errors import InputError
+from pairflow.steps._command import out, step
+
+if TYPE_CHECKING:
+    from pairflow.report.paper import Run
+
+
+@step(PaperSettings)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of the experiments' folders: those without a metrics.parquet are not finished.",
+)
+@click.option(
+    "--tables", type=click.Path(path_type=Path), required=True, help="Folder for LaTeX and CSV files."
+)
+@out("--out", help="The page, HTML.")
+def main(settings: PaperSettings, results: Path, tables: Path, out: Path):
+    """Set the paper's tables beside every finished experiment on its data."""
+    from pairflow.report.paper import Page, render
+
+    stopwatch = Stopwatch()
+    runs, left_out = {}, []
+    for name, path in layout.finished(results, settings.experiments).items():
+        try:
+            runs[name] = _run(path, settings.experiments[name])
+        except InputError as error:
+            left_out.append(str(error))
+            click.echo(f"pairflow paper: left out: {error}", err=True)
+    page = Page(settings.experiments, runs, left_out)
+    files = {tables / name: text for each in page.files.values() for name, text in each.items()}
+    html = render(page)
+    with atomic(*files, out) as [*parts, new_page]:
+        for part, text in zip(parts, files.values(), strict=True):
+            part.write_text(text, encoding="utf-8")
+        new_page.write_text(html, encoding="utf-8")
+    stopwatch.write(out)
+
+
+def _run(path: Path, experiment: Experiment) -> "Run":
+    """What an experiment has; InputError unless its files are those that the configuration would make."""
+    from pairflow.report.paper import Run
+
+    root = path.parent
+    metrics, science = read_table(path, "metrics")
+    try:
+        made_with = check(Experiment, dict(science.parameters), "its configuration")
+    except InputError as error:
+        raise InputError(f"{path}: not the metrics of an experiment of this version ({error})") from error
+    for key in Experiment.model_fields:
+        if key != "description" and getattr(made_with, key) != getattr(experiment, key):
+            raise InputError(
+                f"{path}: made with another configuration, which differs in '{key}': run it again with "
+                f"snakemake {root.as_posix()}/report.html"
+            )
+    timings, _ = read_table(root / "timings.parquet", "timings")
+    return Run(
+        name=root.name,
+        settings=experiment.model_dump(mode="json"),
+        metrics=metrics.to_pandas(),
+        timings=timings.to_pandas(),
+        provenance=read_provenance(root / "report.html"),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+# Finished experiments and the paper's printed tables -> the page on the paper. It runs no experiment: their files are
+# named in params, not in input, where Snakemake would bring them up to date first.
+ruleorder: paper > report
+
+
+rule paper:
+    output:
+        page="results/paper/report.html",
+        tables=directory("results/paper/tables"),
+    log:
+        "results/paper/logs/paper.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        settings=paper_settings,
+        finished=finished_experiments,
+    shell:
+        "python -m pairflow.steps.paper --settings {params.settings:q} --results results"
+        " --tables {output.tables:q} --out {output.page:q} > {log:q} 2>&1"

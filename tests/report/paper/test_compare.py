@@ -1,0 +1,246 @@
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report.paper.compare import Cell, Section, Status, sections, statuses
+from pairflow.report.paper.verdicts import Comparison
+
+THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]  # seeds' means 51, 50, 53
+
+
+def section(runs, table="qm9_results_valid") -> Section:
+    [found] = [each for each in sections(runs) if each.table == table]
+    return found
+
+
+def cell(runs, name="MDLM", column="1", table="qm9_results_valid", grid=0) -> Cell:
+    found = section(runs, table).grids[grid]
+    [row] = [row for row in found.rows if row.label == name]
+    [cells] = row.runs.values()
+    return cells[found.columns.index(column)]
+
+
+def effects(runs, name="PairFlow", table="qm9_results_valid", grid=0):
+    found = section(runs, table).grids[grid]
+    [row] = [row for row in found.effects if row.method == name]
+    return row
+
+
+def test_three_seeds_at_the_papers_scale_are_judged(make_run):
+    found = cell([make_run({("mdlm", 1): THREE}, methods=("mdlm",))])
+    assert found.status is Status.AGREES  # 51.3 against 51.4
+    assert (found.text, found.spread, found.difference) == ("51.3", "1.5", "−0.1")
+    assert float(found.margin) == pytest.approx(4.3027 * np.sqrt(7 / 3 * 4 / 3 + 5.7**2 / 10), abs=0.05)
+
+
+@pytest.mark.parametrize(("shift", "status"), [(40, Status.HIGHER), (-40, Status.LOWER), (0, Status.AGREES)])
+def test_far_from_the_printed_value(make_run, shift, status):
+    values = [[value + shift for value in trials] for trials in THREE]
+    assert cell([make_run({("mdlm", 1): values}, methods=("mdlm",))]).status is status
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_fewer_seeds_are_shown_and_not_judged(make_run, seeds):
+    run = make_run({("mdlm", 1): THREE[:seeds]}, seeds=tuple(range(seeds)), methods=("mdlm",))
+    found = cell([run])
+    assert found.status is Status.UNJUDGED
+    assert found.measured.reason == f"{seeds} training seed{'s' * (seeds > 1)}, 3 are needed"
+    assert found.difference
+    assert found.margin == ""
+
+
+def test_seeds_without_a_value_do_not_count(make_run):
+    values = [THREE[0], [np.nan, np.nan], THREE[2]]
+    found = cell([make_run({("mdlm", 1): values}, methods=("mdlm",))])
+    assert found.measured.reason == "2 training seeds, 3 are needed"
+    none = [[np.nan]] * 3
+    runs = [make_run({("mdlm", 1): none, ("mdlm", 2): THREE}, methods=("mdlm",))]
+    assert cell(runs).status is Status.NOT_RUN
+    assert cell(runs).text == "–"
+
+
+def test_a_single_trial_has_no_deviation(make_run):
+    found = cell([make_run({("mdlm", 1): [[51.0]]}, seeds=(0,), methods=("mdlm",))])
+    assert (found.text, found.spread, found.status) == ("51.0", "", Status.UNJUDGED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"scale": "reduced"}, {"data": {"training_rows": 1000}}, {"data": {"max_heavy_atoms": 7}}],
+)
+def test_reduced_scale_shows_no_difference_and_no_verdict(make_run, changes):
+    run = make_run({("mdlm", 1): THREE}, methods=("mdlm",), **changes)
+    found = cell([run])
+    assert found.status is Status.EFFECT
+    assert found.text == "51.3"
+    assert (found.difference, found.margin) == ("", "")
+    assert run.scale == "reduced scale"
+
+
+def test_another_number_of_samples_is_not_judged(make_run, metric_rows):
+    evaluations = {"main": {"nfe": [1], "samples": 512, "trials": 2}}
+    rows = metric_rows({("mdlm", 1): THREE}, samples=512)
+    found = cell([make_run(rows, methods=("mdlm",), evaluations=evaluations)])
+    assert found.measured.reason == "512 samples, the paper has 1,024"
+
+
+def test_the_evaluation_with_the_papers_samples_comes_first(make_run, metric_rows):
+    evaluations = {
+        "quick": {"nfe": [1], "samples": 64, "trials": 2},
+        "main": {"nfe": [1], "samples": 1024, "trials": 2},
+    }
+    rows = [
+        metric_rows({("mdlm", 1): [[3.0, 4.0]] * 3}, samples=64, evaluation="quick"),
+        metric_rows({("mdlm", 1): THREE}),
+    ]
+    found = cell([make_run(pd.concat(rows), methods=("mdlm",), evaluations=evaluations)])
+    assert found.status is Status.AGREES
+
+
+def test_confounded_values_are_measured_and_not_judged(make_run):
+    values = {(name, 1): THREE for name in ("udlm+redi", "pairflow+redi")}
+    runs = [make_run(values, methods=("udlm+redi", "pairflow+redi"))]
+    found = cell(runs, "UDLM+ReDi")
+    assert found.status is Status.UNJUDGED
+    assert found.measured.reason.startswith("confounded: the authors’ scripts give UDLM+ReDi")
+    [effect, *_] = effects(runs, "PairFlow+ReDi").runs["qm9"]
+    assert effect.here is not None
+    assert effect.confounded
+    assert effect.comparison is None
+    assert cell(runs, "PairFlow+ReFlow x1", table="qm9_rect_validity").status is Status.UNJUDGED
+
+
+def test_effects_hold_at_any_scale(make_run):
+    values = {("udlm", 1): [[38.0, 39.0, 40.0]], ("pairflow", 1): [[44.0, 45.0, 46.0]]}
+    values |= {("udlm", 2): [[50.0, 51.0, 52.0]], ("pairflow", 2): [[40.0, 41.0, 42.0]]}
+    row = effects([make_run(values, "qm9_small", scale="reduced", seeds=(0,))])
+    one, two, *others = row.runs["qm9_small"]
+    assert one.comparison is Comparison.SAME
+    assert one.here.ratio == pytest.approx(45 / 39)
+    assert two.comparison is Comparison.OPPOSITE
+    assert {each.comparison for each in others} == {None}
+    assert (row.method, row.baseline) == ("PairFlow", "UDLM")
+
+
+def test_an_effect_of_single_values_is_undecided(make_run):
+    values = {("udlm", 1): [[10.0]], ("pairflow", 1): [[300.0]]}
+    [effect, *_] = effects([make_run(values, seeds=(0,))]).runs["qm9"]
+    assert effect.comparison is Comparison.UNDECIDED
+    assert effect.here.ratio == 30
+
+
+def test_subsets_are_compared_with_the_same_baseline(make_run):
+    values = {("udlm", 1): [[1.0, 2.0]], ("pairflow-sub4", 1): [[9.0, 9.5]]}
+    runs = [make_run(values, "zinc250k", source="zinc250k", seeds=(0,), methods=("udlm", "pairflow-sub4"))]
+    row = effects(runs, "PairFlow (4-Sub)", "zinc250k_subset_validity")
+    assert row.runs["zinc250k"][0].comparison is Comparison.SAME
+    assert row.paper[-1].paper is None  # the column of pairing times
+
+
+def image_rows(metric_rows, metric, extractor, reference="train", samples=1000, values=None):
+    values = values or {("udlm", 1): [[130.0], [131.0], [132.0]], ("pairflow", 1): [[40.0], [41.0], [42.0]]}
+    return metric_rows(values, metric, extractor=extractor, reference=reference, samples=samples)
+
+
+def test_fid_is_judged_and_fd_is_not(make_run, metric_rows):
+    settings = {"name": "mnist_binary", "source": "mnist_binary"}
+    fid = make_run(image_rows(metric_rows, "fid", "inception-abc"), **settings)
+    found = cell([fid], "PairFlow", table="binary_mnist_results")
+    assert found.judged
+    fd = make_run(image_rows(metric_rows, "fd", "classifier-abc"), **settings)
+    found = cell([fd], "PairFlow", table="binary_mnist_results")
+    assert found.status is Status.EFFECT
+    assert found.measured.reason == found.measured.kind == "FD by classifier-abc, not FID"
+    assert section([fd], "binary_mnist_results").grids[0].kinds == {
+        "mnist_binary": "FD by classifier-abc, not FID"
+    }
+    assert section([fid], "binary_mnist_results").grids[0].kinds == {}
+    assert found.difference == ""
+    [effect, *_] = effects([fd], table="binary_mnist_results").runs["mnist_binary"]
+    assert effect.here.sign == -1
+    assert effect.comparison is Comparison.SAME
+    assert section([fd], "mnist_binary_fid_test").grids[0].runs == {}  # those are to the test images
+
+
+def test_values_made_in_two_ways_show_no_effect(make_run, metric_rows):
+    rows = pd.concat(
+        [
+            image_rows(metric_rows, "fid", "inception-abc", values={("udlm", 1): [[130.0, 131.0]] * 3}),
+            image_rows(metric_rows, "fd", "classifier-abc", values={("pairflow", 1): [[4.0, 4.1]] * 3}),
+        ]
+    )
+    run = make_run(rows, "mnist_binary", source="mnist_binary")
+    [effect, *_] = effects([run], table="binary_mnist_results").runs["mnist_binary"]
+    assert effect.here is None
+
+
+def test_pixels_are_shown_from_0_to_1(make_run, metric_rows):
+    rows = image_rows(metric_rows, "nn_l2", None, values={("udlm", 1): [[255 * 8.0]] * 3})
+    found = cell([make_run(rows, "m", source="mnist_binary")], "UDLM", table="mnist_binary_nn_distance")
+    assert found.text == "8.00"
+
+
+def test_eleven_columns(make_run, metric_rows):
+    nfe = [2**k for k in range(11)]
+    values = {(name, n): [[100.0 + n, 101.0 + n]] * 3 for name in ("udlm", "pairflow") for n in nfe}
+    rows = image_rows(metric_rows, "fid", "inception-abc", samples=5000, values=values)
+    evaluations = {"main": {"nfe": nfe, "samples": 5000, "trials": 2}}
+    run = make_run(rows, "cifar10", source="cifar10", evaluations=evaluations)
+    grid, scores = section([run], "cifar10_results").grids
+    assert grid.columns == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1,024"]
+    [row] = [row for row in grid.rows if row.label == "PairFlow"]
+    assert [each.text for each in row.runs["cifar10"]][-1] == "1,124.50"
+    assert scores.runs == {}
+    assert len(effects([run], table="cifar10_results").runs["cifar10"]) == 11
+    # 50,000 samples are another evaluation's, and there is none.
+    assert all(not grid.runs for grid in section([run], "appendix_cifar_fid_check").grids)
+
+
+def test_a_method_that_the_paper_does_not_have(make_run):
+    run = make_run({("pairflow-sub16+dcd", 1): THREE}, methods=("pairflow-sub16+dcd",))
+    assert set(statuses(sections([run])).values()) == {Status.NOT_RUN, Status.OUTSIDE}
+
+
+def test_correlation_and_coverage_have_their_own_rows(make_run, metric_rows):
+    rows = [
+        metric_rows({("udlm", 256): [[31.9]] * 3}, "total_correlation", evaluation="correlation"),
+        metric_rows({("forward", 1): [[0.6246]] * 3}, "coverage", evaluation="coverage").assign(nfe=None),
+    ]
+    rows[0]["samples"] = 200_000
+    run = make_run(pd.concat(rows).astype({"nfe": "Int32"}), methods=("udlm",))
+    assert cell([run], "UDLM", "256", "appendix_tc_measure").text == "31.90"
+    found = cell([run], "QM9", "coverage (%)", "appendix_forward_velocity_coverage")
+    assert (found.text, found.difference) == ("62.46", "+1.84")
+
+
+def test_times_are_shown_and_never_judged(make_run):
+    jobs = [("pair", "pairflow", 30.0), ("train", "udlm", 600.0), ("distill", "udlm+redi", 60.0)]
+    jobs += [("teach", "udlm+redi", 120.0)]
+    timings = pd.DataFrame(jobs, columns=["step", "method", "seconds"]).assign(device="cpu", seed=0)
+    run = make_run({("udlm", 1): THREE}, timings=timings)
+    texts = {
+        column: cell([run], "QM9", column, "computation_cost_table").text
+        for column in ("base (minutes)", "DCD (minutes)", "ReDi (minutes)", "PairFlow (minutes)")
+    }
+    assert list(texts.values()) == ["10", "–", "3", "0.5"]
+    found = cell([run], "QM9", "base (minutes)", "computation_cost_table")
+    assert (found.status, found.measured.reason) == (Status.UNJUDGED, "another machine (cpu)")
+
+
+def test_without_runs_all_is_printed():
+    found = sections([])
+    assert Counter(statuses(found).values()) == {Status.NOT_RUN: 1074, Status.OUTSIDE: 210}
+    assert sum(len(each.values) for each in found) == 1284
+    assert not any(each.measured for each in found)
+
+
+def test_the_papers_scale_comes_first_and_decides(make_run):
+    small = make_run({("mdlm", 1): THREE}, "a_small", scale="reduced", methods=("mdlm",))
+    full = make_run({("mdlm", 1): THREE}, "qm9", methods=("mdlm",))
+    found = section([small, full])
+    [row] = [row for row in found.grids[0].rows if row.label == "MDLM"]
+    assert list(row.runs) == ["qm9", "a_small"]
+    value = row.printed[0]
+    assert statuses([found])[value] is Status.AGREES

@@ -1,0 +1,111 @@
+import csv
+import io
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from pairflow.report.paper.compare import TITLES, sections
+from pairflow.report.paper.export import escape, files
+
+THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
+
+
+@pytest.fixture
+def exported(make_run):
+    """Name -> text of all files: the printed tables, a judged method, the run of another data set."""
+    qm9 = make_run({("mdlm", 1): THREE, ("udlm", 1): [[17.0, 18.0]] * 3}, methods=("mdlm", "udlm"))
+    zinc = make_run(
+        {("mdlm", 1): [[1234.5, -3.0]]}, "my_zinc", source="zinc250k", scale="reduced", seeds=(0,)
+    )
+    found = sections([qm9, zinc])
+    return {name: text for section in found for name, text in files(section).items()}
+
+
+def test_each_table_has_its_files(exported):
+    assert {f"{table}.{kind}" for table in TITLES for kind in ("tex", "csv")} <= set(exported)
+    others = {name for name in exported if name.removesuffix(".tex").rpartition("-")[1]}
+    assert others == {
+        *("qm9_results_valid-qm9.tex", "qm9_rect_validity-qm9.tex"),
+        *("zinc_results_valid-my_zinc.tex",),
+    }
+
+
+def test_latex_is_well_formed(exported):
+    for name, text in exported.items():
+        if name.endswith(".csv"):
+            continue
+        assert re.findall(r"\\begin\{(\w+)", text).count("tabular") == text.count(r"\toprule")
+        opened = []
+        for kind, environment in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+            if kind == "begin":
+                opened.append(environment)
+            else:
+                assert opened.pop() == environment, name
+        assert opened == [], name
+        bare = re.sub(r"\\.", "", text)
+        assert bare.count("{") == bare.count("}"), name
+        assert bare.count("$") % 2 == 0, name
+        for part in text.split(r"\begin{tabular}")[1:]:
+            columns = len(re.match(r"\{(\w+)\}", part)[1])
+            rows = [line for line in part.splitlines() if line.endswith(r"\\")]
+            assert len(rows) > 1, name
+            assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {columns - 1}, name
+        assert not re.search(r"[^\x00-\x7f]", text), name
+
+
+def test_latex_has_the_papers_layout(exported):
+    lines = exported["qm9_results_valid.tex"].splitlines()
+    assert r"NFE & 1 & 2 & 4 & 8 & 16 & 32 & 64 \\" in lines
+    [row] = [line for line in lines if line.startswith("PairFlow+DCD")]
+    assert row.startswith(r"PairFlow+DCD & $\mathbf{453.8} \pm 16.4$ & $\mathbf{685.8} \pm 16.7$")
+    [row] = [line for line in exported["binary_mnist_results.tex"].splitlines() if line.startswith("MDLM")]
+    assert row.startswith("MDLM & $204.64$ &")
+    assert exported["cifar10_results.tex"].count(r"\begin{tabular}{lrrrrrrrrrrr}") == 2
+
+
+def test_a_runs_latex_says_what_it_is(exported):
+    text = exported["qm9_results_valid-qm9.tex"]
+    assert "measured: qm9, paper's scale." in text
+    assert r"MDLM & $\mathbf{51.3} \pm 1.5$ & -- &" in text
+    text = exported["zinc_results_valid-my_zinc.tex"]
+    assert r"measured: my\_zinc, reduced scale." in text
+    assert r"MDLM & $615.8 \pm 875.0$ & --" in text  # alone in its column: nothing is best
+
+
+def test_csv_has_the_digits_of_the_page(exported):
+    rows = list(csv.DictReader(io.StringIO(exported["qm9_results_valid.csv"])))
+    assert len(rows) == 56
+    [row] = [row for row in rows if (row["method"], row["nfe"]) == ("mdlm", "1")]
+    assert (row["printed"], row["printed_std"], row["measured"], row["measured_std"]) == (
+        *("51.4", "5.7"),
+        *("51.3", "1.5"),
+    )
+    assert (row["difference"], row["status"], row["experiment"]) == ("-0.1", "agrees", "qm9")
+    [row] = [row for row in rows if (row["method"], row["nfe"]) == ("mdlm", "2")]
+    assert (row["measured"], row["status"], row["reason"]) == ("", "not run", "")
+    [row] = [row for row in rows if (row["method"], row["nfe"]) == ("random", "1")]
+    assert (row["printed"], row["experiment"]) == ("47.1", "")
+
+
+def test_text_that_latex_would_take_for_commands():
+    assert escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
+        r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")
+def test_latex_compiles(exported, tmp_path):
+    tables = "\n".join(text for name, text in exported.items() if name.endswith(".tex"))
+    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
+    file = tmp_path / "all.tex"
+    file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{tables}\\end{{document}}\n")
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]

@@ -1,0 +1,174 @@
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from pairflow.report.paper import Page, render
+from pairflow.report.paper.advice import advice, seed_minutes
+from pairflow.report.paper.page import data_uri, factor
+from pairflow.report.paper.summary import sentences
+
+VOID = {"meta", "br", "wbr", "hr", "img"}
+THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
+
+
+class Document(HTMLParser):
+    """Tags, attributes and text of a page; fails on tags that do not match."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture
+def empty(make_experiment):
+    return Page({"qm9": make_experiment(seeds=(0,))}, {})
+
+
+@pytest.fixture
+def full(make_experiment, make_run):
+    """A judged experiment, a reduced one of other data, and one that was left out."""
+    values = {("udlm", 1): [[17.0, 18.0, 16.0]] * 3, ("pairflow", 1): THREE}
+    runs = [
+        make_run(values),
+        make_run(values, "qm9_small", scale="reduced"),
+    ]
+    experiments = {"qm9": make_experiment(), "qm9_small": make_experiment(scale="reduced")}
+    return Page(experiments, {run.name: run for run in runs}, ["<b>stale</b>"])
+
+
+@pytest.mark.parametrize("kind", ["empty", "full"])
+def test_the_page_is_whole_and_fetches_nothing(kind, request):
+    html = render(request.getfixturevalue(kind))
+    document = Document(html)
+    ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in document.tags:
+        assert tag not in {"script", "link", "iframe", "img", "object", "embed", "base"}
+        assert attributes.get("href", "#").startswith(("#", "data:")), attributes
+        assert not any(name.startswith("on") for name in attributes)
+        if tag == "th":
+            assert attributes["scope"] in ("col", "row", "rowgroup")
+    assert not re.search(r"url\((?!#)|@import", html)
+    tags = [tag for tag, _ in document.tags]
+    assert tags.count("table") == tags.count("caption") > 26
+    inside = re.findall(r'<div class="scroll"[^>]*>\s*<table>', html)
+    assert len(inside) == tags.count("table")
+    assert "{{" not in html
+
+
+def test_the_same_bytes_every_time(full):
+    assert render(full) == render(full)
+
+
+def test_without_results_there_are_printed_values_and_commands(empty):
+    words = Document(render(empty)).words()
+    assert "The paper prints 1,284 values in 26 tables; 210 are of data" in words
+    assert "Of the other 1,074 values, 0 are judged as numbers, 0 are measured" in words
+    assert "and 1,074 are not run." in words
+    assert "No experiment on the paper’s data is finished here" in words
+    assert "snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html" in words
+    assert "No experiment on ZINC-250k at the paper’s scale is configured." in words
+    assert "223.4 ± 12.7" in words
+    assert "× 12.8 11.2 to 14.7" in words  # the paper's own effect
+    assert "same sign" not in words.partition("Figure 2: how")[2]
+
+
+def test_what_is_judged_and_what_is_not(full):
+    words = Document(render(full)).words()
+    valid = words.partition("QM9: valid molecules valid of 1,024")[2].partition("QM9: unique")[0]
+    # UDLM prints 17.5, our three seeds have 17.0 each; PairFlow prints 223.4.
+    assert "17.0 ± 0.0 −0.5 margin 4.4 agrees" in valid
+    assert "51.3 ± 1.5 −172.1 margin" in valid
+    assert "lower" in valid
+    reduced = valid.partition("qm9_small reduced scale")[2].partition("Random")[0]
+    assert reduced.startswith(" 17.0 ± 0.0")
+    assert "agrees" not in reduced
+    assert "same sign" in valid
+    assert "<b>stale</b>" not in render(full)
+    assert "Left out. <b>stale</b>" in words
+
+
+def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows):
+    values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
+    rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
+    settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
+    run = make_run(rows, "small", **settings)
+    page = Page({"small": make_experiment(**settings)}, {"small": run})
+    *_, held = sentences(page.sections, page.runs)
+    assert held == (
+        "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
+        "pairflow against udlm: the paper’s sign at NFE 1."
+    )
+    table = Document(render(page)).words().partition("MNIST-Binary: FID FID")[2]
+    assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
+
+
+def test_the_summary_counts(full):
+    counts, kinds, effects, *held = sentences(full.sections, full.runs)
+    assert counts.startswith("The paper prints 1,284 values")
+    assert "4 are judged as numbers (2 agree, 0 higher, 2 lower)" in kinds  # in two tables each
+    assert "of 2 that compare, 2 have the paper’s sign, 0 the opposite one and 0 are undecided." in effects
+    assert held == [
+        "qm9 (the paper’s scale), valid of 1,024, pairflow against udlm: the paper’s sign at NFE 1.",
+        "qm9_small (reduced scale), valid of 1,024, pairflow against udlm: the paper’s sign at NFE 1.",
+    ]
+
+
+def test_what_it_would_cost(make_experiment, make_run, empty):
+    methods = ("mdlm", "udlm", "pairflow", "random", "udlm+dcd", "pairflow+redi+redi")
+    experiment = make_experiment(methods=methods, seeds=(0,))
+    # Four bases of 450 minutes, one DCD of 115, two ReDi of 100, one pairing of 0.8.
+    assert seed_minutes(experiment) == pytest.approx(4 * 450 + 115 + 2 * 100 + 0.8)
+    parts = make_experiment("zinc250k", methods=("pairflow-sub2", "pairflow-sub4"))
+    assert seed_minutes(parts) == pytest.approx(2 * 1110 + 13 / 2 + 13 / 4)
+    section = empty.sections[0]
+    [found] = advice(section, {"qm9": experiment}, {})
+    assert (
+        found.text == "Not run yet: qm9, at the paper’s scale. Numbers are judged from 3 seeds on; it has 1."
+    )
+    assert found.cost.startswith(
+        "One seed of all its 7 models is about 35 h on one RTX A6000 by the paper’s own"
+    )
+    [found] = advice(section, {"qm9": experiment}, {"qm9": make_run({("udlm", 1): THREE[:1]}, seeds=(0,))})
+    assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
+    assert advice(section, {"qm9": make_experiment()}, {"qm9": make_run({("udlm", 1): THREE})}) == []
+
+
+def test_downloads_hold_their_files(full):
+    html = render(full)
+    [link] = re.findall(r'download="qm9_results_valid-qm9.tex" href="([^"]*)"', html)
+    kind, _, encoded = link.partition(";base64,")
+    assert kind == "data:application/x-tex;charset=utf-8"
+    text = full.files["qm9_results_valid"]["qm9_results_valid-qm9.tex"]
+    assert base64.b64decode(encoded).decode() == text
+    assert data_uri("a", "t.csv") == "data:text/csv;charset=utf-8;base64,YQ=="
+
+
+def test_factors_are_told_from_1():
+    assert [factor(each) for each in (0.9944, 1.0, 1.996, 9.99, 12.77, 1234.5)] == [
+        *("0.994", "1.000", "2.00", "9.99", "12.8", "1,234.5"),
+    ]

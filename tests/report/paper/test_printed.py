@@ -1,0 +1,116 @@
+import math
+from collections import Counter
+
+from pairflow.config import PAPER_SOURCES, parse_method
+from pairflow.report.paper.names import METRICS, TITLES
+from pairflow.report.paper.printed import DATASETS, best, method, minutes, printed, tables
+
+
+def one(table: str, name: str, nfe: int | None, metric: str | None = None, dataset: str | None = None):
+    [found] = [
+        value
+        for value in printed()
+        if (value.table, value.name, value.nfe) == (table, name, nfe)
+        and metric in (None, value.metric)
+        and dataset in (None, value.dataset)
+    ]
+    return found
+
+
+def test_all_values_are_there_once():
+    assert len(printed()) == len(set(printed())) == 1284
+    assert len(tables()) == 26
+    assert Counter(value.table for value in printed())["cifar10_results"] == 2 * 8 * 11
+    keys = Counter((v.table, v.dataset, v.metric, v.name, v.nfe) for v in printed())
+    assert max(keys.values()) == 1
+
+
+def test_every_value_is_readable():
+    for value in printed():
+        assert math.isfinite(value.value), value
+        assert value.text == f"{value.value:.{value.digits}f}", value
+        assert value.spread == "" or value.std >= 0, value
+        assert value.nfe is None or value.nfe in {2**k for k in range(11)} | {256, 1000}, value
+        assert value.better in ("higher", "lower", ""), value
+        assert value.table in TITLES, value
+        assert value.metric in METRICS or value.metric in ("N", "K"), value
+
+
+def test_known_values():
+    found = one("qm9_results_valid", "MDLM", 1)
+    assert (found.value, found.std, found.digits, found.better) == (51.4, 5.7, 1, "higher")
+    found = one("cifar10_results", "PairFlow+DCD", 1024, "is")
+    assert (found.dataset, found.method) == ("cifar10", "pairflow+dcd")
+    found = one("appendix_cifar_fid_check", "PairFlow", 1000, "fid_50k")
+    assert (found.value, found.digits) == (28.07, 2)
+    assert math.isnan(found.std)
+    found = one("computation_cost_table", "", None, "N", "mnist_binary")
+    assert (found.value, found.note) == (768, "printed 768; 28x28 is 784")
+    assert minutes("qm9") == {"base": 450, "DCD": 115, "ReDi": 100, "PairFlow": 0.8}
+    assert minutes("ffhq64") == {}
+
+
+NAMES = {
+    "MDLM": "mdlm",
+    "UDLM": "udlm",
+    "Random": "random",
+    "PairFlow": "pairflow",
+    "PairFlow (Full)": "pairflow",
+    "PairFlow (2-Sub)": "pairflow-sub2",
+    "PairFlow (4-Sub)": "pairflow-sub4",
+    "PairFlow (8-Sub)": "pairflow-sub8",
+    "UDLM+DCD": "udlm+dcd",
+    "PairFlow+DCD": "pairflow+dcd",
+    "UDLM+ReDi": "udlm+redi",
+    "PairFlow+ReDi": "pairflow+redi",
+    "UDLM+ReFlow x1": "udlm+redi",
+    "UDLM+ReFlow x2": "udlm+redi+redi",
+    "UDLM+ReFlow x3": "udlm+redi+redi+redi",
+    "PairFlow+ReFlow x1": "pairflow+redi",
+    "PairFlow+ReFlow x2": "pairflow+redi+redi",
+    "PairFlow+ReFlow x3": "pairflow+redi+redi+redi",
+    "forward velocity": "forward",
+    "base": None,
+    "DCD": None,
+    "ReDi": None,
+    "": None,
+}
+
+
+def test_every_method_of_the_papers_data_has_its_name_here():
+    ours = {value.name: value.method for value in printed() if value.dataset in DATASETS}
+    assert ours == NAMES
+    for name in filter(None, set(NAMES.values()) - {"forward"}):
+        assert parse_method(name).name == name
+
+
+def test_other_data_have_no_methods_here():
+    others = [value for value in printed() if value.dataset not in DATASETS]
+    names = {value.dataset for value in others}
+    assert names == {"ffhq64", "mnist_continuous", *(f"lm1b_n{n}" for n in (16, 32, 64, 128))}
+    assert {value.method for value in others} == {None}
+    assert method("CondOT") is None
+    assert method("PairFlow+RF") is None
+
+
+def test_data_are_those_of_the_configuration():
+    assert tuple(DATASETS) == PAPER_SOURCES
+
+
+def test_redi_of_two_data_sets_is_confounded():
+    marked = Counter((value.dataset, value.name) for value in printed() if value.confounded)
+    assert {dataset for dataset, _ in marked} == {"qm9", "cifar10"}
+    assert marked["cifar10", "PairFlow+ReDi"] == marked["cifar10", "UDLM+ReDi"] == 22
+    assert marked["qm9", "PairFlow+ReDi"] == marked["qm9", "UDLM+ReFlow x3"] == 21
+    assert "from scratch" in one("cifar10_results", "UDLM+ReDi", 1, "fid").confounded
+    assert not one("zinc_results_valid", "UDLM+ReDi", 1).confounded
+    assert not one("qm9_results_valid", "PairFlow+DCD", 1).confounded
+
+
+def test_the_best_of_a_column_by_its_direction():
+    column = [one("binary_mnist_results", name, 1) for name in ("MDLM", "PairFlow", "PairFlow+ReDi")]
+    assert [value.name for value in best(column)] == ["PairFlow+ReDi"]
+    column = [one("qm9_results_valid", name, 1) for name in ("MDLM", "PairFlow")]
+    assert [value.name for value in best(column)] == ["PairFlow"]
+    assert best(column[:1]) == set()
+    assert best(value for value in printed() if value.metric == "pairing_minutes") == set()

@@ -1,0 +1,134 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pairflow.report.paper.verdicts import (
+    Comparison,
+    Effect,
+    Estimate,
+    Verdict,
+    compare,
+    effect,
+    estimate,
+    judge,
+    margin,
+)
+
+
+def rows(*seeds: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"seed": seed, "value": value} for seed, values in enumerate(seeds) for value in values]
+    )
+
+
+def test_observations_are_trials_of_one_seed_and_means_of_several():
+    assert estimate(rows([1.0, 3.0])) == Estimate(2.0, 2.0, 2)
+    assert estimate(rows([1.0, 3.0], [4.0, 4.0], [np.nan, 6.0])) == Estimate(4.0, 4.0, 3)
+
+
+def test_nan_is_no_observation():
+    assert estimate(rows([np.nan, np.nan])) is None
+    one = estimate(rows([5.0, np.nan]))
+    assert (one.mean, one.count) == (5.0, 1)
+    assert math.isnan(one.variance)
+
+
+def test_the_margin_by_hand():
+    # Three seeds: t(0.975, 2) = 4.3027; s^2 = 9, so s^2 (1 + 1/3) = 12; d = 2 over 10 trials adds 0.4.
+    three = Estimate(100.0, 9.0, 3)
+    assert margin(three, 2.0, 10) == pytest.approx(4.3027 * math.sqrt(12.4), rel=1e-4)
+    assert margin(three, math.nan, 10) == pytest.approx(4.3027 * math.sqrt(12.0), rel=1e-4)
+
+
+def test_verdicts_at_the_border():
+    three = Estimate(100.0, 9.0, 3)
+    width = margin(three, 2.0, 10)
+    assert judge(three, 100 - 0.999 * width, 2.0, 10) is Verdict.AGREES
+    assert judge(three, 100 + 0.999 * width, 2.0, 10) is Verdict.AGREES
+    assert judge(three, 100 - 1.001 * width, 2.0, 10) is Verdict.HIGHER
+    assert judge(three, 100 + 1.001 * width, 2.0, 10) is Verdict.LOWER
+
+
+def test_seeds_without_any_spread():
+    same = Estimate(0.0, 0.0, 3)
+    assert judge(same, 0.0, 0.0, 10) is Verdict.AGREES
+    assert judge(same, 0.1, math.nan, 10) is Verdict.LOWER
+    assert judge(same, 0.1, 1.0, 10) is Verdict.AGREES
+
+
+def test_about_one_in_twenty_of_equal_trainings_does_not_agree():
+    """The margin without a printed deviation is the prediction interval of one more training."""
+    random = np.random.default_rng(0)
+    drawn = random.normal(50, 3, (3000, 4))
+    differ = [
+        judge(Estimate(each[:3].mean(), each[:3].var(ddof=1), 3), each[3], math.nan, 10) for each in drawn
+    ]
+    share = np.mean([verdict is not Verdict.AGREES for verdict in differ])
+    assert 0.035 < share < 0.065
+
+
+def test_the_sign_of_an_effect_is_welchs_test():
+    random = np.random.default_rng(1)
+    for shift in np.linspace(-3, 3, 25):
+        a, b = random.normal(20 + shift, 2, 10), random.normal(20, 1, 7)
+        found = effect(*(Estimate(x.mean(), x.var(ddof=1), len(x)) for x in (a, b)))
+        decided = stats.ttest_ind(a, b, equal_var=False).pvalue < 0.05
+        assert found.sign == (np.sign(a.mean() - b.mean()) if decided else 0)
+        assert (found.low <= 1 <= found.high) == (not decided)
+        assert found.low < found.ratio < found.high
+
+
+def test_the_ends_of_the_interval_are_where_the_test_turns():
+    a, b = Estimate(223.4, 12.7**2, 10), Estimate(17.5, 3.2**2, 10)
+    found = effect(a, b)
+    freedom = (a.error + b.error) ** 2 / (a.error**2 / 9 + b.error**2 / 9)
+    for ratio in (found.low, found.high):
+        width = stats.t.ppf(0.975, freedom) * math.sqrt(a.error + ratio**2 * b.error)
+        assert abs(a.mean - ratio * b.mean) == pytest.approx(width)
+
+
+def test_a_baseline_that_may_be_nothing_leaves_the_ratio_open():
+    found = effect(Estimate(9.9, 2.3**2, 10), Estimate(0.3, 0.5**2, 10))
+    assert found.sign == 1
+    assert 10 < found.low < found.ratio
+    assert math.isnan(found.high)
+    found = effect(Estimate(9.9, 2.3**2, 10), Estimate(0.0, 0.0, 10))
+    assert found.sign == 1
+    assert math.isnan(found.ratio)
+    both = effect(Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10))
+    assert both.sign == 0
+    assert math.isnan(both.low)
+
+
+def test_a_single_value_decides_nothing_unless_it_is_printed():
+    ours, baseline = Estimate(269.87), Estimate(340.47)
+    found = effect(ours, baseline)
+    assert (found.sign, found.ratio) == (0, pytest.approx(0.7926, abs=1e-4))
+    assert math.isnan(found.low)
+    assert effect(ours, baseline, as_printed=True).sign == -1
+    assert effect(ours, ours, as_printed=True).sign == 0
+    assert effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # one side alone has a spread
+
+
+def test_equal_values_without_spread_are_undecided():
+    zero = Estimate(0.0, 0.0, 10)
+    assert effect(zero, zero).sign == 0
+    assert effect(Estimate(1.0, 0.0, 10), zero).sign == 1
+
+
+@pytest.mark.parametrize(
+    ("here", "paper", "expected"),
+    [
+        (1, 1, Comparison.SAME),
+        (-1, -1, Comparison.SAME),
+        (1, -1, Comparison.OPPOSITE),
+        (0, 1, Comparison.UNDECIDED),
+        (-1, 0, Comparison.UNDECIDED),
+        (0, 0, Comparison.UNDECIDED),
+    ],
+)
+def test_comparisons(here, paper, expected):
+    assert compare(Effect(here, 1.0), Effect(paper, 1.0)) is expected

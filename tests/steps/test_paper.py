@@ -1,0 +1,110 @@
+"""The step `paper` on files that the report step could have written."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from pairflow.artifacts import Science, as_metrics, write_table
+from pairflow.config import PaperSettings
+from pairflow.steps.paper import main
+
+QM9 = {
+    "description": "Constructed numbers",
+    "scale": "reduced",
+    "data": {"source": "qm9", "length": 32},
+    "network": {"name": "mlp"},
+    "training": {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3},
+    "methods": ["udlm", "pairflow"],
+    "evaluations": {"main": {"nfe": [1], "samples": 1024, "trials": 3}},
+}
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """Run the step on `results/`, with an experiment `small`; returns how it ended and the page's text."""
+
+    def run(settings=QM9):
+        page = tmp_path / "page.html"
+        given = json.dumps({"experiments": {"small": settings}})
+        options = ["--settings", given, "--results", tmp_path / "results"]
+        done = CliRunner().invoke(
+            main, [*map(str, options), "--tables", f"{tmp_path}/tables", "--out", str(page)]
+        )
+        return done, page.read_text(encoding="utf-8") if page.is_file() else ""
+
+    return run
+
+
+def finish(root, settings=QM9, kind="metrics"):
+    """The files of a finished experiment that was made with `settings`."""
+    root.mkdir(parents=True)
+    rows = [
+        {"method": method, "nfe": 1, "trial": trial, "metric": "valid", "value": value + trial}
+        for method, value in (("udlm", 30.0), ("pairflow", 45.0))
+        for trial in range(3)
+    ]
+    frame = as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", samples=1024)
+    [made] = PaperSettings(experiments={"x": settings}).model_dump(mode="json")["experiments"].values()
+    write_table(root / "metrics.parquet", frame, Science(kind=kind, parameters=made))
+    timings = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
+    write_table(root / "timings.parquet", timings, Science(kind="timings"))
+
+
+def test_a_finished_experiment_is_shown(paper, tmp_path):
+    finish(tmp_path / "results" / "small")
+    done, page = paper()
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "small: reduced scale, 1 training seed" in page
+    assert "same sign" in page
+    text = (tmp_path / "tables" / "qm9_results_valid-small.tex").read_text()
+    assert r"UDLM & $31.0 \pm 1.0$" in text
+    assert len(list((tmp_path / "tables").glob("*.csv"))) == 26
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_another_description_is_the_same_experiment(paper, tmp_path):
+    finish(tmp_path / "results" / "small")
+    _, page = paper(QM9 | {"description": "said otherwise"})
+    assert "Left out" not in page
+
+
+def test_stale_metrics_are_left_out_and_named(paper, tmp_path):
+    finish(tmp_path / "results" / "small")
+    training = {"batch_size": 256, "iterations": 200, "learning_rate": 1e-3}
+    done, page = paper(QM9 | {"training": training})
+    assert done.exit_code == 0
+    named = (
+        "small/metrics.parquet: made with another configuration, which differs in 'training': run it again"
+    )
+    assert named in done.stderr
+    assert "differs in &#39;training&#39;" in page
+    assert "no finished experiment" in page
+
+
+@pytest.mark.parametrize("foreign", ["bytes", "kind", "parameters"])
+def test_foreign_metrics_are_left_out_and_named(paper, tmp_path, foreign):
+    root = tmp_path / "results" / "small"
+    finish(root, kind="samples" if foreign == "kind" else "metrics")
+    if foreign == "bytes":
+        (root / "metrics.parquet").write_bytes(b"not Parquet")
+    if foreign == "parameters":
+        frame = as_metrics(pd.DataFrame({"metric": ["valid"], "value": [1.0]}), seed=0, samples=1)
+        write_table(root / "metrics.parquet", frame, Science(kind="metrics", parameters={"nfe": 1}))
+    done, page = paper()
+    assert done.exit_code == 0
+    expected = {
+        "bytes": "metrics.parquet: not a Parquet file of pairflow",
+        "kind": "metrics.parquet: holds samples, expected metrics",
+        "parameters": "metrics.parquet: not the metrics of an experiment of this version",
+    }
+    assert expected[foreign] in done.stderr
+    assert "Left out." in page
+
+
+def test_nothing_is_finished(paper, tmp_path):
+    done, page = paper()
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "no finished experiment" in page
+    assert "1,074 are not run." in page
