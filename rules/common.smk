@@ -65,20 +65,28 @@ def data_settings(wildcards):
 
 def raw_file(wildcards):
     """The user's own file of molecules; nothing where the workflow knows the source by name."""
-    file = experiment_of(wildcards).data.file
-    return [] if file is None else file
+    return experiment_of(wildcards).data.file or []
 
 
-def pair_settings(wildcards):
-    return as_json(experiment_of(wildcards).pair_settings(wildcards.base, int(wildcards.seed)))
+def settings_of(method, *names):
+    """A rule's parameter: what this method of an experiment gives for its wildcards of these names."""
+
+    def settings(wildcards):
+        values = [int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name] for name in names]
+        return as_json(getattr(experiment_of(wildcards), method)(*values))
+
+    return settings
 
 
-def cover_settings(wildcards):
-    return as_json(experiment_of(wildcards).cover_settings(int(wildcards.seed)))
-
-
-def train_settings(wildcards):
-    return as_json(experiment_of(wildcards).train_settings(wildcards.base, int(wildcards.seed)))
+pair_settings = settings_of("pair_settings", "base", "seed")
+cover_settings = settings_of("cover_settings", "seed")
+train_settings = settings_of("train_settings", "base", "seed")
+sample_settings = settings_of("sample_settings", "evaluation", "nfe", "seed")
+correlate_settings = settings_of("correlate_settings", "seed")
+classify_settings = settings_of("classify_settings")
+extractor_settings = settings_of("extractor_settings")
+chemistry_settings = settings_of("chemistry_settings")
+floor_settings = settings_of("floor_settings", "evaluation")
 
 
 def teach_settings(wildcards):
@@ -89,35 +97,10 @@ def distill_settings(wildcards):
     return as_json(experiment_of(wildcards).distill_settings(distilled(wildcards), int(wildcards.seed)))
 
 
-def sample_settings(wildcards):
-    experiment = experiment_of(wildcards)
-    return as_json(experiment.sample_settings(wildcards.evaluation, int(wildcards.nfe), int(wildcards.seed)))
-
-
-def correlate_settings(wildcards):
-    return as_json(experiment_of(wildcards).correlate_settings(int(wildcards.seed)))
-
-
-def classify_settings(wildcards):
-    return as_json(experiment_of(wildcards).classify_settings())
-
-
-def extractor_settings(wildcards):
-    return as_json(experiment_of(wildcards).extractor_settings())
-
-
-def chemistry_settings(wildcards):
-    return as_json(experiment_of(wildcards).chemistry_settings())
-
-
 def chemnet_statistics(wildcards):
     """Of the training molecules, where the experiment asks for distances between them."""
     root = Path("results", wildcards.experiment)
     return {"chemnet": layout.chemnet(root)} if experiment_of(wildcards).chemistry_settings().fcd else {}
-
-
-def floor_settings(wildcards):
-    return as_json(experiment_of(wildcards).floor_settings(wildcards.evaluation))
 
 
 def extractor_files(wildcards):
@@ -153,19 +136,12 @@ def report_inputs(wildcards):
     return layout.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
 
 
-def paper_settings(wildcards):
-    return as_json(CONFIGURATION.paper_settings())
-
-
 def finished_experiments(wildcards):
     """Digests of the metrics that there are: the page is made anew where one changes, and nothing else is."""
     found = layout.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
     return {name: digest(path) for name, path in found.items()}
 
 
-HAS_GPU = shutil.which("nvidia-smi") is not None
-
-
 def gpu(wildcards):
     """1 where the step will use a GPU: CPU trainings are not serialised by --resources gpu=1. Profiles may set it."""
-    return int(HAS_GPU)
+    return int(shutil.which("nvidia-smi") is not None)

@@ -16,7 +16,7 @@ rule paper:
         mem_mb=2000,
         runtime=10,
     params:
-        settings=paper_settings,
+        settings=as_json(CONFIGURATION.paper_settings()),
         finished=finished_experiments,
     shell:
         "python -m pairflow.steps.paper --settings {params.settings:q} --results results"

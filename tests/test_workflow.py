@@ -270,7 +270,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(tmp_path):
     }
     assert found["extractor"].str.fullmatch(r"classifier-[0-9a-f]{8}").all()
     assert (metrics["method"] == "data").any()  # real images against real images
-    beside = {path.name for path in (root / "seed0/models/udlm+dcd").iterdir()}
+    beside = {path.name for path in (root / "seed0/models/pairflow+dcd").iterdir()}
     assert not {"vocabulary.json", "known.parquet"} & beside
     page = (root / "report.html").read_text()
     assert "data:image/png;base64," in page
