@@ -5,7 +5,7 @@ a rule passes on all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.data import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules, Standardisation
+from pairflow.config.data import IMAGE_SOURCES, LONGEST, MOLECULE_SOURCES, Images, Molecules, Standardisation
 from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, PaperSettings
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import Chemistry, ExtractorSettings
@@ -28,6 +28,7 @@ __all__ = [
     "BASES",
     "DISTILLATIONS",
     "IMAGE_SOURCES",
+    "LONGEST",
     "MOLECULE_SOURCES",
     "PAPER_SOURCES",
     "Chemistry",

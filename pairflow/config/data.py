@@ -14,6 +14,7 @@ Split = Annotated[
 ]
 
 
+LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
@@ -38,7 +39,7 @@ class Molecules(Standardisation):
         ".smi, .csv, .tsv, .sdf, each also .gz"
     )
     column: str = Field("smiles", description="column that holds the SMILES (CSV)")
-    length: int = Field(ge=4, le=4096, description="N, tokens per row, with <bos>, <eos> and padding")
+    length: int = Field(ge=4, le=LONGEST, description="N, tokens per row, with <bos>, <eos> and padding")
     drop_duplicates: bool = Field(False, description="keep one row per canonical SMILES")
     split: Split = "random"
     validation_fraction: Share = Field(0.05, description="share of the rows kept for validation")

@@ -101,7 +101,7 @@ class Fill:
 REASONS = {
     "invalid_empty": Fill("muted"),
     "invalid_syntax": Fill("blue", "////"),
-    "invalid_ring": Fill("orange", "...."),
+    "invalid_ring": Fill("orange", "||||"),
     "invalid_valence": Fill("green", "xxxx"),
     "invalid_kekulize": Fill("purple", "----"),
 }

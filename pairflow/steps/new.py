@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from pairflow.artifacts import atomic
-from pairflow.config import MOLECULE_SOURCES, NewSettings, Standardisation
+from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.append import append, require_free
 from pairflow.errors import InputError
 from pairflow.steps._command import device, quiet, step
@@ -90,14 +90,15 @@ def plan(found, settings: NewSettings, data: dict, device: str) -> tuple[dict, C
         raise InputError(
             f"{total} distinct molecules are too few to train on and hold some out: {MINIMUM} are needed"
         )
-    if length > 4096:
+    if length > LONGEST:
         raise InputError(
-            f"molecules of {length} tokens are too long: 4096 is the limit (--max-too-long-share)"
+            f"molecules of {length} tokens are too long: {LONGEST} is the limit (--max-too-long-share)"
         )
+    seed = Molecules.model_fields["split_seed"].default
     groups = None if found.scaffolds is None else found.scaffolds[fitting]
 
     def split(rows):
-        return Counter(split_rows(range(total), settings.validation_fraction, None, 42, rows, groups))
+        return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
 
     training_rows = _suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)

@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pairflow.data import images, sources
+from pairflow.data import images
 from pairflow.data.images import contract_hash, prepare, read_folder, to_images, to_tokens
 from pairflow.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("cache")
 TWO = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)  # (B, H, W, C)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.delenv(sources.DATA_DIR, raising=False)
-    monkeypatch.setattr(sources.pooch, "os_cache", lambda _: tmp_path / "cache")
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -111,6 +105,14 @@ def test_digits_are_1797_known_pictures():
     ]
 
 
+def test_digits_are_the_same_bytes_everywhere():
+    raw = images.read_digits()
+    assert (
+        hashlib.sha256(raw.images.tobytes() + raw.labels.tobytes()).hexdigest()
+        == "2df74158ebda24249d98754b098814e76b8778c0c5f465298007030dbda18d94"
+    )
+
+
 def test_digits_are_those_of_scikit_learn():
     digits = pytest.importorskip("sklearn.datasets").load_digits()
     packed = images.pack_digits(digits.data, digits.target)
@@ -121,7 +123,7 @@ def test_digits_are_those_of_scikit_learn():
 def test_digits_split_once_and_for_all():
     one, other = prepare("digits"), prepare("digits", split_seed=1)
     assert (one.train.shape, one.test.shape, one.shape, one.levels) == ((1617, 64), (180, 64), (1, 8, 8), 2)
-    assert len(one.train_labels), len(one.test_labels) == (1617, 180)
+    assert (len(one.train_labels), len(one.test_labels)) == (1617, 180)
     assert one.hash == contract_hash((1, 8, 8), 2)
     assert one.partial is None
     assert not np.array_equal(one.test, other.test)

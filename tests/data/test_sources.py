@@ -9,6 +9,7 @@ from pairflow.data import library, sources
 from pairflow.data.sources import RawFile, Source
 from pairflow.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("cache")
 CONTENT = b"smiles\nCCO\nc1ccccc1\n"
 BLOB = "1d2f4b9b2ff4a4c9db0b1a0e5b4d1e7f1c3b5a79"
 
@@ -42,13 +43,6 @@ def server():
         yield server
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.delenv(sources.DATA_DIR, raising=False)
-    monkeypatch.setattr(sources.pooch, "os_cache", lambda _: tmp_path / "cache")
-    return tmp_path / "cache"
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -238,3 +239,44 @@ def make_images(make) -> Callable[..., Contents]:
         return dataclasses.replace(contents, **changes)
 
     return build
+
+
+class Document(HTMLParser):
+    """Tags, attributes and text of a page; fails on tags that do not match."""
+
+    VOID = frozenset({"meta", "br", "wbr", "hr", "img", "input", "link"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def headings(self) -> list[str]:
+        return [attributes["id"] for tag, attributes in self.tags if tag == "section"]
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture
+def parse() -> type[Document]:
+    """A page's text to its `Document`."""
+    return Document

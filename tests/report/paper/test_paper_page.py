@@ -1,6 +1,5 @@
 import base64
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -9,38 +8,7 @@ from pairflow.report.paper.advice import advice, seed_minutes
 from pairflow.report.paper.page import data_uri, factor
 from pairflow.report.paper.summary import sentences
 
-VOID = {"meta", "br", "wbr", "hr", "img"}
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
-
-
-class Document(HTMLParser):
-    """Tags, attributes and text of a page; fails on tags that do not match."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-    def words(self) -> str:
-        return " ".join(" ".join(self.text).split())
 
 
 @pytest.fixture
@@ -61,9 +29,9 @@ def full(make_experiment, make_run):
 
 
 @pytest.mark.parametrize("kind", ["empty", "full"])
-def test_the_page_is_whole_and_fetches_nothing(kind, request):
+def test_the_page_is_whole_and_fetches_nothing(kind, request, parse):
     html = render(request.getfixturevalue(kind))
-    document = Document(html)
+    document = parse(html)
     ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in document.tags:
@@ -84,8 +52,8 @@ def test_the_same_bytes_every_time(full):
     assert render(full) == render(full)
 
 
-def test_without_results_there_are_printed_values_and_commands(empty):
-    words = Document(render(empty)).words()
+def test_without_results_there_are_printed_values_and_commands(empty, parse):
+    words = parse(render(empty)).words()
     assert "The paper prints 1,284 values in 26 tables; 210 are of data" in words
     assert "Of the other 1,074 values, 0 are judged as numbers, 0 are measured" in words
     assert "and 1,074 are not run." in words
@@ -97,8 +65,8 @@ def test_without_results_there_are_printed_values_and_commands(empty):
     assert "same sign" not in words.partition("Figure 2: how")[2]
 
 
-def test_what_is_judged_and_what_is_not(full):
-    words = Document(render(full)).words()
+def test_what_is_judged_and_what_is_not(full, parse):
+    words = parse(render(full)).words()
     valid = words.partition("QM9: valid molecules valid of 1,024")[2].partition("QM9: unique")[0]
     # UDLM prints 17.5, our three seeds have 17.0 each; PairFlow prints 223.4.
     assert "17.0 ± 0.0 −0.5 margin 4.4 agrees" in valid
@@ -112,7 +80,7 @@ def test_what_is_judged_and_what_is_not(full):
     assert "Left out. <b>stale</b>" in words
 
 
-def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows):
+def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows, parse):
     values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
@@ -123,7 +91,7 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
         "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
         "pairflow against udlm: the paper’s sign at NFE 1."
     )
-    table = Document(render(page)).words().partition("MNIST-Binary: FID FID")[2]
+    table = parse(render(page)).words().partition("MNIST-Binary: FID FID")[2]
     assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
 
 
