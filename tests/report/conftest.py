@@ -1,6 +1,7 @@
 """A small report with known numbers, and ways to change it."""
 
 import dataclasses
+import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import Page as PlaywrightPage
+from playwright.sync_api import sync_playwright
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
@@ -280,3 +283,40 @@ class Document(HTMLParser):
 def parse() -> type[Document]:
     """A page's text to its `Document`."""
     return Document
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A real Chromium, that of the system."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium here to open the report in")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Open a page's text as a file; a request beyond it, or a word on the console, fails the test."""
+    contexts, said, asked = [], [], []
+
+    def show(html: str, width: int = 1280, **options: Any) -> PlaywrightPage:
+        file = tmp_path / f"page{len(contexts)}.html"
+        file.write_text(html, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(file.as_uri())
+        asked.remove(file.as_uri())
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
