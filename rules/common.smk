@@ -24,6 +24,16 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", "")]),
     PYTHONPATH=os.pathsep.join([str(workflow.basedir), os.getenv("PYTHONPATH", "")]),
 )
+# The step takes the shell's place: a scheduler signals every process, and a shell that died of it would end the job
+# while the step still saves its state.
+shell.prefix("set -euo pipefail; exec ")
+
+# Threads of a rule that uses all there are. A cluster's profile sets them rule by rule: its nodes have other numbers.
+CORES = workflow.resource_settings.cores or 8
+
+# On one machine jobs on the GPU take turns, unless `--resources gpu=2` gives it more; on a cluster each has its own.
+if workflow.is_main_process and workflow.nodes is None and workflow.global_resources.get("gpu").value is None:
+    workflow.register_resource("gpu", 1)
 
 
 wildcard_constraints:
@@ -140,6 +150,11 @@ def finished_experiments(wildcards):
     """Digests of the metrics that there are: the page is made anew where one changes, and nothing else is."""
     found = layout.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
     return {name: digest(path) for name, path in found.items()}
+
+
+def grown(amount):
+    """A job that is tried again gets more memory and time; `resources` of a profile bound both."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 def gpu(wildcards):

@@ -15,8 +15,8 @@ rule correlate:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=1440,
+        mem_mb=grown(4000),
+        runtime=grown(1440),
     params:
         settings=correlate_settings,
     shell:

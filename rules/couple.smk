@@ -12,8 +12,8 @@ rule diagnose:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     shell:
         "python -m pairflow.steps.diagnose --method {wildcards.coupling:q} --pairs {input.pairs:q}"
         " --out {output.metrics:q} > {log:q} 2>&1"
@@ -30,10 +30,10 @@ rule cover:
         "results/{experiment}/benchmarks/seed{seed}/cover.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: workflow.cores or 8
+    threads: CORES
     resources:
-        mem_mb=4000,
-        runtime=1440,
+        mem_mb=grown(4000),
+        runtime=grown(1440),
     params:
         settings=cover_settings,
     shell:

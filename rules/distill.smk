@@ -15,8 +15,8 @@ rule teach:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=480,
+        mem_mb=grown(4000),
+        runtime=grown(480),
     params:
         settings=teach_settings,
     shell:
@@ -50,8 +50,8 @@ rule distill:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=6000,
-        runtime=1440,
+        mem_mb=grown(6000),
+        runtime=grown(1440),
     params:
         settings=distill_settings,
     shell:

@@ -12,10 +12,10 @@ rule describe_molecules:
         experiment=only("molecules"),
     conda:
         "../envs/cpu.yaml"
-    threads: workflow.cores or 8
+    threads: CORES
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     shell:
         "python -m pairflow.steps.describe_molecules --threads {threads} --smiles {input.smiles:q}"
         " --out {output.molecules:q} > {log:q} 2>&1"
@@ -38,8 +38,8 @@ rule chemnet:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     shell:
         "python -m pairflow.steps.chemnet --threads {threads} --smiles {input.smiles:q}"
         " --out {output.chemnet:q} > {log:q} 2>&1"
@@ -66,8 +66,8 @@ rule evaluate:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     params:
         settings=chemistry_settings,
     shell:

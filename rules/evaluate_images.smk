@@ -16,8 +16,8 @@ rule classify:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     params:
         settings=classify_settings,
     shell:
@@ -45,8 +45,8 @@ rule reference:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=480,
+        mem_mb=grown(4000),
+        runtime=grown(480),
     params:
         settings=extractor_settings,
     shell:
@@ -76,8 +76,8 @@ rule floor:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=480,
+        mem_mb=grown(4000),
+        runtime=grown(480),
     params:
         settings=floor_settings,
     shell:
@@ -109,8 +109,8 @@ rule evaluate_images:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=480,
+        mem_mb=grown(4000),
+        runtime=grown(480),
     params:
         settings=extractor_settings,
     shell:

@@ -15,11 +15,11 @@ if PAIR_SHARDS == 1:
         priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
         conda:
             "../envs/cpu.yaml"
-        threads: workflow.cores or 8
+        threads: CORES
         resources:
             gpu=gpu,
-            mem_mb=4000,
-            runtime=240,
+            mem_mb=grown(4000),
+            runtime=grown(240),
         params:
             settings=pair_settings,
         shell:
@@ -45,8 +45,8 @@ else:
         threads: 2
         resources:
             gpu=gpu,
-            mem_mb=4000,
-            runtime=240,
+            mem_mb=grown(4000),
+            runtime=grown(240),
         params:
             settings=pair_settings,
         shell:
@@ -76,8 +76,8 @@ else:
             "../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=4000,
-            runtime=60,
+            mem_mb=grown(4000),
+            runtime=grown(60),
         params:
             settings=pair_settings,
         shell:

@@ -13,8 +13,8 @@ rule paper:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=grown(2000),
+        runtime=grown(10),
     params:
         settings=as_json(CONFIGURATION.paper_settings()),
         finished=finished_experiments,

@@ -19,8 +19,8 @@ rule preprocess:
     threads: 1
     resources:
         # 1.4 kB a molecule, of which a packed file takes 12 bytes
-        mem_mb=lambda wildcards, input: int(4000 + 120 * input.size_mb),
-        runtime=60,
+        mem_mb=lambda wildcards, input, attempt: attempt * int(4000 + 120 * input.size_mb),
+        runtime=grown(60),
     params:
         settings=data_settings,
     shell:
@@ -44,8 +44,8 @@ rule preprocess_images:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=8000,
-        runtime=60,
+        mem_mb=grown(8000),
+        runtime=grown(60),
     params:
         settings=data_settings,
     shell:

@@ -14,8 +14,8 @@ rule report:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=grown(4000),
+        runtime=grown(60),
     params:
         settings=experiment_settings,
         root="results/{experiment}",

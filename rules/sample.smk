@@ -14,8 +14,8 @@ rule sample:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=grown(4000),
+        runtime=grown(240),
     params:
         settings=sample_settings,
     shell:

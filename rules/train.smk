@@ -23,8 +23,8 @@ rule train:
     threads: 1
     resources:
         gpu=gpu,
-        mem_mb=6000,
-        runtime=2880,
+        mem_mb=grown(6000),
+        runtime=grown(2880),
     params:
         settings=train_settings,
         carried="--vocabulary results/{experiment}/data/vocabulary.json --smiles results/{experiment}/data/smiles.parquet",

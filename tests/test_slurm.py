@@ -1,0 +1,264 @@
+"""The workflow on a real SLURM of one node, through its profile: a job cancelled, a training preempted.
+
+SLURM runs in namespaces of its own (mounts, processes, network, host name), under one process that dies with
+whoever started it, and the kernel ends the rest: nothing of the machine's own is touched, nothing stays.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
+REPOSITORY = Path(__file__).parent.parent
+NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
+ITERATIONS = 10_000  # of a training: long enough to be met on its way
+
+MINI = {
+    "description": "a few molecules through every step",
+    "scale": "reduced",
+    "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
+    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
+    "pairing": {"steps": 5},
+    "training": {
+        "batch_size": 32,
+        "iterations": ITERATIONS,
+        "learning_rate": 1.0e-3,
+        "validate_every": ITERATIONS,
+    },
+    "methods": ["udlm", "pairflow"],
+    "evaluations": {"main": {"nfe": [1], "samples": 16, "trials": 2}},
+}
+
+SLURM = """
+ClusterName=pairflow
+SlurmctldHost=localhost
+SlurmUser=root
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+MinJobAge=300
+GresTypes=gpu
+# More than the machine has, so that jobs run side by side with what the profile asks for; the GPUs are books alone.
+SlurmdParameters=config_overrides
+NodeName=localhost CPUs=64 RealMemory=256000 Gres=gpu:2
+PartitionName=research Nodes=localhost Default=YES PriorityTier=1
+PartitionName=urgent Nodes=localhost PriorityTier=2
+"""
+GPUS = "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
+
+# --force: the folder is open to root alone. 127.0.0.2: the C library resolves no name on a machine whose only address is 127.0.0.1.
+START = """
+set -e
+mount --bind "$1" /etc/slurm
+hostname localhost
+ip address add 127.0.0.2/8 dev lo
+ip link set lo up
+munged --force --key-file="$1/munge.key" --socket="$1/munge.socket" --pid-file="$1/munge.pid" \
+  --log-file="$1/munge.log" --seed-file="$1/munge.seed"
+slurmctld
+slurmd
+until sinfo --noheader --format=%t | grep -q idle; do sleep 0.1; done
+echo ready
+exec sleep infinity
+"""
+
+
+class Cluster:
+    """SLURM on one node, its files in `folder`; commands run in it."""
+
+    def __init__(self, folder: Path):
+        for name in ("state", "spool"):
+            (folder / name).mkdir()
+        (folder / "slurm.conf").write_text(SLURM.format(folder=folder))
+        (folder / "gres.conf").write_text(GPUS)
+        (folder / "munge.key").write_bytes(os.urandom(128))
+        (folder / "munge.key").chmod(0o400)
+        spaces = ["--mount", "--pid", "--net", "--uts"]
+        with (folder / "start.log").open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    *("setpriv", "--pdeathsig", "KILL", "unshare", *spaces),
+                    *("--fork", "--kill-child", "--mount-proc", "bash", "-c", START, "start", str(folder)),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        if self.process.stdout.readline() != "ready\n":
+            self.stop()
+            raise RuntimeError((folder / "start.log").read_text())
+        pid = self.process.pid
+        init = Path(f"/proc/{pid}/task/{pid}/children").read_text().strip()
+        self.namespace = Path(f"/proc/{init}/ns/pid").readlink()
+        self.enter = ["nsenter", "--target", init, *spaces]
+
+    def command(self, *command: str) -> str:
+        """What a command of SLURM prints."""
+        return subprocess.run([*self.enter, *command], check=True, capture_output=True, text=True).stdout
+
+    def jobs(self) -> dict[str, list[dict[str, str]]]:
+        """Jobs by rule and wildcards, in the order of their submission: the fields that `scontrol` shows."""
+        jobs: dict[str, list[dict[str, str]]] = {}
+        lines = self.command("scontrol", "show", "job", "--oneliner").splitlines()
+        for line in lines:
+            job = dict(field.split("=", 1) for field in line.split() if "=" in field)
+            jobs.setdefault(job.get("Comment", "").removeprefix("rule_"), []).append(job)
+        return {name: sorted(of, key=lambda job: int(job["JobId"])) for name, of in jobs.items()}
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def processes(namespace: Path) -> list[str]:
+    """Those that run in a namespace of processes."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "ns/pid").readlink() == namespace:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def wait_until(holds, run: subprocess.Popen | None = None, seconds: float = 600):
+    """What `holds` gives as soon as it gives something, while the process runs."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        assert run is None or run.poll() is None, f"ended early: {run.returncode}"
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
+def able_to_run_slurm() -> None:
+    """Skips, with the reason, where there is no SLURM to run; in CI it must be there."""
+    missing = [name for name in NEEDED if not shutil.which(name)]
+    if missing or not Path("/etc/slurm").is_dir():
+        reason = f"no SLURM here: apt-get install slurm-wlm munge iproute2 ({', '.join(missing)} not found)"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    if subprocess.run(["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "true"], capture_output=True).returncode:
+        pytest.skip("SLURM is run in namespaces of its own, which only root may make")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    able_to_run_slurm()
+    before = sorted(Path("/etc/slurm").iterdir())
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+    yield cluster
+    cluster.stop()
+    wait_until(lambda: not processes(cluster.namespace), seconds=30)
+    assert sorted(Path("/etc/slurm").iterdir()) == before
+
+
+@contextmanager
+def workflow(cluster: Cluster, folder: Path):
+    """Snakemake on the cluster, through the profile; its output is in `folder`/output."""
+    quickly = ["--slurm-init-seconds-before-status-checks", "1", "--config", "pair_shards=2"]
+    with (folder / "output").open("w") as output:
+        run = subprocess.Popen(
+            [
+                *(*cluster.enter, f"--wd={folder}", sys.executable, "-m", "snakemake"),
+                *("--snakefile", REPOSITORY / "Snakefile", "--profile", REPOSITORY / "profiles/slurm"),
+                *(*quickly, "--", "results/mini/report.html"),
+            ],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+        )
+        try:
+            yield run
+        finally:
+            run.kill()
+            run.wait()
+
+
+class Training:
+    """What the folder of a run tells of a training."""
+
+    def __init__(self, root: Path, method: str):
+        self.log, self.states = root / f"logs/seed0/train-{method}.log", root / "seed0/resume/train"
+        self.method = method
+
+    def iterations(self) -> list[int]:
+        """Those that the log's bar has shown."""
+        text = self.log.read_text() if self.log.exists() else ""
+        return [int(number) for number in re.findall(rf"\| (\d+)/{ITERATIONS} ", text)]
+
+    def under_way(self) -> bool:
+        return any(self.iterations())
+
+    def saved(self) -> int:
+        """The iteration of the newest state; 0 where there is none."""
+        states = self.states.glob(f"{self.method}-*/[0-9]*.json")
+        return max((int(state.stem) for state in states), default=0)
+
+
+def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster, tmp_path):
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
+    root = tmp_path / "results/mini"
+    cancelled, preempted = Training(root, "udlm"), Training(root, "pairflow")
+    with workflow(cluster, tmp_path) as run:
+        wait_until(cancelled.under_way, run)
+        [job] = cluster.jobs()["train_wildcards_mini_0_udlm"]
+        cluster.command("scancel", job["JobId"])
+        cancelled_at = wait_until(cancelled.saved, run)
+
+        wait_until(preempted.under_way, run)
+        cluster.command("sbatch", "--partition=urgent", "--gpus=2", "--output=/dev/null", "--wrap=true")
+        preempted_at = wait_until(preempted.saved, run)
+
+        run.wait()
+    output = (tmp_path / "output").read_text()
+    assert run.returncode == 0, output
+    assert (root / "report.html").exists()
+    assert cancelled.iterations()[0] == cancelled_at
+    assert preempted.iterations()[0] == preempted_at
+    assert not cancelled.states.exists()
+
+    jobs = cluster.jobs()
+    first, second = jobs["train_wildcards_mini_0_udlm"]
+    assert (first["JobState"], second["JobState"]) == ("CANCELLED", "COMPLETED")
+    assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("6000M", "12000M")
+    [requeued] = jobs["train_wildcards_mini_0_pairflow"]
+    assert (requeued["JobState"], requeued["Restarts"]) == ("COMPLETED", "1")
+    assert requeued["TresPerJob"] == "gres:gpu:1"
+    assert requeued["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"  # no attempt asks for more than there is
+    shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
+    assert max(shard["StartTime"] for shard in shards) < min(shard["EndTime"] for shard in shards)
+
+
+def test_a_killed_test_leaves_nothing_behind(tmp_path):
+    able_to_run_slurm()
+    script = "import pathlib, sys, test_slurm as t; print(t.Cluster(pathlib.Path(sys.argv[1])).namespace, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    ) as started:
+        namespace = Path(started.stdout.readline().strip())
+        assert any("slurmctld" in command for command in processes(namespace))
+        started.send_signal(signal.SIGKILL)
+    wait_until(lambda: not processes(namespace), seconds=30)
