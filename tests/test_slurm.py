@@ -17,9 +17,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(3000)]
 REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
+SNAKEMAKE = [
+    *(sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile")),
+    *("--profile", str(REPOSITORY / "profiles/slurm")),
+]
 ITERATIONS = 10_000  # of a training: long enough to be met on its way
 
 MINI = {
@@ -58,7 +62,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 MinJobAge=300
 GresTypes=gpu
-# More than the machine has, so that jobs run side by side with what the profile asks for; the GPUs are books alone.
+# More than the machine has: what the profile asks for runs side by side; the GPUs are in the books alone.
 SlurmdParameters=config_overrides
 NodeName=localhost CPUs=64 RealMemory=256000 Gres=gpu:2
 PartitionName=research Nodes=localhost Default=YES PriorityTier=1
@@ -66,7 +70,7 @@ PartitionName=urgent Nodes=localhost PriorityTier=2
 """
 GPUS = "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 
-# --force: the folder is open to root alone. 127.0.0.2: the C library resolves no name on a machine whose only address is 127.0.0.1.
+# --force: the folder is open to root alone. 127.0.0.2: with 127.0.0.1 alone the C library resolves no name.
 START = """
 set -e
 mount --bind "$1" /etc/slurm
@@ -156,7 +160,9 @@ def able_to_run_slurm() -> None:
     if missing or not Path("/etc/slurm").is_dir():
         reason = f"no SLURM here: apt-get install slurm-wlm munge iproute2 ({', '.join(missing)} not found)"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    if subprocess.run(["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "true"], capture_output=True).returncode:
+    if subprocess.run(
+        ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "true"], capture_output=True
+    ).returncode:
         pytest.skip("SLURM is run in namespaces of its own, which only root may make")
 
 
@@ -178,8 +184,7 @@ def workflow(cluster: Cluster, folder: Path):
     with (folder / "output").open("w") as output:
         run = subprocess.Popen(
             [
-                *(*cluster.enter, f"--wd={folder}", sys.executable, "-m", "snakemake"),
-                *("--snakefile", REPOSITORY / "Snakefile", "--profile", REPOSITORY / "profiles/slurm"),
+                *(*cluster.enter, f"--wd={folder}", *SNAKEMAKE),
                 *(*quickly, "--", "results/mini/report.html"),
             ],
             stdout=output,
@@ -214,6 +219,29 @@ class Training:
         return max((int(state.stem) for state in states), default=0)
 
 
+def test_the_profile_says_how_many_gpus_each_rule_gets_that_can_use_one():
+    rules = "\n".join(path.read_text() for path in (REPOSITORY / "rules").glob("*.smk"))
+    blocks = re.findall(r"^ *rule (\w+):\n(.*?)(?=^\S|^ *rule |\Z)", rules, re.M | re.S)
+    able = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
+    able |= {new for old, new in re.findall(r"^use rule (\w+) as (\w+)", rules, re.M) if old in able}
+    profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
+    assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == able
+
+
+def test_a_training_asks_for_as_many_gpus_as_it_is_given_and_no_more_time_than_there_is(tmp_path):
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
+    limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
+    run = subprocess.run(
+        [*SNAKEMAKE, "--dry-run", *limits, "--", "results/mini/seed0/models/udlm/model.safetensors"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    plan = run.stdout + run.stderr
+    assert run.returncode == 0, plan
+    assert re.search(r"rule train:.*?resources: [^\n]*gpu=2, runtime=600\n", plan, re.S)
+
+
 def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster, tmp_path):
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
     root = tmp_path / "results/mini"
@@ -243,14 +271,19 @@ def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster,
     [requeued] = jobs["train_wildcards_mini_0_pairflow"]
     assert (requeued["JobState"], requeued["Restarts"]) == ("COMPLETED", "1")
     assert requeued["TresPerJob"] == "gres:gpu:1"
-    assert requeued["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"  # no attempt asks for more than there is
+    assert (
+        requeued["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
+    )  # no attempt asks for more than there is
     shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
     assert max(shard["StartTime"] for shard in shards) < min(shard["EndTime"] for shard in shards)
 
 
 def test_a_killed_test_leaves_nothing_behind(tmp_path):
     able_to_run_slurm()
-    script = "import pathlib, sys, test_slurm as t; print(t.Cluster(pathlib.Path(sys.argv[1])).namespace, flush=True); input()"
+    script = (
+        "import pathlib, sys, test_slurm;"
+        "print(test_slurm.Cluster(pathlib.Path(sys.argv[1])).namespace, flush=True); input()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script, tmp_path],
         stdin=subprocess.PIPE,
