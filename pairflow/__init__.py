@@ -1,8 +1,22 @@
 """PairFlow: closed-form source-target coupling for few-step discrete flow models."""
 
-from pairflow import pairing
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pairflow._version import __version__
 from pairflow.errors import InputError
-from pairflow.pairing.engine import pair
+
+if TYPE_CHECKING:
+    from pairflow import pairing
+    from pairflow.pairing.engine import pair
 
 __all__ = ["InputError", "__version__", "pair", "pairing"]
+
+
+def __getattr__(name: str) -> Any:
+    """`pair` and `pairing`, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
+    if name == "pair":
+        return importlib.import_module("pairflow.pairing.engine").pair
+    if name == "pairing":
+        return importlib.import_module("pairflow.pairing")
+    raise AttributeError(f"module 'pairflow' has no attribute '{name}'")

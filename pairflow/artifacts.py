@@ -187,7 +187,7 @@ class Stopwatch:
             **self._costs(),
             "samples_seen": self.samples,
             "device": self.device,
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "machine": machine(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": _commit(),
             "command": sys.argv,
@@ -218,6 +218,11 @@ class Stopwatch:
             return torch.cuda.max_memory_allocated() / 2**20
         unit = 2**20 if sys.platform == "darwin" else 2**10
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def machine() -> str:
+    """What `timings` calls this machine."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 
 def provenance_path(path: Path) -> Path:

@@ -6,8 +6,7 @@ from typing import Any
 
 import yaml
 
-from pairflow.config.check import check
-from pairflow.config.experiment import Configuration
+from pairflow.config.file import parse
 from pairflow.errors import InputError
 
 _WIDTH = 95  # PyYAML breaks a line after the word that goes beyond
@@ -15,7 +14,7 @@ _WIDTH = 95  # PyYAML breaks a line after the word that goes beyond
 
 def require_free(text: str, name: str, path: Path) -> None:
     """InputError if `text`, of the file `path`, is no valid configuration or has such an experiment."""
-    if name in _checked(text, path)["experiments"]:
+    if name in parse(text, path)["experiments"]:
         raise InputError(f"{path}: there is an experiment '{name}' already; give another --name, or --force")
 
 
@@ -27,7 +26,7 @@ def append(text: str, name: str, experiment: dict[str, Any], comment: str, path:
 
     Raises InputError if `text` is no valid configuration, or if its experiments are written in braces.
     """
-    before = _checked(text, path)
+    before = parse(text, path)
     node = _experiments(text, path)
     start, end = _place(text, node, name)
     entry = _entry(name, experiment, comment, node.start_mark.column)
@@ -35,20 +34,9 @@ def append(text: str, name: str, experiment: dict[str, Any], comment: str, path:
     if start == end:
         entry = ("\n" if head.endswith("\n") else "\n\n") + entry + ("\n" if tail else "")
     result = head + entry.replace("\n", "\r\n" if "\r\n" in text else "\n") + tail
-    if _checked(result, path) != {**before, "experiments": {**before["experiments"], name: experiment}}:
+    if parse(result, path) != {**before, "experiments": {**before["experiments"], name: experiment}}:
         raise InputError(f"{path}: cannot be extended by a program; add this by hand:\n{entry}")
     return result
-
-
-def _checked(text, path):
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: expected a configuration with experiments")
-    check(Configuration, values, path)
-    return values
 
 
 def _experiments(text, path):

@@ -186,10 +186,21 @@ def pack_digits(values: np.ndarray, labels: np.ndarray) -> bytes:
 # ---- published
 
 
+TORCHVISION = {"mnist_binary": "MNIST", "cifar10": "CIFAR10"}  # source -> the class that fetches it
+_LOCAL = {"mnist_binary": ("mnist",), "cifar10": ("cifar-10-batches-py", "cifar10_subset.npz")}
+
+
+def local_copy(source: str, data_dir: Path | None) -> Path | None:
+    """What the folder of local copies has of a published source; None where it has nothing."""
+    names = _LOCAL[source] if data_dir else ()
+    paths = (data_dir / name for name in names)
+    return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
+
+
 def read_mnist(data_dir: Path | None) -> Raw:
     """MNIST: from idx files in `data_dir`/mnist, packed or not, else through torchvision."""
-    folder = data_dir and data_dir / "mnist"
-    if folder and folder.is_dir():
+    folder = local_copy("mnist_binary", data_dir)
+    if folder:
         parts = [
             (_read_idx(folder, f"{part}-images", 3), _read_idx(folder, f"{part}-labels", 1))
             for part in ("train", "t10k")
@@ -201,14 +212,10 @@ def read_mnist(data_dir: Path | None) -> Raw:
 
 def read_cifar10(data_dir: Path | None) -> Raw:
     """CIFAR-10: cifar-10-batches-py or cifar10_subset.npz in `data_dir`, else through torchvision."""
-    subset = data_dir and data_dir / "cifar10_subset.npz"
-    name = "cifar-10-batches-py"
-    if data_dir and (data_dir / name).is_dir():
-        parts = _torchvision("CIFAR10", name, data_dir)
-    elif subset and subset.is_file():
-        return _joined(_read_subset(subset), (32, 32, 3), (50_000, 10_000), subset.name)
-    else:
-        parts = _torchvision("CIFAR10", name)
+    local = local_copy("cifar10", data_dir)
+    if local and local.is_file():
+        return _joined(_read_subset(local), (32, 32, 3), (50_000, 10_000), local.name)
+    parts = _torchvision("CIFAR10", "cifar-10-batches-py", local and data_dir)
     parts = [(part.data, np.asarray(part.targets)) for part in parts]
     return _joined(parts, (32, 32, 3), (50_000, 10_000))
 
@@ -291,6 +298,19 @@ def read_folder(
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
     Without them all images must be alike. Raises InputError that names the file, where one is not.
     """
+    paths = files(folder)
+    first = read_image(paths[0], size, mode)
+    images = np.empty((len(paths), *first.shape), np.uint8)
+    bar = tqdm(paths, desc="read", unit=" images", mininterval=0.5, disable=not progress)
+    for row, path in enumerate(bar):
+        pixels = read_image(path, size, mode)
+        _check_alike(pixels.shape, path, first.shape, paths[0])
+        images[row] = pixels
+    return Raw(images)
+
+
+def files(folder: str | Path | None) -> list[Path]:
+    """The PNG and JPEG files below a folder, sorted by their path in it; InputError if there are none."""
     root = Path(folder or "")
     if folder is None or not root.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -298,14 +318,7 @@ def read_folder(
     paths.sort(key=lambda path: path.relative_to(root).as_posix())
     if not paths:
         raise InputError(f"{folder}: no PNG or JPEG files below it")
-    first = _read_image(paths[0], size, mode)
-    images = np.empty((len(paths), *first.shape), np.uint8)
-    bar = tqdm(paths, desc="read", unit=" images", mininterval=0.5, disable=not progress)
-    for row, path in enumerate(bar):
-        pixels = _read_image(path, size, mode)
-        _check_alike(pixels.shape, path, first.shape, paths[0])
-        images[row] = pixels
-    return Raw(images)
+    return paths
 
 
 def _check_alike(found, path, expected, first):
@@ -317,8 +330,8 @@ def _check_alike(found, path, expected, first):
         raise InputError(f"{path}: {modes[found[2]]}, but {first} is {modes[expected[2]]}; set `mode`")
 
 
-def _read_image(path, size, mode):
-    """Pixels (H, W, C) uint8 of one file, upright."""
+def read_image(path, size, mode):
+    """Pixels (H, W, C) uint8 of one file, upright; InputError that names it where it is no such image."""
     from PIL import Image, ImageOps
 
     try:

@@ -142,27 +142,33 @@ def _source(name):
 def _locate(file, data_dir):
     if file.url is None:
         return Path(__file__).parent / file.names[0]
+    return local_copy(file, data_dir) or _download(file)
+
+
+def local_copy(file: RawFile, data_dir: str | Path | None = None) -> Path | None:
+    """The file in the folder of local copies; None where it is not there."""
     folder = data_folder(data_dir)
-    if folder:
-        local = next((folder / name for name in file.names if (folder / name).is_file()), None)
-        if local is not None:
-            return local
-    return _download(file)
+    names = file.names if folder else ()
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def cached_copy(file: RawFile) -> Path:
+    """Where a download of the file is, or would be."""
+    return cache() / file.url.rpartition("/")[2]
 
 
 def _download(file):
     """The file in the user's cache, downloaded first if it is not there, and checked every time."""
     # pooch would print the hash of a file that has none published, with the advice to write it into the code.
     pooch.get_logger().setLevel("WARNING")
-    name = file.url.rpartition("/")[2]
+    path = cached_copy(file)
     try:
-        path = pooch.retrieve(file.url, known_hash=None, fname=name, path=cache(), downloader=_resume)
+        pooch.retrieve(file.url, known_hash=None, fname=path.name, path=path.parent, downloader=_resume)
     except (OSError, requests.RequestException) as error:
         raise InputError(
             f"cannot download {file.url} ({type(error).__name__}: {error}); "
             f"or put the file, named {file.names[0]}, into a folder and set {DATA_DIR} to it"
         ) from None
-    path = Path(path)
     if file.git_blob is not None and git_blob_id(path) != file.git_blob:
         path.unlink()
         raise InputError(f"{file.url}: wrong checksum, expected git blob {file.git_blob}")

@@ -3,8 +3,9 @@
 from typing import Any
 
 # A training on a CPU, in seconds of one core, of which an iteration of 256 rows takes about
-# _ITERATION + _LOGIT * N * K (AMD EPYC, torch 2.15; the network of `demo`).
+# _ITERATION + _LOGIT * N * K (AMD EPYC, torch 2.15; the network of `demo`, SMALL).
 _BUDGET, _ITERATION, _LOGIT = 90, 0.035, 1.6e-5
+SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 _ROWS = {"cpu": 100_000, "cuda": 250_000}  # to pair and train on: pairing grows with their square
 
 
@@ -15,21 +16,24 @@ def training_rows(available: int, device: str) -> int | None:
 
 def scale(length: int, vocabulary_size: int, rows: int, device: str) -> dict[str, Any]:
     """Network, pairing, training, distillation, methods and evaluations for `rows` training rows."""
-    batch_size = min(256, 1 << (rows.bit_length() - 1))
+    batch_size = min(BATCH, 1 << (rows.bit_length() - 1))
     if device == "cuda":
         return _paper_like(length, batch_size)
-    second = _ITERATION + _LOGIT * length * vocabulary_size
-    iterations = max(300, min(2000, round(_BUDGET / second, -2)))
+    iterations = max(300, min(2000, round(_BUDGET / iteration_seconds(length, vocabulary_size), -2)))
     return _small(int(iterations), batch_size)
+
+
+def iteration_seconds(length: int, vocabulary_size: int) -> float:
+    """Seconds of one core for an iteration of BATCH rows of the network SMALL."""
+    return _ITERATION + _LOGIT * length * vocabulary_size
 
 
 def _small(iterations, batch_size):
     """As `demo`, and DCD's noise as in `qm9_small`."""
-    network = {"name": "mlp", "width": 384, "blocks": 2}
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, iterations // 5, 4.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": iterations // 25, "noise_max": 2.0}
-    return _together(network, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
+    return _together(SMALL, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
 
 
 def _paper_like(length, batch_size):

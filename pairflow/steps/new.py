@@ -13,6 +13,7 @@ import numpy as np
 from pairflow.artifacts import atomic
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.append import append, require_free
+from pairflow.config.file import read_text
 from pairflow.errors import InputError
 from pairflow.steps._command import device, quiet, step
 
@@ -41,7 +42,7 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
     from pairflow.data import library
     from pairflow.data.survey import find_column, survey
 
-    text = _read_configuration(configuration)
+    text = read_text(configuration)
     name = settings.name or name_of(file)
     if not force:
         require_free(text, name, configuration)
@@ -120,17 +121,6 @@ def plan(found, settings: NewSettings, data: dict, device: str) -> tuple[dict, C
         **_suggest.scale(length, found.vocabulary_size(length), sizes["train"], device),
     }
     return experiment, sizes
-
-
-def _read_configuration(path):
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; go to the workflow's folder, or name it with --config"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a readable configuration: {error}") from None
 
 
 def _from(configuration, file):

@@ -3,7 +3,6 @@
 import functools
 import re
 import resource
-import time
 from pathlib import Path
 
 import click
@@ -27,6 +26,7 @@ from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing import gpu
 from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
+from pairflow.pairing.probe import extrapolated
 from pairflow.steps._command import existing, out, quiet, step, threads
 from pairflow.steps._resume import Finished, folder_of, remove
 
@@ -171,22 +171,11 @@ def _resumable(pair, finished: Finished, blocks: list[tuple[int, int]], stopwatc
 def _estimate(settings: PairSettings, x1, pair) -> None:
     """Pair a few rows, and say what all of them would take."""
     count = len(x1)
-
-    def seconds(rows: int) -> float:
-        started = time.perf_counter()
-        pair(rows=(0, rows), progress=False)
-        return time.perf_counter() - started
-
-    seconds(1)  # compiles
-    alone, probe = seconds(1), 1
-    while probe < count and (measured := seconds(probe)) < alone + PROBE_SECONDS:
-        probe = min(count, 4 * probe)
-    measured = seconds(probe)
-    total = alone + (measured - alone) / max(1, probe - 1) * (count - 1)
+    probe = extrapolated(lambda rows: pair(rows=(0, rows), progress=False), count, seconds=PROBE_SECONDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     comparisons = count * x1.size * (settings.steps or 0) / settings.subsets
     click.echo(f"rows: {count:,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons")
-    click.echo(f"time: about {total:,.0f} s, from {probe:,} rows in {measured:.1f} s")
+    click.echo(f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s")
     click.echo(f"memory: about {memory:.1f} GB")
 
 

@@ -47,18 +47,18 @@ def _of(name: str, experiment: Experiment, run: Run | None) -> Advice | None:
     if run is None:
         seeds = len(experiment.seeds)
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
-        return Advice(f"Not run yet: {name}, at the paper’s scale.{more}", command, _cost(experiment))
+        return Advice(f"Not run yet: {name}, at the paper’s scale.{more}", command, cost(experiment))
     if run.seeds < SEEDS:
         wanted = ", ".join(map(str, range(SEEDS)))
         text = (
             f"{name} has {run.seeds} of the {SEEDS} training seeds that a judgement needs: "
             f"give it seeds: [{wanted}]."
         )
-        return Advice(text, command, _cost(experiment))
+        return Advice(text, command, cost(experiment))
     return None
 
 
-def _cost(experiment: Experiment) -> str:
+def cost(experiment: Experiment) -> str:
     """Time of one training seed by the paper's own table of cost; empty where that has no such data."""
     hours = seed_minutes(experiment) / 60
     if not hours:

@@ -1,0 +1,47 @@
+"""workflow_config.yaml as it stands on disk."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pairflow.config.check import check, nearest
+from pairflow.config.experiment import Configuration, Experiment
+from pairflow.errors import InputError
+
+
+def read_text(path: Path) -> str:
+    """The text of the file; InputError if there is none, or none that can be read."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no such file; go to the workflow's folder, or name it with --config"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a readable configuration: {error}") from None
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """The values of the text of the file `path`; InputError unless they are a valid configuration."""
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: expected a configuration with experiments")
+    check(Configuration, values, path)
+    return values
+
+
+def read(path: Path) -> Configuration:
+    """The checked configuration of a file."""
+    return check(Configuration, parse(read_text(path), path), path)
+
+
+def experiment(configuration: Configuration, name: str, path: Path) -> Experiment:
+    """The experiment of that name; InputError with the nearest one where there is none."""
+    if name not in configuration.experiments:
+        known = configuration.experiments
+        raise InputError(f"{path}: no experiment '{name}'{nearest(name, known)}: it has {', '.join(known)}")
+    return configuration.experiments[name]
