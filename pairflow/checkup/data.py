@@ -3,6 +3,7 @@
 import csv
 import gzip
 import shlex
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +106,7 @@ def _wrong_table(path: Path, column: str, rows: int | None) -> str | None:
             records = csv.reader(file)
             header = next(records, [])
             count = sum(1 for record in records if record)
-    except (OSError, EOFError, ValueError, csv.Error) as error:
+    except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
         return f"not readable: {described(error)}"
     if column not in header:
         return f"no column '{column}'"

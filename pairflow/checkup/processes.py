@@ -14,7 +14,7 @@ class TooSlow(Exception):
 
 def run(command: list[str], seconds: float) -> subprocess.CompletedProcess:
     """Run a command to its end; TooSlow, and it and its children are gone, if that takes longer."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -22,15 +22,14 @@ def run(command: list[str], seconds: float) -> subprocess.CompletedProcess:
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=seconds)
-    except BaseException as error:  # Ctrl-C, too, leaves nothing behind
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise TooSlow(f"no answer within {seconds:g} s") from None
-        raise
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except BaseException as error:  # Ctrl-C, too, leaves nothing behind
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TooSlow(f"no answer within {seconds:g} s") from None
+            raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
