@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from markupsafe import Markup
 
-from pairflow.report import figures, tables
+from pairflow.report import figures, interactive, tables
 from pairflow.report.contents import Contents
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
@@ -94,9 +94,10 @@ class Property:
 
 @dataclass(frozen=True)
 class Speed:
-    """Valid molecules against time: a chart, the table of molecules per second, and the devices."""
+    """Valid molecules against time: a chart, its data, the table of molecules per second, and the devices."""
 
     picture: figures.Picture
+    plot: interactive.Plot
     table: tables.Table
     devices: str
 
@@ -201,5 +202,10 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     per_trial = both.assign(valid=both.valid / both.trials, seconds=both.seconds / both.trials)
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     lines = {method: means[means.method == method] for method in table.rows}
-    picture = figures.trade(lines, int(both.samples.max()), f"{prefix}-trade")
-    return Speed(picture, table, " and ".join(sorted(both.device.dropna().unique())) or "unknown device")
+    samples = int(both.samples.max())
+    return Speed(
+        figures.trade(lines, samples, f"{prefix}-trade"),
+        interactive.trade(lines, samples, evaluation),
+        table,
+        " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
+    )

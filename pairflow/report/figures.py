@@ -245,23 +245,31 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
 
     The first tenth of the run does not set the vertical range: it would flatten all the rest.
     """
-    lines = {
-        method: _stretches(_finite(log, column)) for method, log in logs.items() if has_values(log, column)
-    }
+    lines = smoothed(logs, column)
     with _axes(name) as (axes, drawn):
         for method, line in lines.items():
             every = max(1, len(line) // 6)
             axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every)
-        late = pd.concat(
-            [line[line.iteration >= 0.1 * line.iteration.max()][column] for line in lines.values()]
-        )
-        margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
-        axes.set_ylim(late.min() - margin, late.max() + margin)
+        axes.set_ylim(late_limits(lines, column))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_xlabel("iteration")
         axes.set_ylabel(label)
     last = (f"{method}: {line[column].iloc[-1]:.3f}" for method, line in lines.items())
     return Picture(drawn[0], f"{label} by iteration. At the end {'; '.join(last)}.")
+
+
+def smoothed(logs: Mapping[str, pd.DataFrame], column: str) -> dict[str, pd.DataFrame]:
+    """Rows iteration and `column` of the logs that have it, long ones as means over equal stretches."""
+    return {
+        method: _stretches(_finite(log, column)) for method, log in logs.items() if has_values(log, column)
+    }
+
+
+def late_limits(lines: Mapping[str, pd.DataFrame], column: str) -> tuple[float, float]:
+    """What a column spans after the first tenth of each run, and a margin."""
+    late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in lines.values()])
+    margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
+    return late.min() - margin, late.max() + margin
 
 
 def has_values(log: pd.DataFrame, column: str) -> bool:
@@ -312,10 +320,22 @@ def _embed(figure: Figure, name: str) -> str:
 
 def _step_axis(axes: Axes, steps: list[int]) -> None:
     axes.set_xscale("log", base=2)
-    every = 1 + (len(steps) - 1) // 8
-    axes.set_xticks(steps, [str(step) if index % every == 0 else "" for index, step in enumerate(steps)])
+    axes.set_xticks(*zip(*step_ticks(steps), strict=True))
     axes.minorticks_off()
     axes.set_xlabel("sampling steps (NFE)")
+
+
+def step_ticks(steps: list[int]) -> list[tuple[int, str]]:
+    """A tick at every number of steps; of many, some without a text."""
+    every = 1 + (len(steps) - 1) // 8
+    return [(step, str(step) if index % every == 0 else "") for index, step in enumerate(steps)]
+
+
+def is_logarithmic(table: Table) -> bool:
+    """Whether values are on a logarithmic axis: distances, as long as all are positive."""
+    cells = [cell for cells in table.rows.values() for cell in cells if cell.count]
+    means = [cell.mean for cell in [*cells, *filter(None, [table.floor])]]
+    return METRICS[table.metric].log and bool(min(means, default=0) > 0)
 
 
 def _value_axis(axes: Axes, table: Table) -> None:
@@ -324,7 +344,7 @@ def _value_axis(axes: Axes, table: Table) -> None:
     means = [cell.mean for cell in [*cells, *filter(None, [table.floor])]]
     if not METRICS[table.metric].log:
         axes.set_ylim(bottom=0)
-    elif means and min(means) > 0:
+    elif is_logarithmic(table):
         ends = [*means, *(cell.mean + sign * cell.std for cell in cells for sign in (-1, 1))]
         low, high = max(np.nanmin(ends), min(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
         axes.set_yscale("log", nonpositive="clip")

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from pairflow.report import figures, images, molecules
+from pairflow.report import figures, images, interactive, molecules
 from pairflow.report.contents import Contents
 from pairflow.report.cost import distillation, training_costs
 from pairflow.report.legends import legend
@@ -41,13 +41,15 @@ def environment() -> jinja2.Environment:
         "percent": percent,
         "count": count,
         "breakable": breakable,
+        "embedded": interactive.embedded,
     }
     return environment
 
 
 def render(contents: Contents) -> str:
-    """The whole report as HTML: no scripts, and nothing that is fetched."""
+    """The whole report as HTML, with nothing that is fetched; all is there without scripts too."""
     template = environment().get_template("template.html")
+    quality, training = blocks(contents), _training(contents)
     return template.render(
         contents=contents,
         is_images=contents.modality == "images",
@@ -56,7 +58,7 @@ def render(contents: Contents) -> str:
         summary=sentences(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
-        blocks=blocks(contents),
+        blocks=quality,
         galleries=_galleries(contents),
         grids=_grids(contents),
         pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
@@ -66,9 +68,10 @@ def render(contents: Contents) -> str:
         seed=contents.settings["seeds"][0],
         coupling=_coupling(contents),
         correlation=_correlation(contents),
-        training=_training(contents),
+        training=training,
         training_costs=training_costs(contents.timings, contents.settings),
         costs=_costs(contents.timings, contents.methods),
+        scripts=interactive.scripts() if training or any(block.plots for block in quality) else None,
     )
 
 
@@ -246,18 +249,20 @@ def _training(contents: Contents) -> dict[str, Any] | None:
         for method in contents.methods
         if method in contents.training_logs
     }
-    pictures = []
+    pictures, plots = [], []
     for column, label in labels.items():
         drawn = [method for method, log in logs.items() if figures.has_values(log, column)]
         for kind in dict.fromkeys(map(distillation, drawn)):
             part = {method: logs[method] for method in drawn if distillation(method) == kind}
             text = f"{kind}: {label}" if kind else label
             pictures.append(figures.curves(part, column, text, f"training{len(pictures)}"))
+            plots.append(interactive.curves(part, column, text))
     if not pictures:
         return None
     return {
         "legend": legend(logs, "training"),
         "pictures": pictures,
+        "plots": plots,
         "distilled": any(map(distillation, logs)),
     }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from pairflow.report import figures, tables
+from pairflow.report import figures, interactive, tables
 from pairflow.report.chemistry import Chemistry, chemistry
 from pairflow.report.contents import Contents
 from pairflow.report.legends import Legend, legend
@@ -29,8 +29,9 @@ _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2
 class Block:
     """One evaluation: charts and tables of its metrics, what they are counted from.
 
-    `plain` tables have no charts. `notes` say what was measured, `floors` what real data have; `deficient`
-    are the extractors that have more features than there are samples; `chemistry` is of molecules alone.
+    `plots` are the charts as data, one for one; `plain` tables have no charts. `notes` say what was measured,
+    `floors` what real data have; `deficient` are the extractors that have more features than there are
+    samples; `chemistry` is of molecules alone.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Block:
     pooled: bool
     legend: Legend
     charts: list[figures.Picture]
+    plots: list[interactive.Plot]
     tables: list[tables.Table]
     plain: list[tables.Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -129,6 +131,7 @@ def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
         pooled=rows.seed.nunique() > 1,
         legend=legend(_methods(contents, drawn), prefix),
         charts=[figures.quality(table, f"{samples:,}", f"{prefix}-{table.metric}") for table in drawn],
+        plots=[interactive.quality(table, f"{samples:,}", name) for table in drawn],
         tables=drawn,
         chemistry=chemistry(contents, name, prefix),
     )
@@ -156,6 +159,7 @@ def _image_block(contents: Contents, name: str, prefix: str) -> Block:
             figures.quality(table, panel.samples, f"{prefix}-panel{i}")
             for i, (panel, table) in enumerate(drawn.items())
         ],
+        plots=[interactive.quality(table, panel.samples, name) for panel, table in drawn.items()],
         tables=list(drawn.values()),
         plain=[table for panel, table in found.items() if not panel.about.chart],
         notes=_once(_note(contents, panel) for panel in shown),

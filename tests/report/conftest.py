@@ -270,7 +270,8 @@ class Document(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.text.append(data)
+        if "script" not in self.open:
+            self.text.append(data)
 
     def headings(self) -> list[str]:
         return [attributes["id"] for tag, attributes in self.tags if tag == "section"]

@@ -1,0 +1,232 @@
+"""The data of the plots that a script draws over the static charts, and what the page needs to run it.
+
+They are made of the same cells and lines. `plots.js` draws them with Plotly, which the page brings along.
+"""
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+from pairflow.report import figures
+from pairflow.report.colours import Style, style
+from pairflow.report.tables import METRICS, Cell, Table
+
+_WIDTH = 2  # of a line, in CSS pixels
+_MARKERS = 7  # of a long curve, so that they do not cover it
+_BEYOND = 1.15  # how far a floor reaches beyond the first and the last number of steps
+_DASHES = {"-": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6), ":": (1, 1.65)}  # matplotlib's, in widths
+_SYMBOLS = {
+    "": "",
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "v": "triangle-down",
+    "<": "triangle-left",
+    ">": "triangle-right",
+    "D": "diamond",
+    "d": "diamond-tall",
+    "p": "pentagon",
+    "h": "hexagon",
+    "8": "octagon",
+    "P": "cross",
+    "*": "star",
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How an axis looks at first: logarithmic or not, (low, high) of it, (value, text) ticks, 0 included.
+
+    What is None or empty is left to the data.
+    """
+
+    label: str
+    log: bool = False
+    limits: tuple[float, float] | None = None
+    ticks: list[tuple[int, str]] = field(default_factory=list)
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points in their order, and what is said at each one; values that are missing are None.
+
+    `colour` is a name of the style sheet's, `symbol` and `dash` are Plotly's (no symbol: no markers), at most
+    `markers` are drawn (0: all); a hollow one has the page's colour inside.
+    """
+
+    name: str
+    colour: str
+    symbol: str
+    dash: str
+    hollow: bool
+    x: list[float | None]
+    y: list[float | None]
+    error: list[float | None]
+    said: list[list[str]]
+    markers: int = 0
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One chart as data."""
+
+    title: str
+    x: Axis
+    y: Axis
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """`own` runs at once and unpacks `plotly` (zlib, base64) when it is needed.
+
+    `allowed` are both as sources of a Content-Security-Policy, which admits these very bytes alone.
+    """
+
+    own: Markup
+    plotly: str
+    allowed: list[str]
+
+
+def quality(table: Table, samples: str, evaluation: str) -> Plot:
+    """`figures.quality` as data: mean and standard deviation against the sampling steps."""
+    metric = METRICS[table.metric]
+    of = f" of {samples}" if metric.counted else ""
+    lines = [
+        _line(
+            method,
+            style(method),
+            table.columns,
+            [cell.mean for cell in cells],
+            [
+                [f"NFE {nfe:,}", *_words(cell, metric.label, of)]
+                for nfe, cell in zip(table.columns, cells, strict=True)
+            ],
+            error=[cell.std if cell.count > 1 else np.nan for cell in cells],
+        )
+        for method, cells in table.rows.items()
+    ]
+    if table.floor:
+        reach = [table.columns[0] / _BEYOND, *table.columns, table.columns[-1] * _BEYOND]
+        said = [[f"{metric.label} {table.floor.text}"]] * len(reach)
+        lines.append(_line("real images", figures.FLOOR, reach, [table.floor.mean] * len(reach), said))
+    return Plot(
+        f"{table.label} by sampling steps, evaluation {evaluation}",
+        Axis("sampling steps (NFE)", log=True, ticks=figures.step_ticks(table.columns)),
+        Axis(f"{table.label}{of}", log=figures.is_logarithmic(table), zero=not metric.log),
+        lines,
+    )
+
+
+def _words(cell: Cell, label: str, of: str) -> list[str]:
+    value = f"{label} {cell.text} {cell.spread}".rstrip()
+    return [f"{value}{of}", f"{cell.count:,} trial{'s' if cell.count > 1 else ''}"]
+
+
+def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str) -> Plot:
+    """`figures.curves` as data."""
+    shown = figures.smoothed(logs, column)
+    lines = [
+        _line(
+            method,
+            style(method),
+            line["iteration"],
+            line[column],
+            [
+                [f"iteration {x:,.0f}", f"{y:,.4g}"]
+                for x, y in zip(line["iteration"], line[column], strict=True)
+            ],
+            markers=_MARKERS,
+        )
+        for method, line in shown.items()
+    ]
+    limits = tuple(map(_number, figures.late_limits(shown, column)))
+    return Plot(f"{label} by iteration", Axis("iteration"), Axis(label, limits=limits), lines)
+
+
+def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str) -> Plot:
+    """`figures.trade` as data."""
+    drawn = [
+        _line(
+            method,
+            style(method),
+            points["seconds"],
+            points["valid"],
+            [
+                [f"NFE {row.nfe:,}", f"valid {row.valid:,.1f} of {samples:,}", f"{row.seconds:,.3g} s"]
+                for row in points.itertuples()
+            ],
+        )
+        for method, points in lines.items()
+    ]
+    return Plot(
+        f"Valid samples by time of sampling, evaluation {evaluation}",
+        Axis(f"seconds per {samples:,} samples", log=True),
+        Axis(f"valid of {samples:,}", zero=True),
+        drawn,
+    )
+
+
+def embedded(plot: Plot) -> Markup:
+    """JSON that may stand inside of a script element: no `<`, `>`, `&` or `'` in it."""
+    return htmlsafe_json_dumps(asdict(plot), allow_nan=False, separators=(",", ":"))
+
+
+@cache
+def scripts() -> Scripts:
+    """The same bytes every time, for one version of Plotly and of zlib."""
+    from plotly.offline import get_plotlyjs
+
+    own = Path(__file__).with_name("plots.js").read_text(encoding="utf-8")
+    plotly = get_plotlyjs()
+    packed = base64.b64encode(zlib.compress(plotly.encode(), 9)).decode()
+    return Scripts(Markup(own), packed, [_source(own), _source(plotly)])
+
+
+def _source(code: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+def _line(
+    name: str,
+    look: Style,
+    x: Sequence[float],
+    y: Sequence[float],
+    said: list[list[str]],
+    *,
+    error: Sequence[float] = (),
+    markers: int = 0,
+) -> Line:
+    return Line(
+        name=name,
+        colour=look.colour,
+        symbol=_SYMBOLS[look.marker],
+        dash=_dash(look.line),
+        hollow=look.hollow,
+        x=[_number(value) for value in x],
+        y=[_number(value) for value in y],
+        error=[_number(value) for value in error],
+        said=said,
+        markers=markers,
+    )
+
+
+def _dash(line: str | tuple) -> str:
+    """matplotlib's line style as Plotly's."""
+    lengths = _DASHES[line] if isinstance(line, str) else line[1]
+    return ",".join(f"{_WIDTH * length:g}px" for length in lengths) or "solid"
+
+
+def _number(value: float) -> float | None:
+    """Seven digits of it, which is more than a screen shows; None for what is not finite."""
+    return float(f"{value:.7g}") if np.isfinite(value) else None

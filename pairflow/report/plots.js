@@ -1,0 +1,277 @@
+// Draws the charts of the page anew with Plotly, to point at, to zoom and to choose methods from.
+// The page's own drawings stay on paper, without scripts, and until a chart comes into view.
+"use strict";
+(() => {
+  const WIDTH = 2;
+  const SIZE = 8;
+  const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
+  const HINT =
+    " Names above show and hide methods in these charts. Point at a line for its values, or focus a chart and" +
+    " press the arrow keys; drag to zoom.";
+  const MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  const touch = matchMedia("(pointer: coarse)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  /** An element with attributes, inside of another. */
+  function add(parent, tag, attributes = {}, text = "") {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.textContent = text;
+    parent.append(element);
+    return element;
+  }
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  /** Plain text as Plotly's markup. */
+  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  /** Text in lines of at most so many characters, as Plotly's markup. */
+  function wrapped(text, most) {
+    const lines = text.match(new RegExp(`.{1,${most}}(?:\\s|$)|.{${most}}`, "gu")) ?? [];
+    return lines.map((line) => escaped(line.trim())).join("<br>");
+  }
+
+  let loading;
+  /** Plotly, unpacked when a chart first needs it: it is five megabytes. */
+  const library = () => (loading ??= unpack(document.getElementById("plotly").textContent));
+
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    add(document.head, "script", {}, await new Response(stream).text());
+    return window.Plotly;
+  }
+
+  /** One chart: its data, which of its axes are logarithmic, and the methods that its figure hides. */
+  class Chart {
+    constructor(element, hidden) {
+      this.element = element;
+      this.hidden = hidden;
+      this.data = JSON.parse(element.querySelector("script").textContent);
+      this.view = 0;
+      this.addTools();
+      this.reset();
+    }
+
+    addTools() {
+      const tools = add(this.element, "div", { class: "tools" });
+      const tool = (text, act) => {
+        const label = `${text}: ${this.data.title}`;
+        const button = add(tools, "button", { type: "button", "aria-label": label }, text);
+        button.addEventListener("click", act);
+        return button;
+      };
+      this.switches = {};
+      for (const side of ["x", "y"]) {
+        const button = tool(`log ${side}`, () => this.scale(side, !this.log[side]));
+        const values = this.data.lines.flatMap((line) => line[side]).filter((value) => value !== null);
+        if (!values.length || Math.min(...values) <= 0) {
+          button.disabled = true;
+          button.title = "Some values are not above 0";
+        }
+        this.switches[side] = button;
+      }
+      tool("reset", () => this.reset());
+      tool("image", () => this.download());
+    }
+
+    /** The chart as it was at first, but for the methods that are hidden. */
+    reset() {
+      this.log = { x: this.data.x.log, y: this.data.y.log };
+      this.view += 1;
+      this.draw();
+    }
+
+    scale(side, log) {
+      this.log[side] = log;
+      this.view += 1;
+      this.draw();
+    }
+
+    /** Puts Plotly's chart in the place of the static one. */
+    async show() {
+      await library();
+      const alternative = this.element.querySelector(".chart").getAttribute("aria-label");
+      const label = `${alternative} Arrow keys go from point to point.`;
+      this.drawn = add(this.element, "div", { class: "drawn", role: "img", tabindex: "0", "aria-label": label });
+      this.status = add(this.element, "p", { class: "status", role: "status" });
+      await this.draw();
+      this.element.classList.add("live");
+      this.drawn.addEventListener("keydown", (event) => this.walk(event));
+      this.drawn.addEventListener("blur", () => this.leave());
+      new ResizeObserver(([entry]) => {
+        if (entry.contentRect.width) Plotly.Plots.resize(this.drawn);
+      }).observe(this.drawn);
+    }
+
+    /** Draws it as it is to be now. */
+    draw() {
+      for (const [side, button] of Object.entries(this.switches)) {
+        button.setAttribute("aria-pressed", this.log[side]);
+      }
+      if (!this.drawn) return undefined;
+      this.leave();
+      return Plotly.react(this.drawn, this.traces(), this.layout(), CONFIG);
+    }
+
+    traces() {
+      return this.data.lines.map((line) => {
+        const stroke = colour(line.colour);
+        return {
+          name: escaped(line.name),
+          visible: !this.hidden.has(line.name),
+          x: line.x,
+          y: line.y,
+          mode: line.symbol ? "lines+markers" : "lines",
+          line: { color: stroke, dash: line.dash, width: WIDTH },
+          marker: {
+            symbol: line.symbol || "circle",
+            size: SIZE,
+            color: line.hollow ? colour("page") : stroke,
+            line: { color: stroke, width: line.hollow ? 1.5 : 0 },
+            maxdisplayed: line.markers,
+          },
+          error_y: { visible: line.error.some(Boolean), array: line.error, thickness: 1.5, width: 3 },
+          hoverinfo: "text",
+          hovertext: line.said.map((said) => [`<b>${wrapped(line.name, 26)}</b>`, ...said.map(escaped)].join("<br>")),
+          hoverlabel: { bordercolor: stroke },
+        };
+      });
+    }
+
+    layout() {
+      const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") };
+      return {
+        xaxis: this.axis("x"),
+        yaxis: this.axis("y"),
+        font,
+        margin: { l: 10, r: 10, t: 10, b: 10 },
+        paper_bgcolor: colour("page"),
+        plot_bgcolor: colour("page"),
+        showlegend: false,
+        hovermode: "closest",
+        hoverlabel: { bgcolor: colour("raised"), font, align: "left" },
+        uirevision: this.view, // what is zoomed stays so until another one
+        dragmode: touch.matches ? false : "zoom",
+      };
+    }
+
+    axis(side) {
+      const about = this.data[side];
+      const log = this.log[side];
+      const asIs = log === about.log;
+      return {
+        title: { text: wrapped(about.label, 34), standoff: 8 },
+        type: log ? "log" : "linear",
+        ...(asIs && about.limits
+          ? { range: about.limits }
+          : { autorange: true, rangemode: about.zero ? "tozero" : "normal" }),
+        ...(asIs && about.ticks.length
+          ? { tickvals: about.ticks.map(([value]) => value), ticktext: about.ticks.map(([, text]) => text) }
+          : { nticks: log ? 3 : 6, tickformat: log ? ",.4~g" : "" }),
+        separatethousands: true,
+        exponentformat: "none",
+        automargin: true,
+        fixedrange: touch.matches,
+        zeroline: false,
+        showline: true,
+        linecolor: colour("muted"),
+        gridcolor: colour("rule"),
+        ticks: "outside",
+        ticklen: 4,
+        tickcolor: colour("muted"),
+        tickfont: { color: colour("muted") },
+      };
+    }
+
+    /** Arrow keys: along a line, and from line to line. */
+    walk(event) {
+      if (event.key === "Escape") this.leave();
+      if (!MOVES[event.key]) return;
+      event.preventDefault();
+      const [across, along] = this.at ? MOVES[event.key] : [0, 0];
+      const lines = this.data.lines.filter((line) => !this.hidden.has(line.name));
+      if (!lines.length) return;
+      const { line, point } = this.at ?? { line: lines[0], point: 0 };
+      const next = lines[(Math.max(lines.indexOf(line), 0) + across + lines.length) % lines.length];
+      const known = [...next.y.keys()].filter((index) => next.y[index] !== null);
+      const place = known.filter((index) => index < point).length + along;
+      const pointNumber = known[Math.min(Math.max(place, 0), known.length - 1)];
+      this.at = { line: next, point: pointNumber };
+      Plotly.Fx.hover(this.drawn, [{ curveNumber: this.data.lines.indexOf(next), pointNumber }]);
+      this.status.textContent = [next.name, ...next.said[pointNumber]].join(", ");
+    }
+
+    leave() {
+      if (this.at) Plotly.Fx.unhover(this.drawn);
+      this.at = undefined;
+      this.status.textContent = "";
+    }
+
+    /** A PNG with a title and the names of the methods, in the page's colours. */
+    async download() {
+      await library();
+      const experiment = document.querySelector("h1").textContent;
+      const layout = {
+        ...this.layout(),
+        title: { text: wrapped(`${experiment}: ${this.data.title}`, 100), font: { size: 14 } },
+        margin: { l: 10, r: 10, t: 50, b: 10 },
+        showlegend: true,
+      };
+      const filename = this.data.title.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
+      const size = { width: 900, height: 600, scale: 2 };
+      Plotly.downloadImage({ data: this.traces(), layout }, { format: "png", filename, ...size });
+    }
+  }
+
+  /** The legends right above a figure. */
+  function legends(figure) {
+    const above = figure.previousElementSibling;
+    return above?.matches(".legend") ? [...legends(above), above] : [];
+  }
+
+  /** The names above a figure become buttons, each of which shows and hides a method in all of its charts. */
+  function addChoice(figure, charts, hidden) {
+    const buttons = new Map();
+    const update = () => {
+      for (const [name, button] of buttons) button.setAttribute("aria-pressed", !hidden.has(name));
+      charts.forEach((chart) => chart.draw());
+    };
+    for (const item of legends(figure).flatMap((legend) => [...legend.children])) {
+      const { name } = item.dataset;
+      const content = [...item.childNodes];
+      const button = add(item, "button", { type: "button" });
+      button.append(...content);
+      button.addEventListener("click", () => {
+        if (!hidden.delete(name)) hidden.add(name);
+        update();
+      });
+      buttons.set(name, button);
+    }
+    update();
+    add(figure.querySelector("figcaption"), "span", { class: "hint" }, HINT);
+  }
+
+  function start() {
+    const charts = new Map();
+    for (const figure of document.querySelectorAll("figure")) {
+      const hidden = new Set();
+      const own = [...figure.querySelectorAll(".plot")].map((element) => new Chart(element, hidden));
+      if (!own.length) continue;
+      own.forEach((chart) => charts.set(chart.element, chart));
+      addChoice(figure, own, hidden);
+    }
+    let queue = Promise.resolve();
+    const seen = new IntersectionObserver((entries) => {
+      for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+        seen.unobserve(target);
+        queue = queue.then(() => new Promise(requestAnimationFrame)).then(() => charts.get(target).show());
+      }
+    }, { rootMargin: "300px" });
+    for (const element of charts.keys()) seen.observe(element);
+    dark.addEventListener("change", () => charts.forEach((chart) => chart.draw()));
+  }
+
+  if ("DecompressionStream" in window) start();
+})();

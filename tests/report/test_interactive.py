@@ -1,0 +1,316 @@
+"""The data of the plots that a script draws, and the script in a real browser."""
+
+import base64
+import hashlib
+import json
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from plotly.offline import get_plotlyjs
+
+from pairflow.report import interactive, render
+from pairflow.report.colours import style
+from pairflow.report.tables import Cell, Table
+
+MOST = 8_000_000  # bytes of a page
+EVIL = """</script><script>alert('1')</script> "&<!--%{x}"""
+TABLE = Table("valid", [1, 4], {"udlm": [Cell(84, 1.25, 3), Cell()], "udlm+dcd": [Cell(1352, np.nan, 1)] * 2})
+DISTANCES = Table("fd", [1], {"udlm": [Cell(84.25, 2, 9)]}, "to the test images", Cell(4.8, count=1))
+LOG = pd.DataFrame({"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, 3.5, 2.5]})
+
+
+def test_quality_is_the_cells_of_its_table():
+    plot = interactive.quality(TABLE, "1,024", "main")
+    assert plot.title == "valid by sampling steps, evaluation main"
+    assert (plot.x.label, plot.x.log, plot.x.ticks) == ("sampling steps (NFE)", True, [(1, "1"), (4, "4")])
+    assert (plot.y.label, plot.y.log, plot.y.zero) == ("valid of 1,024", False, True)
+    udlm, distilled = plot.lines
+    assert (udlm.x, udlm.y, udlm.error) == ([1, 4], [84, None], [1.25, None])
+    assert udlm.said[0] == ["NFE 1", "valid 84.0 ± 1.2 of 1,024", "3 trials"]
+    assert (distilled.y, distilled.error) == ([1352, 1352], [None, None])
+    assert distilled.said[1] == ["NFE 4", "valid 1,352.0 of 1,024", "1 trial"]
+
+
+def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
+    plot = interactive.quality(DISTANCES, "1,000", "main")
+    assert (plot.y.label, plot.y.log, plot.y.zero) == ("FD to the test images", True, False)
+    floor = plot.lines[-1]
+    assert (floor.name, floor.symbol, floor.y, floor.error) == ("real images", "", [4.8] * 3, [])
+    assert floor.x[0] < 1 < floor.x[2]
+    assert floor.said[1] == ["FD 4.8"]
+
+
+def test_of_eleven_numbers_of_steps_every_other_has_a_text():
+    steps = [2**power for power in range(11)]
+    plot = interactive.quality(Table("valid", steps, {"udlm": [Cell(1, 0, 2)] * 11}), "10", "main")
+    assert [value for value, _ in plot.x.ticks] == steps
+    assert [text for _, text in plot.x.ticks if text] == ["1", "4", "16", "64", "256", "1024"]
+
+
+@pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
+@pytest.mark.parametrize("metric", ["valid", "kd"])
+def test_a_single_point_of_one_method_is_json(metric, cells):
+    plot = interactive.quality(Table(metric, [1], {"a": cells}), "10", "main")
+    assert json.loads(interactive.embedded(plot))["lines"][0]["x"] == [1]
+    assert plot.y.log == (metric == "kd" and cells[0].mean > 0)
+
+
+@pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
+def test_names_are_harmless_and_come_back_whole(name):
+    plot = interactive.quality(Table("valid", [1], {name: [Cell(1, 0, 2)]}), "10", name)
+    text = interactive.embedded(plot)
+    assert not set(text) & set("<>&'")
+    assert json.loads(text)["lines"][0]["name"] == name
+
+
+def test_lines_look_as_in_the_static_charts(many):
+    table = Table("valid", [1], {name: [Cell(1, 0, 2)] for name in [*many.methods, "pairflow-sub8", "x"]})
+    lines = {line.name: line for line in interactive.quality(table, "10", "main").lines}
+    assert all(line.colour == style(name).colour for name, line in lines.items())
+    assert (lines["udlm"].symbol, lines["udlm"].dash, lines["udlm"].hollow) == ("square", "solid", False)
+    dcd = lines["udlm+dcd"]
+    assert (dcd.symbol, dcd.dash, dcd.hollow) == ("triangle-down", "7.4px,3.2px", True)
+    looks = [(line.colour, line.symbol, line.dash) for line in lines.values()]
+    assert len(set(looks)) == len(looks)
+
+
+def test_curves_skip_what_was_not_measured_and_start_in_the_same_frame():
+    plot = interactive.curves({"udlm": LOG, "none": LOG.iloc[:1]}, "validation_nll", "NLL")
+    [line] = plot.lines
+    assert (line.x, line.y) == ([10, 20], [3.5, 2.5])
+    assert line.said[0] == ["iteration 10", "3.5"]
+    assert plot.y.limits == (2.42, 3.58)
+    assert interactive.curves({"udlm": LOG}, "loss", "loss").y.limits == (0.92, 2.08)
+
+
+def test_trade_says_what_it_took():
+    points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
+    plot = interactive.trade({"udlm": points}, 1024, "main")
+    assert (plot.x.log, plot.y.zero) == (True, True)
+    assert plot.lines[0].said[1] == ["NFE 1,024", "valid 352.2 of 1,024", "61.7 s"]
+
+
+def test_the_policy_admits_these_scripts_and_no_others():
+    scripts = interactive.scripts()
+    unpacked = zlib.decompress(base64.b64decode(scripts.plotly))
+    assert unpacked.decode() == get_plotlyjs()
+    digests = [hashlib.sha256(code).digest() for code in (scripts.own.encode(), unpacked)]
+    assert scripts.allowed == [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    assert "</script" not in scripts.own
+    assert "<!--" not in scripts.own
+
+
+def policy(html: str) -> str:
+    return html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
+
+
+def test_a_page_without_plots_has_no_scripts(make):
+    contents = make()
+    html = render(
+        make(metrics=contents.metrics.iloc[:0], couplings={}, training_logs={}, samples={}, correlations={})
+    )
+    assert "<script" not in html
+    assert policy(html) == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+@pytest.fixture(scope="module")
+def html(make) -> str:
+    """Three charts of quality, two of training."""
+    return render(make(couplings={}, correlations={}, samples={}))
+
+
+def test_a_page_brings_plotly_once_and_stays_small(html):
+    assert html.count('id="plotly"') == 1
+    assert html.count('type="application/json"') == 5
+    assert len(html.encode()) < MOST
+    allowed = " ".join(interactive.scripts().allowed)
+    assert policy(html).endswith(f"img-src data: blob:; script-src {allowed}")
+
+
+def shown(page, section="#quality"):
+    """The plots of a section, once all are drawn."""
+    page.locator(f"{section} .plots, {section} .charts").first.scroll_into_view_if_needed()
+    page.wait_for_function(
+        f"""() => [...document.querySelectorAll("{section} .plot")].every(e => e.matches(".live"))"""
+    )
+    return page.locator(f"{section} .plot")
+
+
+def point_at(page, plot, line: int, point: int) -> list[str]:
+    """Moves the mouse to a point; the lines of the label that appears."""
+    place = plot.locator(".scatterlayer .trace").nth(line).locator(".points path").nth(point).bounding_box()
+    page.mouse.move(place["x"] + place["width"] / 2 - 1, place["y"] + place["height"] / 2)
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    return label(plot)
+
+
+def label(plot) -> list[str]:
+    plot.locator(".hovertext").wait_for()
+    return plot.locator(".hovertext tspan.line").all_text_contents()
+
+
+def colours(plot) -> list[str]:
+    return plot.locator(".scatterlayer .js-line").evaluate_all(
+        "lines => lines.map(line => getComputedStyle(line).stroke)"
+    )
+
+
+def axis_texts(plot, side: str) -> list[str]:
+    return plot.locator(f".{side}tick text").all_text_contents()
+
+
+def test_pointing_at_a_line_tells_its_value(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    assert point_at(page, first, 2, 0) == ["pairflow", "NFE 1", "valid 352.0 ± 1.0 of 1,024", "3 trials"]
+    assert point_at(page, first, 0, 2)[:2] == ["udlm", "NFE 32"]
+
+
+def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
+    page = open_page(html)
+    plots = shown(page)
+    buttons = page.locator("#quality .legend button")
+    assert [text.strip() for text in buttons.all_text_contents()] == ["udlm", "random", "pairflow"]
+    udlm = page.locator("#quality").get_by_role("button", name="udlm", exact=True, pressed=True)
+    udlm.focus()
+    page.keyboard.press("Space")
+    assert buttons.first.get_attribute("aria-pressed") == "false"
+    lines = [plots.nth(i).locator(".scatterlayer .trace") for i in range(3)]
+    assert [each.count() for each in lines] == [2, 2, 2]
+    assert shown(page, "#training").first.locator(".scatterlayer .trace").count() == 3
+    page.keyboard.press("Enter")
+    assert [each.count() for each in lines] == [3, 3, 3]
+
+
+def test_axes_switch_between_logarithmic_and_linear(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    assert axis_texts(first, "x") == ["1", "4", "32"]
+    steps, counts, reset = (
+        first.get_by_role("button", name=f"{name}: valid by sampling steps, evaluation main")
+        for name in ("log x", "log y", "reset")
+    )
+    steps.click()
+    counts.click()
+    assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["false", "true"]
+    assert axis_texts(first, "x") == ["0", "10", "20", "30"]
+    assert "0" not in axis_texts(first, "y")
+    reset.click()
+    assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
+    assert axis_texts(first, "x") == ["1", "4", "32"]
+    assert axis_texts(first, "y")[0] == "0"
+
+
+def test_what_has_a_zero_cannot_be_logarithmic(html, open_page):
+    page = open_page(html)
+    loss = page.get_by_role("button", name="log x: training loss per token by iteration")
+    assert loss.is_enabled()
+    bound = page.get_by_role("button", name="log x: validation NLL per token (nats) by iteration")
+    assert bound.is_disabled()
+
+
+def test_arrow_keys_go_from_point_to_point(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    first.locator(".drawn").focus()
+    page.keyboard.press("ArrowRight")
+    assert label(first)[:2] == ["udlm", "NFE 1"]
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    status = first.get_by_role("status")
+    assert status.text_content() == "random, NFE 4, valid 351.0 ± 1.0 of 1,024, 3 trials"
+    assert label(first)[:2] == ["random", "NFE 4"]
+    page.keyboard.press("Escape")
+    assert first.locator(".hovertext").count() == 0
+    assert status.text_content() == ""
+
+
+def test_colours_are_the_pages_and_follow_its_scheme(html, open_page):
+    page = open_page(html, color_scheme="light", reduced_motion="reduce")
+    first = shown(page).first
+    assert colours(first) == ["rgb(0, 114, 178)", "rgb(0, 132, 95)", "rgb(213, 94, 0)"]
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(92, 177, 230)'"
+    )
+    assert colours(first) == ["rgb(92, 177, 230)", "rgb(53, 199, 155)", "rgb(255, 138, 61)"]
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_on_paper_and_without_scripts_the_charts_are_the_pages_own(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    static = first.locator(".chart > svg")
+    assert not static.is_visible()
+    page.emulate_media(media="print")
+    assert static.is_visible()
+    assert not first.locator(".drawn").is_visible()
+    assert not first.get_by_role("button").first.is_visible()
+
+    page = open_page(html, java_script_enabled=False)
+    assert page.locator(".chart > svg").count() == 5
+    assert page.locator("#quality .chart > svg").first.is_visible()
+    assert page.locator(".drawn, button").count() == 0
+
+
+def test_charts_are_drawn_when_they_come_into_view(html, open_page):
+    page = open_page(html)
+    assert page.evaluate("typeof Plotly") == "undefined"
+    shown(page)
+    assert page.locator("#training .plot.live").count() == 0
+    shown(page, "#training")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_drawn_charts_are_accessible(html, open_page, scheme):
+    page = open_page(html, color_scheme=scheme)
+    shown(page)
+    page.locator("#quality .legend button").first.click()
+    violations = Axe().run(page, context="#quality").response["violations"]
+    assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+
+
+def test_drawn_charts_are_as_wide_as_the_static_ones(html, open_page):
+    page = open_page(html, 1600)
+    first = shown(page).first
+    for width in (1600, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            """() => {
+              const width = name => document.querySelector(`.plot ${name}`).getBoundingClientRect().width;
+              return Math.abs(width(".chart") - width(".main-svg")) < 1;
+            }"""
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert first.locator(".tools button").last.is_visible()
+
+
+def test_an_image_is_saved_without_a_request(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    with page.expect_download() as saved:
+        first.get_by_role("button", name="image: valid by sampling steps, evaluation main").click()
+    assert saved.value.suggested_filename == "valid-by-sampling-steps-evaluation-main.png"
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_evil_names_are_only_text(make, metric_rows, open_page):
+    contents = make(
+        experiment=EVIL,
+        settings={"methods": [EVIL]},
+        metrics=metric_rows({EVIL: (1, 2, 3)}).assign(evaluation=EVIL),
+        couplings={},
+        correlations={},
+        training_logs={},
+        samples={},
+    )
+    page = open_page(render(contents))
+    first = shown(page).first
+    *name, steps, _, _ = point_at(page, first, 0, 1)
+    assert "".join(name).replace(" ", "") == EVIL.replace(" ", "")
+    assert steps == "NFE 4"
+    assert page.locator("#quality .legend button").text_content().strip() == EVIL
+    assert page.evaluate("document.scripts.length") == 3 + 3
