@@ -82,7 +82,8 @@ def test_what_only_the_workflow_needs_is_not_imported(module):
     """A plain import in a fresh interpreter, with what only the workflow needs made impossible to import."""
     code = (
         "import sys\n"
-        "names = ('rdkit', 'snakemake', 'cupy', 'jinja2', 'matplotlib', 'torchvision', 'pytorch_fid')\n"
+        "names = ('rdkit', 'snakemake', 'cupy', 'jinja2', 'matplotlib', 'plotly', 'torchvision', "
+        "'pytorch_fid')\n"
         "for name in names: sys.modules[name] = None\n"
         f"import {module}"
     )

@@ -101,17 +101,14 @@ class Scripts:
 def quality(table: Table, samples: str, evaluation: str) -> Plot:
     """`figures.quality` as data: mean and standard deviation against the sampling steps."""
     metric = METRICS[table.metric]
-    of = f" of {samples}" if metric.counted else ""
+    label = f"{table.label} of {samples}" if metric.counted else table.label
     lines = [
         _line(
             method,
             style(method),
             table.columns,
             [cell.mean for cell in cells],
-            [
-                [f"NFE {nfe:,}", *_words(cell, metric.label, of)]
-                for nfe, cell in zip(table.columns, cells, strict=True)
-            ],
+            [_words(metric.label, nfe, cell) for nfe, cell in zip(table.columns, cells, strict=True)],
             error=[cell.std if cell.count > 1 else np.nan for cell in cells],
         )
         for method, cells in table.rows.items()
@@ -123,14 +120,14 @@ def quality(table: Table, samples: str, evaluation: str) -> Plot:
     return Plot(
         f"{table.label} by sampling steps, evaluation {evaluation}",
         Axis("sampling steps (NFE)", log=True, ticks=figures.step_ticks(table.columns)),
-        Axis(f"{table.label}{of}", log=figures.is_logarithmic(table), zero=not metric.log),
+        Axis(label, log=figures.is_logarithmic(table), zero=not metric.log),
         lines,
     )
 
 
-def _words(cell: Cell, label: str, of: str) -> list[str]:
-    value = f"{label} {cell.text} {cell.spread}".rstrip()
-    return [f"{value}{of}", f"{cell.count:,} trial{'s' if cell.count > 1 else ''}"]
+def _words(label: str, nfe: int, cell: Cell) -> list[str]:
+    trials = f"{cell.count:,} trial{'s' if cell.count > 1 else ''}"
+    return [f"NFE {nfe:,}", f"{label} {cell.text} {cell.spread}".rstrip(), trials]
 
 
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str) -> Plot:
@@ -163,7 +160,7 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str) -> P
             points["seconds"],
             points["valid"],
             [
-                [f"NFE {row.nfe:,}", f"valid {row.valid:,.1f} of {samples:,}", f"{row.seconds:,.3g} s"]
+                [f"NFE {row.nfe:,}", f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
                 for row in points.itertuples()
             ],
         )

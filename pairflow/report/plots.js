@@ -4,6 +4,7 @@
 (() => {
   const WIDTH = 2;
   const SIZE = 8;
+  const FEW = 3; // methods, which take no time to choose from
   const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
   const HINT =
     " Names above show and hide methods in these charts. Point at a line for its values, or focus a chart and" +
@@ -118,6 +119,7 @@
     traces() {
       return this.data.lines.map((line) => {
         const stroke = colour(line.colour);
+        const name = `<b>${wrapped(line.name, 22)}</b>`;
         return {
           name: escaped(line.name),
           visible: !this.hidden.has(line.name),
@@ -127,21 +129,21 @@
           line: { color: stroke, dash: line.dash, width: WIDTH },
           marker: {
             symbol: line.symbol || "circle",
-            size: SIZE,
+            size: line.symbol.startsWith("triangle") ? 1.3 * SIZE : SIZE, // Plotly's are flat
             color: line.hollow ? colour("page") : stroke,
             line: { color: stroke, width: line.hollow ? 1.5 : 0 },
             maxdisplayed: line.markers,
           },
           error_y: { visible: line.error.some(Boolean), array: line.error, thickness: 1.5, width: 3 },
           hoverinfo: "text",
-          hovertext: line.said.map((said) => [`<b>${wrapped(line.name, 26)}</b>`, ...said.map(escaped)].join("<br>")),
+          hovertext: line.said.map((said) => [name, ...said.map(escaped)].join("<br>")),
           hoverlabel: { bordercolor: stroke },
         };
       });
     }
 
     layout() {
-      const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") };
+      const font = { family: getComputedStyle(document.body).fontFamily, size: 11, color: colour("ink") };
       return {
         xaxis: this.axis("x"),
         yaxis: this.axis("y"),
@@ -151,7 +153,7 @@
         plot_bgcolor: colour("page"),
         showlegend: false,
         hovermode: "closest",
-        hoverlabel: { bgcolor: colour("raised"), font, align: "left" },
+        hoverlabel: { bgcolor: colour("raised"), font: { ...font, size: 12 }, align: "left" },
         uirevision: this.view, // what is zoomed stays so until another one
         dragmode: touch.matches ? false : "zoom",
       };
@@ -162,7 +164,7 @@
       const log = this.log[side];
       const asIs = log === about.log;
       return {
-        title: { text: wrapped(about.label, 34), standoff: 8 },
+        title: { text: wrapped(about.label, 32), font: { size: 11 }, standoff: 8 },
         type: log ? "log" : "linear",
         ...(asIs && about.limits
           ? { range: about.limits }
@@ -234,8 +236,10 @@
   /** The names above a figure become buttons, each of which shows and hides a method in all of its charts. */
   function addChoice(figure, charts, hidden) {
     const buttons = new Map();
+    const all = document.createElement("button");
     const update = () => {
       for (const [name, button] of buttons) button.setAttribute("aria-pressed", !hidden.has(name));
+      all.textContent = hidden.size ? "show all" : "hide all";
       charts.forEach((chart) => chart.draw());
     };
     for (const item of legends(figure).flatMap((legend) => [...legend.children])) {
@@ -249,6 +253,13 @@
       });
       buttons.set(name, button);
     }
+    all.type = "button";
+    all.addEventListener("click", () => {
+      if (hidden.size) hidden.clear();
+      else [...buttons.keys()].forEach((name) => hidden.add(name));
+      update();
+    });
+    if (buttons.size > FEW) add(legends(figure).at(-1), "li", { class: "all" }).append(all);
     update();
     add(figure.querySelector("figcaption"), "span", { class: "hint" }, HINT);
   }

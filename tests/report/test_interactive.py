@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
 from pairflow.report import interactive, render
@@ -29,9 +30,9 @@ def test_quality_is_the_cells_of_its_table():
     assert (plot.y.label, plot.y.log, plot.y.zero) == ("valid of 1,024", False, True)
     udlm, distilled = plot.lines
     assert (udlm.x, udlm.y, udlm.error) == ([1, 4], [84, None], [1.25, None])
-    assert udlm.said[0] == ["NFE 1", "valid 84.0 ± 1.2 of 1,024", "3 trials"]
+    assert udlm.said[0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
     assert (distilled.y, distilled.error) == ([1352, 1352], [None, None])
-    assert distilled.said[1] == ["NFE 4", "valid 1,352.0 of 1,024", "1 trial"]
+    assert distilled.said[1] == ["NFE 4", "valid 1,352.0", "1 trial"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
@@ -90,7 +91,7 @@ def test_trade_says_what_it_took():
     points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
     plot = interactive.trade({"udlm": points}, 1024, "main")
     assert (plot.x.log, plot.y.zero) == (True, True)
-    assert plot.lines[0].said[1] == ["NFE 1,024", "valid 352.2 of 1,024", "61.7 s"]
+    assert plot.lines[0].said[1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
 
 
 def test_the_policy_admits_these_scripts_and_no_others():
@@ -118,38 +119,43 @@ def test_a_page_without_plots_has_no_scripts(make):
 
 @pytest.fixture(scope="module")
 def html(make) -> str:
-    """Three charts of quality, two of training."""
-    return render(make(couplings={}, correlations={}, samples={}))
+    """Four methods in three charts of quality and one of speed, three of them in two charts of training."""
+    contents = make()
+    timings = contents.timings.assign(evaluation="main")
+    timings.loc[timings.step == "sample", "nfe"] = [1, 4, 32] * 3
+    fourth = contents.metrics[contents.metrics.method == "random"].assign(method="mdlm")
+    metrics = pd.concat([contents.metrics, fourth])
+    return render(make(metrics=metrics, timings=timings, couplings={}, correlations={}, samples={}))
 
 
 def test_a_page_brings_plotly_once_and_stays_small(html):
     assert html.count('id="plotly"') == 1
-    assert html.count('type="application/json"') == 5
+    assert html.count('type="application/json"') == 6
     assert len(html.encode()) < MOST
     allowed = " ".join(interactive.scripts().allowed)
     assert policy(html).endswith(f"img-src data: blob:; script-src {allowed}")
 
 
 def shown(page, section="#quality"):
-    """The plots of a section, once all are drawn."""
-    page.locator(f"{section} .plots, {section} .charts").first.scroll_into_view_if_needed()
-    page.wait_for_function(
-        f"""() => [...document.querySelectorAll("{section} .plot")].every(e => e.matches(".live"))"""
-    )
-    return page.locator(f"{section} .plot")
+    """The charts of a section that stand side by side, once all are drawn."""
+    plots = page.locator(f"{section} .charts .plot")
+    plots.first.scroll_into_view_if_needed()
+    for plot in plots.all():
+        plot.and_(page.locator(".live")).wait_for()
+    return plots
 
 
-def point_at(page, plot, line: int, point: int) -> list[str]:
-    """Moves the mouse to a point; the lines of the label that appears."""
+def point_at(page, plot, line: int, point: int):
+    """Moves the mouse to a point of a chart without a label; the lines of the one that appears."""
+    page.mouse.move(0, 0)
+    expect(plot.locator(".hovertext")).to_have_count(0)
     place = plot.locator(".scatterlayer .trace").nth(line).locator(".points path").nth(point).bounding_box()
-    page.mouse.move(place["x"] + place["width"] / 2 - 1, place["y"] + place["height"] / 2)
-    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2, steps=2)
     return label(plot)
 
 
-def label(plot) -> list[str]:
-    plot.locator(".hovertext").wait_for()
-    return plot.locator(".hovertext tspan.line").all_text_contents()
+def label(plot):
+    return plot.locator(".hovertext tspan.line")
 
 
 def colours(plot) -> list[str]:
@@ -158,37 +164,50 @@ def colours(plot) -> list[str]:
     )
 
 
-def axis_texts(plot, side: str) -> list[str]:
-    return plot.locator(f".{side}tick text").all_text_contents()
+def have(locators, count: int) -> None:
+    for locator in locators:
+        expect(locator).to_have_count(count)
 
 
-def test_pointing_at_a_line_tells_its_value(html, open_page):
+def ticks(plot, side: str):
+    return plot.locator(f".{side}tick text")
+
+
+def test_pointing_at_a_point_tells_its_value(html, open_page):
     page = open_page(html)
     first = shown(page).first
-    assert point_at(page, first, 2, 0) == ["pairflow", "NFE 1", "valid 352.0 ± 1.0 of 1,024", "3 trials"]
-    assert point_at(page, first, 0, 2)[:2] == ["udlm", "NFE 32"]
+    pairflow = ["pairflow", "NFE 1", "valid 352.0 ± 1.0", "3 trials"]
+    expect(point_at(page, first, 2, 0)).to_have_text(pairflow)
+    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 437.0 ± 1.0", "3 trials"])
 
 
 def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
     page = open_page(html)
     plots = shown(page)
-    buttons = page.locator("#quality .legend button")
-    assert [text.strip() for text in buttons.all_text_contents()] == ["udlm", "random", "pairflow"]
-    udlm = page.locator("#quality").get_by_role("button", name="udlm", exact=True, pressed=True)
-    udlm.focus()
+    buttons = page.locator("#quality .legend").first.locator("button")
+    names = [text.strip() for text in buttons.all_text_contents()]
+    assert names == ["udlm", "random", "pairflow", "mdlm", "hide all"]
+    page.get_by_role("button", name="udlm", exact=True, pressed=True).first.focus()
     page.keyboard.press("Space")
     assert buttons.first.get_attribute("aria-pressed") == "false"
     lines = [plots.nth(i).locator(".scatterlayer .trace") for i in range(3)]
-    assert [each.count() for each in lines] == [2, 2, 2]
+    have(lines, 3)
     assert shown(page, "#training").first.locator(".scatterlayer .trace").count() == 3
     page.keyboard.press("Enter")
-    assert [each.count() for each in lines] == [3, 3, 3]
+    have(lines, 4)
+    buttons.last.click()
+    buttons.nth(2).click()
+    have(lines, 1)
+    assert colours(plots.first) == ["rgb(213, 94, 0)"]
+    page.get_by_role("button", name="show all").click()
+    have(lines, 4)
+    assert buttons.last.text_content() == "hide all"
 
 
 def test_axes_switch_between_logarithmic_and_linear(html, open_page):
     page = open_page(html)
     first = shown(page).first
-    assert axis_texts(first, "x") == ["1", "4", "32"]
+    expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     steps, counts, reset = (
         first.get_by_role("button", name=f"{name}: valid by sampling steps, evaluation main")
         for name in ("log x", "log y", "reset")
@@ -196,12 +215,12 @@ def test_axes_switch_between_logarithmic_and_linear(html, open_page):
     steps.click()
     counts.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["false", "true"]
-    assert axis_texts(first, "x") == ["0", "10", "20", "30"]
-    assert "0" not in axis_texts(first, "y")
+    expect(ticks(first, "x")).to_have_text(["0", "10", "20", "30"])
+    expect(ticks(first, "y").first).not_to_have_text("0")
     reset.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
-    assert axis_texts(first, "x") == ["1", "4", "32"]
-    assert axis_texts(first, "y")[0] == "0"
+    expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
+    expect(ticks(first, "y").first).to_have_text("0")
 
 
 def test_what_has_a_zero_cannot_be_logarithmic(html, open_page):
@@ -217,31 +236,31 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
     first = shown(page).first
     first.locator(".drawn").focus()
     page.keyboard.press("ArrowRight")
-    assert label(first)[:2] == ["udlm", "NFE 1"]
+    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 84.0 ± 1.0", "3 trials"])
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     status = first.get_by_role("status")
-    assert status.text_content() == "random, NFE 4, valid 351.0 ± 1.0 of 1,024, 3 trials"
-    assert label(first)[:2] == ["random", "NFE 4"]
+    expect(status).to_have_text("random, NFE 4, valid 351.0 ± 1.0, 3 trials")
+    expect(label(first)).to_have_text(["random", "NFE 4", "valid 351.0 ± 1.0", "3 trials"])
     page.keyboard.press("Escape")
-    assert first.locator(".hovertext").count() == 0
-    assert status.text_content() == ""
+    expect(first.locator(".hovertext")).to_have_count(0)
+    expect(status).to_have_text("")
 
 
 def test_colours_are_the_pages_and_follow_its_scheme(html, open_page):
     page = open_page(html, color_scheme="light", reduced_motion="reduce")
     first = shown(page).first
-    assert colours(first) == ["rgb(0, 114, 178)", "rgb(0, 132, 95)", "rgb(213, 94, 0)"]
+    assert colours(first)[:3] == ["rgb(0, 114, 178)", "rgb(0, 132, 95)", "rgb(213, 94, 0)"]
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(
         "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(92, 177, 230)'"
     )
-    assert colours(first) == ["rgb(92, 177, 230)", "rgb(53, 199, 155)", "rgb(255, 138, 61)"]
+    assert colours(first)[:3] == ["rgb(92, 177, 230)", "rgb(53, 199, 155)", "rgb(255, 138, 61)"]
     assert page.evaluate("document.getAnimations().length") == 0
 
 
 def test_on_paper_and_without_scripts_the_charts_are_the_pages_own(html, open_page):
-    page = open_page(html)
+    page = open_page(html, color_scheme="dark")
     first = shown(page).first
     static = first.locator(".chart > svg")
     assert not static.is_visible()
@@ -249,19 +268,26 @@ def test_on_paper_and_without_scripts_the_charts_are_the_pages_own(html, open_pa
     assert static.is_visible()
     assert not first.locator(".drawn").is_visible()
     assert not first.get_by_role("button").first.is_visible()
+    ink = "getComputedStyle(document.body).color"
+    assert page.evaluate(ink) == "rgb(29, 33, 39)"
 
     page = open_page(html, java_script_enabled=False)
-    assert page.locator(".chart > svg").count() == 5
+    assert page.locator(".chart > svg").count() == 6
     assert page.locator("#quality .chart > svg").first.is_visible()
     assert page.locator(".drawn, button").count() == 0
 
 
-def test_charts_are_drawn_when_they_come_into_view(html, open_page):
+def test_charts_are_drawn_when_they_are_to_be_seen(html, open_page):
     page = open_page(html)
     assert page.evaluate("typeof Plotly") == "undefined"
     shown(page)
     assert page.locator("#training .plot.live").count() == 0
     shown(page, "#training")
+    speed = page.locator("details .plot")
+    assert not speed.and_(page.locator(".live")).count()
+    page.get_by_text("Speed against quality").click()
+    speed.and_(page.locator(".live")).wait_for()
+    expect(point_at(page, speed, 2, 0)).to_have_text(["pairflow", "NFE 1", "valid 352.0", "0.667 s"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -269,6 +295,8 @@ def test_drawn_charts_are_accessible(html, open_page, scheme):
     page = open_page(html, color_scheme=scheme)
     shown(page)
     page.locator("#quality .legend button").first.click()
+    page.get_by_text("Speed against quality").click()
+    page.locator("details .plot.live").wait_for()
     violations = Axe().run(page, context="#quality").response["violations"]
     assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
 
@@ -309,8 +337,8 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
     )
     page = open_page(render(contents))
     first = shown(page).first
-    *name, steps, _, _ = point_at(page, first, 0, 1)
-    assert "".join(name).replace(" ", "") == EVIL.replace(" ", "")
-    assert steps == "NFE 4"
+    said = point_at(page, first, 0, 1)
+    expect(said.nth(-3)).to_have_text("NFE 4")
+    assert "".join(said.all_text_contents()[:-3]).replace(" ", "") == EVIL.replace(" ", "")
     assert page.locator("#quality .legend button").text_content().strip() == EVIL
     assert page.evaluate("document.scripts.length") == 3 + 3
