@@ -51,5 +51,7 @@ def main() -> None:
     Two ways to start: the demo on embedded molecules, `snakemake --cores 2 results/demo/report.html`, or your
     own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it.
 
+    `pairflow doctor` says what is missing or broken here, `pairflow estimate demo` what an experiment takes.
+
     Every other command is one step; Snakemake chains them.
     """

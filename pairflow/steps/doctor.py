@@ -37,9 +37,9 @@ def main(configuration: Path, offline: bool):
     for line in lines(configuration, offline):
         counts[line.state] += 1
         state = click.style(f"{line.state:<20}", fg=_COLOURS[line.state])
-        click.echo(f"  {line.name:<20}{state}{line.found}".rstrip())
+        click.echo(f"  {line.name:<23}{state}{line.found}".rstrip())
         if line.remedy:
-            click.echo(f"  {'':<20}{'':<20}-> {line.remedy}")
+            click.echo(f"  {'':<23}{'':<20}-> {line.remedy}")
     if broken := counts[State.ATTENTION]:
         click.echo(f"\n{broken} of {sum(counts.values())} need{'s' * (broken == 1)} attention.")
         sys.exit(1)

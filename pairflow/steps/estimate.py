@@ -97,7 +97,7 @@ def _rates(
     from pairflow.steps._measure import measured
 
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
-    for work in tqdm(absent, desc="measure", unit="rate", disable=quiet):
+    for work in tqdm(absent, desc="measure", unit="rate", disable=quiet or not absent):
         rate = measured(work, plan.training.loss, size.shape, size.tokens, origin)
         rate = rate or rates.packaged().get(work)
         if rate is not None:
@@ -215,6 +215,7 @@ def _totals(
     gpu = sum(cost[job].seconds for job in known if cost[job].gpu)
     wall = wall_seconds(todo, cost.__getitem__, cores, gpus=1)
     without = f", without {len(blind)} job{'s' * (len(blind) > 1)} of unknown time" if blind else ""
+    least = "at least " if blind else ""
     memory = [cost[job].memory_mb for job in todo if cost[job].memory_mb is not None]
     disk = sum(cost[job].disk or 0.0 for job in todo)
     hours = "none"
@@ -226,11 +227,11 @@ def _totals(
         [
             "",
             f"to do      {len(todo)} of {len(every)} jobs",
-            f"wall time  {duration(wall)} on {cores} core{'s' * (cores > 1)}{without}",
-            f"CPU-hours  {cpu / 3600:,.2g}{without}",
+            f"wall time  {least}{duration(wall)} on {cores} core{'s' * (cores > 1)}{without}",
+            f"CPU-hours  {least}{cpu / 3600:,.2g}{without}",
             f"GPU-hours  {hours}",
             f"memory     {most}",
-            f"disk       {_disk(disk)}",
+            f"disk       {'at least ' * any(cost[job].disk is None for job in todo)}{_disk(disk)}",
         ]
     )
 

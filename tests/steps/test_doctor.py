@@ -23,6 +23,12 @@ NOTHING = data.Look(Path(), offline=True, torchvision={})
 BROKEN = "raise RuntimeError('made to fail\\nin two lines')\n"
 
 
+@pytest.fixture(autouse=True)
+def activated(monkeypatch):
+    """As in a shell in which the environment of these tests is activated."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The shipped configuration in a folder of its own, an empty cache, no folder of data."""
@@ -46,7 +52,7 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     monkeypatch.setattr(software, "IMPORT_SECONDS", 300.0)
     run = CliRunner().invoke(main, ["doctor", "--offline"])
     assert run.exit_code == 0, run.output
-    found = {line.split("  ")[1]: line for line in run.output.splitlines() if line.startswith("  ")}
+    found = {line[2:25].strip(): line for line in run.output.splitlines() if line.startswith("  ")}
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
     assert "part of pairflow" in found["data: small_molecules"]
@@ -71,13 +77,13 @@ def test_whatever_imports_do_is_a_line(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=world)
     assert run.returncode == 1
     assert "Traceback" not in run.stdout + run.stderr
-    assert "NumPy and the like  needs attention     RuntimeError: made to fail in two lines" in run.stdout
-    assert "torch               needs attention     importing it ends Python with code 7" in run.stdout
-    assert "torchvision         needs attention     SystemExit: gone" in run.stdout
-    assert "Snakemake           needs attention     SyntaxError:" in run.stdout
-    assert "RDKit               needs attention     No module named 'absent_of_rdkit'" in run.stdout
-    assert "executor plugin     needs attention     KeyboardInterrupt:" in run.stdout
-    assert "CuPy                needs attention     OSError: libcuda" in run.stdout
+    assert "NumPy and the like     needs attention     RuntimeError: made to fail in two lines" in run.stdout
+    assert "torch                  needs attention     importing it ends Python with code 7" in run.stdout
+    assert "torchvision            needs attention     SystemExit: gone" in run.stdout
+    assert "Snakemake              needs attention     SyntaxError:" in run.stdout
+    assert "RDKit                  needs attention     No module named 'absent_of_rdkit'" in run.stdout
+    assert "executor plugin        needs attention     KeyboardInterrupt:" in run.stdout
+    assert "CuPy                   needs attention     OSError: libcuda" in run.stdout
     assert "-> pip install --force-reinstall torch\n" in run.stdout
     assert "not looked at, as NumPy and the like do not import" in run.stdout
 
