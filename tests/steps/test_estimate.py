@@ -316,10 +316,8 @@ def test_what_is_done_is_not_counted(tmp_path, pairflow_command):
     assert run.returncode == 0, run.stderr
     assert {job.rule for job in done(every)} == {"preprocess", "pair"}
     # other data are another run, and whatever is made of them
-    shorter = experiment(
-        seeds=[0], methods=["random"], correlation=None, data={**SMALL["data"], "length": 24}
-    )
-    assert done(jobs(root, shorter)) == set()
+    longer = plan.model_copy(update={"data": plan.data.model_copy(update={"length": 24})})
+    assert done(jobs(root, longer)) == set()
     (tmp_path / "workflow_config.yaml").write_text(
         yaml.safe_dump({"experiments": {"small": plan.model_dump(mode="json", exclude_none=True)}})
     )
