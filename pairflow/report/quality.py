@@ -80,8 +80,9 @@ class Panel:
         return self.about.against.format(_REFERENCES[self.reference]) if self.reference else ""
 
     @property
-    def floor(self) -> float:
-        return self.real.value.mean()
+    def floor(self) -> tables.Cell | None:
+        found = self.real.value
+        return None if found.empty else tables.Cell(found.mean(), found.std(), len(found))
 
     @property
     def samples(self) -> str:
@@ -177,7 +178,16 @@ def _table(contents: Contents, panel: Panel, shown: list[Panel]) -> tables.Table
     beside = f"{panel.beside} ({panel.extractor})" if len(rivals) > 1 else panel.beside
     [evaluation] = panel.rows.evaluation.unique()
     summary = tables.summarise(panel.rows)
-    return tables.table(summary, evaluation, panel.metric, contents.methods, beside, panel.floor)
+    return tables.table(
+        summary,
+        evaluation,
+        panel.metric,
+        contents.methods,
+        beside,
+        panel.floor,
+        panel.reference,
+        panel.extractor,
+    )
 
 
 def _methods(contents: Contents, drawn: Collection[tables.Table]) -> list[str]:

@@ -102,6 +102,7 @@ class Table:
     """One metric: rows are methods, columns are numbers of sampling steps.
 
     `beside` is what the metric's label leaves open; `floor` the same metric of real data, if it is known.
+    Evaluation, reference and extractor are those of the metric rows; molecules name the first alone.
     """
 
     metric: str
@@ -109,6 +110,9 @@ class Table:
     rows: dict[str, list[Cell]]
     beside: str = ""
     floor: Cell | None = None
+    evaluation: str = ""
+    reference: str = ""
+    extractor: str = ""
 
     @property
     def label(self) -> str:
@@ -135,7 +139,9 @@ def table(
     metric: str,
     methods: list[str],
     beside: str = "",
-    floor: float = np.nan,
+    floor: Cell | None = None,
+    reference: str = "",
+    extractor: str = "",
 ) -> Table:
     """The table of one metric, its best means marked; methods without any value of it are left out.
 
@@ -143,7 +149,7 @@ def table(
     """
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    digits = 1 if METRICS[metric].counted else _digits([*part["mean"], floor])
+    digits = 1 if METRICS[metric].counted else _digits([*part["mean"], *([floor.mean] if floor else [])])
     found = part[["method", "nfe", "mean", "std", "count"]].itertuples(index=False, name=None)
     cells = {(method, nfe): Cell(*values, digits=digits) for method, nfe, *values in found}
     rows = {
@@ -152,9 +158,8 @@ def table(
         if method in set(part.method)
     }
     marked = _mark_best(rows, len(columns), METRICS[metric].best)
-    return Table(
-        metric, columns, marked, beside, Cell(floor, count=1, digits=digits) if np.isfinite(floor) else None
-    )
+    floor = replace(floor, digits=digits) if floor else None
+    return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor)
 
 
 def _digits(values: Sequence[float]) -> int:

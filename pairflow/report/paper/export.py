@@ -1,20 +1,13 @@
 """The tables as files: LaTeX in the paper's layout, and CSV with the digits of the page."""
 
-import csv
-import io
 from collections.abc import Sequence
 
+from pairflow.report import latex
+from pairflow.report.downloads import as_csv
 from pairflow.report.paper.compare import Cell, Grid, Section
 from pairflow.report.paper.measured import Run
 from pairflow.report.paper.printed import Printed
 
-_LATEX = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        **{"×": r"$\times$", "–": "--", "’": "'", "−": "$-$", "\\": r"\textbackslash{}"},
-        **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    }
-)
 _COLUMNS = (
     *("table", "dataset", "metric", "paper_method", "method", "nfe", "printed", "printed_std"),
     *("experiment", "scale", "measured", "measured_std", "difference", "margin", "status", "reason"),
@@ -31,7 +24,7 @@ def files(section: Section) -> dict[str, str]:
 
 def _document(section: Section, run: Run | None) -> str:
     grids = [grid for grid in section.grids if run is None or run.name in grid.runs]
-    return "% Needs the package booktabs.\n" + "\n".join(_latex(section, grid, run) for grid in grids)
+    return latex.HEAD + "\n".join(_latex(section, grid, run) for grid in grids)
 
 
 def _latex(section: Section, grid: Grid, run: Run | None) -> str:
@@ -44,26 +37,10 @@ def _latex(section: Section, grid: Grid, run: Run | None) -> str:
     ]
     best = [_best([cells[i] for _, cells in rows], grid) for i in range(len(grid.columns))]
     lines = [
-        " & ".join([escape(label), *(_value(cell, top) for cell, top in zip(cells, best, strict=True))])
+        [latex.escape(label), *(_value(cell, top) for cell, top in zip(cells, best, strict=True))]
         for label, cells in rows
     ]
-    head = " & ".join(["NFE" if grid.sampled else "", *map(escape, grid.columns)])
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape('; '.join(words))}.}}",
-            rf"\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
-            r"\toprule",
-            rf"{head} \\",
-            r"\midrule",
-            *(rf"{line} \\" for line in lines),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    return latex.table("; ".join(words), ["NFE" if grid.sampled else "", *grid.columns], lines)
 
 
 def _best(cells: Sequence[Printed | Cell | None], grid: Grid) -> str | None:
@@ -86,23 +63,13 @@ def _texts(cell: Printed | Cell | None) -> tuple[str, str]:
 
 
 def _value(cell: Printed | Cell | None, best: str | None) -> str:
-    text, spread = (part.replace(",", "{,}").replace("−", "-") for part in _texts(cell))
-    if not text:
-        return "--"
-    bold = rf"\mathbf{{{text}}}" if _texts(cell)[0] == best else text
-    return f"${bold} \\pm {spread}$" if spread else f"${bold}$"
-
-
-def escape(text: str) -> str:
-    """Text that LaTeX prints as it stands."""
-    return text.translate(_LATEX)
+    text, spread = _texts(cell)
+    return latex.value(text, spread, bold=text == best)
 
 
 def _csv(section: Section) -> str:
     """A row for each printed value and run; one without a run where there is none."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    records = []
     for grid in section.grids:
         for row in grid.rows:
             for i, value in enumerate(row.printed):
@@ -110,10 +77,10 @@ def _csv(section: Section) -> str:
                     continue
                 cells = {name: cells[i] for name, cells in row.runs.items()}
                 known = _printed(value)
-                writer.writerows([known | _measured(cell, grid.runs[name]) for name, cell in cells.items()])
+                records += [known | _measured(cell, grid.runs[name]) for name, cell in cells.items()]
                 if not cells:
-                    writer.writerow(known)
-    return buffer.getvalue()
+                    records.append(known)
+    return as_csv(_COLUMNS, records)
 
 
 def _printed(value: Printed) -> dict[str, str | int | None]:

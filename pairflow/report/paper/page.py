@@ -1,6 +1,5 @@
 """The page on the paper's tables: one HTML file that opens offline."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,6 +7,7 @@ from functools import cached_property
 from pairflow.config import Experiment
 from pairflow.report import figures
 from pairflow.report.colours import style
+from pairflow.report.downloads import data_uri
 from pairflow.report.legends import Legend
 from pairflow.report.page import environment
 from pairflow.report.paper import illustration as figure2
@@ -28,7 +28,6 @@ _GROUPS = {
     "Coverage and cost": ("appendix_forward", "computation"),
     "Other data": ("ffhq", "lm1b", "continuous"),
 }
-_MIME = {"tex": "application/x-tex", "csv": "text/csv"}
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,6 @@ def render(page: Page) -> str:
 def factor(ratio: float) -> str:
     """A ratio with the digits that tell it from 1: `0.994`, `1.004`, `12.8`."""
     return number(ratio, 3 if ratio < 1.995 else 2 if ratio < 9.995 else 1)
-
-
-def data_uri(text: str, name: str) -> str:
-    """A file as the address of a download."""
-    kind = _MIME[name.rpartition(".")[2]]
-    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def _advice(page: Page, section: Section) -> list[Advice]:

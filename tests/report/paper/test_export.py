@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from pairflow.report.paper.compare import TITLES, sections
-from pairflow.report.paper.export import escape, files
+from pairflow.report.paper.export import files
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
 
@@ -87,12 +87,6 @@ def test_csv_has_the_digits_of_the_page(exported):
     assert (row["measured"], row["status"], row["reason"]) == ("", "not run", "")
     [row] = [row for row in rows if (row["method"], row["nfe"]) == ("random", "1")]
     assert (row["printed"], row["experiment"]) == ("47.1", "")
-
-
-def test_text_that_latex_would_take_for_commands():
-    assert escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
-        r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
-    )
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")

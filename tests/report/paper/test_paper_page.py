@@ -3,9 +3,10 @@ import re
 
 import pytest
 
+from pairflow.report.downloads import data_uri
 from pairflow.report.paper import Page, render
 from pairflow.report.paper.advice import advice, seed_minutes
-from pairflow.report.paper.page import data_uri, factor
+from pairflow.report.paper.page import factor
 from pairflow.report.paper.summary import sentences
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
