@@ -155,6 +155,7 @@ def test_every_artifact_is_there_with_its_columns(finished):
     page = (root / "report.html").read_text()
     assert "mini" in page
     assert "pairflow" in page
+    assert "snakemake --cores all -- results/mini/report.html" in page
     assert not list(root.rglob("*.partial"))
 
 

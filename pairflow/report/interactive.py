@@ -1,15 +1,7 @@
-"""The data of the plots that a script draws over the static charts, and what the page needs to run it.
+"""The data of the plots that a script draws over the static charts, of the same cells and lines."""
 
-They are made of the same cells and lines. `plots.js` draws them with Plotly, which the page brings along.
-"""
-
-import base64
-import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -84,18 +76,6 @@ class Plot:
     x: Axis
     y: Axis
     lines: list[Line]
-
-
-@dataclass(frozen=True)
-class Scripts:
-    """`own` runs at once and unpacks `plotly` (zlib, base64) when it is needed.
-
-    `allowed` are both as sources of a Content-Security-Policy, which admits these very bytes alone.
-    """
-
-    own: Markup
-    plotly: str
-    allowed: list[str]
 
 
 def quality(table: Table, samples: str, evaluation: str) -> Plot:
@@ -177,21 +157,6 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str) -> P
 def embedded(plot: Plot) -> Markup:
     """JSON that may stand inside of a script element: no `<`, `>`, `&` or `'` in it."""
     return htmlsafe_json_dumps(asdict(plot), allow_nan=False, separators=(",", ":"))
-
-
-@cache
-def scripts() -> Scripts:
-    """The same bytes every time, for one version of Plotly and of zlib."""
-    from plotly.offline import get_plotlyjs
-
-    own = Path(__file__).with_name("plots.js").read_text(encoding="utf-8")
-    plotly = get_plotlyjs()
-    packed = base64.b64encode(zlib.compress(plotly.encode(), 9)).decode()
-    return Scripts(Markup(own), packed, [_source(own), _source(plotly)])
-
-
-def _source(code: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 
 def _line(

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from pairflow.report import figures, images, interactive, molecules
+from pairflow.report import downloads, figures, images, interactive, molecules
 from pairflow.report.contents import Contents
-from pairflow.report.cost import distillation, training_costs
+from pairflow.report.cost import TrainingCost, distillation, training_costs
 from pairflow.report.legends import legend
 from pairflow.report.quality import blocks
+from pairflow.report.scripts import scripts
 from pairflow.report.summary import sentences
 
+_FOLDER = Path(__file__).parent
 _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
 _STEPS = (
@@ -30,7 +33,7 @@ _STEPS = (
 def environment() -> jinja2.Environment:
     """Templates of this folder, which escape everything, and the filters that they use."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -42,15 +45,19 @@ def environment() -> jinja2.Environment:
         "count": count,
         "breakable": breakable,
         "embedded": interactive.embedded,
+        "sort_keys": downloads.sort_keys,
     }
     return environment
 
 
 def render(contents: Contents) -> str:
-    """The whole report as HTML, with nothing that is fetched; all is there without scripts too."""
+    """The whole report as HTML: nothing is fetched, and without its scripts all is there to read."""
     template = environment().get_template("template.html")
     quality, training = blocks(contents), _training(contents)
+    costs = _costs(contents.timings, contents.methods)
+    trainings = training_costs(contents.timings, contents.settings)
     return template.render(
+        scripts=scripts(bool(training) or any(block.plots for block in quality)),
         contents=contents,
         is_images=contents.modality == "images",
         settings=contents.settings,
@@ -69,9 +76,12 @@ def render(contents: Contents) -> str:
         coupling=_coupling(contents),
         correlation=_correlation(contents),
         training=training,
-        training_costs=training_costs(contents.timings, contents.settings),
-        costs=_costs(contents.timings, contents.methods),
-        scripts=interactive.scripts() if training or any(block.plots for block in quality) else None,
+        training_costs=trainings,
+        costs=costs,
+        results_sheet=partial(downloads.results, contents),
+        correlation_sheet=partial(downloads.correlation, contents),
+        training_sheet=partial(_training_sheet, contents, trainings),
+        cost_sheet=partial(_cost_sheet, contents, costs),
     )
 
 
@@ -286,6 +296,36 @@ def _costs(timings: pd.DataFrame, methods: list[str]) -> list[Cost]:
         )
     ]
     return sorted(rows, key=lambda row: (_place(row.step, _STEPS), _place(row.method, methods)))
+
+
+def _training_sheet(
+    contents: Contents, trainings: Mapping[str, list[TrainingCost]], title: str
+) -> downloads.Sheet:
+    rows = [row for each in trainings.values() for row in each]
+    columns = {
+        "Method": [row.method for row in rows],
+        "Work": [row.work for row in rows],
+        "Wall time": [duration(row.seconds) for row in rows],
+        "Of base": [percent(row.share) for row in rows],
+        "Device time": [duration(row.device_seconds) for row in rows],
+        "Samples seen": [count(row.samples_seen) for row in rows],
+        "Generated": [count(row.samples_generated) for row in rows],
+        "Peak memory (MiB)": [count(row.peak_memory_mb) for row in rows],
+        "Device": [row.device or "–" for row in rows],
+    }
+    return downloads.listing(contents, "training-cost", title, columns, [*map(asdict, rows)], "llrrrrrrl")
+
+
+def _cost_sheet(contents: Contents, rows: list[Cost], title: str) -> downloads.Sheet:
+    columns = {
+        "Step": [row.step for row in rows],
+        "Method": [row.method or "–" for row in rows],
+        "Time": [row.duration for row in rows],
+        "Peak memory (MiB)": [count(row.memory) for row in rows],
+        "Runs": [str(row.runs) for row in rows],
+        "Device": [row.device or "–" for row in rows],
+    }
+    return downloads.listing(contents, "cost", title, columns, [*map(asdict, rows)], "llrrrl")
 
 
 def _place(name: str, order: Iterable[str]) -> int:

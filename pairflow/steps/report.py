@@ -1,5 +1,6 @@
 """Everything of an experiment to metrics.parquet, timings.parquet and report.html."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
             couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
             correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
             timings=timings,
-            provenance={**provenance, "command": f"snakemake --cores all {root.as_posix()}/report.html"},
+            provenance={**provenance, "command": _command(root)},
             data=_data(root, experiment),
             training_logs={
                 name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()
@@ -184,6 +185,11 @@ def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd
             **show(root, experiment, _samples(root, experiment)),
         )
     )
+
+
+def _command(root: Path) -> str:
+    """What makes the page again, as a shell takes it."""
+    return f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
 
 
 def _data(root: Path, experiment: Experiment) -> dict[str, Any]:

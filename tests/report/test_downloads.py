@@ -1,0 +1,250 @@
+import base64
+import csv
+import html
+import io
+import json
+import re
+import shutil
+import statistics
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report import render, tables
+from pairflow.report.downloads import Sheet, as_csv, correlation, results, sort_keys
+
+STEPS = [2**power for power in range(11)]
+NAMES = [
+    *("<script>alert(1)</script>", "a&b_c%d", "x|y", 'say "hi", twice', "two\nlines", "a" * 60),
+    *("[x]", "*y*", r"back\slash$5#~^{}", "`code`", "=1+1", "~~z~~"),
+]
+
+
+def measured(values: dict[tuple[str, int], list[float]], metric: str = "valid") -> pd.DataFrame:
+    rows = [
+        (method, nfe, trial, value)
+        for (method, nfe), trials in values.items()
+        for trial, value in enumerate(trials)
+    ]
+    frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "value"])
+    return frame.assign(metric=metric, seed=0, evaluation="main", samples=1024)
+
+
+@pytest.fixture(scope="module")
+def page(make) -> str:
+    return render(make())
+
+
+@pytest.fixture
+def sheet(make):
+    """The sheet of one metric with these values."""
+
+    def build(values: dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
+        rows = measured(values)
+        contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
+        table = tables.table(tables.summarise(rows), "main", "valid", contents.methods)
+        return results(contents, [table], "1,024 samples × 3 trials × 1 seed", "Valid")
+
+    return build
+
+
+def texts(sheet: Sheet) -> tuple[str, str, str]:
+    """CSV, LaTeX, Markdown."""
+    return tuple(file.text for file in sheet.files)
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def lines_of(text: str, start: str) -> list[str]:
+    """Lines of a table that begin with a name."""
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
+    random = np.random.default_rng(0)
+    values = {(name, nfe): random.normal(300, 99, 7).tolist() for name in ("a", "b") for nfe in STEPS}
+    thirds = {key: [value / 3 for value in trials] for key, trials in values.items()}
+    rows = pd.concat([measured(values), measured(thirds, "novel")])
+    rows.to_parquet(tmp_path / "metrics.parquet")
+    stored = pd.read_parquet(tmp_path / "metrics.parquet")
+    contents = make(settings={"methods": ["a", "b"]}, metrics=stored)
+    summary = tables.summarise(stored)
+    both = [tables.table(summary, "main", metric, ["a", "b"]) for metric in ("valid", "novel")]
+    found = rows_of(texts(results(contents, both, "", ""))[0])
+    expected = stored.groupby(["metric", "method", "nfe"])["value"].agg(["mean", "std", "count"])
+    assert len(found) == len(expected) == 2 * 2 * 11
+    for row in found:
+        key = (row["metric"], row["method"], int(row["nfe"]))
+        assert [float(row[name]) for name in expected] == expected.loc[key].tolist()
+        trials = values[key[1:]]
+        scale = {"valid": 1, "novel": 3}[row["metric"]]
+        assert float(row["std"]) * scale == pytest.approx(statistics.stdev(trials), rel=1e-12)
+        assert float(row["mean"]) * scale == pytest.approx(statistics.fmean(trials), rel=1e-12)
+
+
+def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
+    text, tex, markdown = texts(
+        sheet({("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3, ("b", 1): [5.0] * 3, ("b", 2): [0.5]})
+    )
+    rows = {(row["method"], row["nfe"]): row for row in rows_of(text)}
+    assert [rows["a", "1"][name] for name in ("mean", "std", "count")] == ["2.5", "2.1213203435596424", "2"]
+    assert [rows["a", "2"][name] for name in ("mean", "std", "count")] == ["", "", "0"]
+    assert [rows["b", "2"][name] for name in ("mean", "std", "count")] == ["0.5", "", "1"]
+    assert lines_of(tex, "a &") == [r"a & $2.5 \pm 2.1$ (n = 2) & -- \\"]
+    assert lines_of(tex, "b &") == [r"b & $\mathbf{5.0} \pm 0.0$ & $0.5$ (n = 1) \\"]
+    assert lines_of(markdown, "| a") == ["| a | 2.5 ± 2.1 (n = 2) | – |"]
+    assert lines_of(markdown, "| b") == ["| b | **5.0** ± 0.0 | 0.5 (n = 1) |"]
+
+
+def test_ties_are_bold_together(sheet):
+    _, tex, markdown = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
+    assert tex.count(r"$\mathbf{1{,}203.0}$") == 2
+    assert markdown.count("**1,203.0**") == 2
+    assert "c & $2.9$" in tex
+    assert "highest mean in bold." in tex
+    assert "highest mean in bold." in markdown
+
+
+def test_one_method_alone_has_nothing_in_bold(sheet):
+    _, tex, markdown = texts(sheet({("a", 1): [3.0]}))
+    assert "bold" not in tex.replace("booktabs", "")
+    assert "**" not in markdown
+    assert r"a & $3.0$ \\" in tex
+
+
+def test_eleven_numbers_of_steps(sheet):
+    text, tex, markdown = texts(sheet({("a", nfe): [1.0, 2.0] for nfe in STEPS}))
+    assert r"\begin{tabular}{lrrrrrrrrrrr}" in tex
+    assert r"NFE & 1 & 2 & 4 & 8 & 16 & 32 & 64 & 128 & 256 & 512 & 1024 \\" in tex
+    assert "| NFE | 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256 | 512 | 1024 |" in markdown
+    assert [int(row["nfe"]) for row in rows_of(text)] == STEPS
+
+
+@pytest.mark.parametrize(("scale", "said"), [("reduced", "reduced scale"), ("paper", "paper's scale")])
+def test_a_file_says_where_its_numbers_are_from(sheet, scale, said):
+    _, tex, markdown = texts(sheet({("a", 1): [3.0]}, scale=scale))
+    caption = f"valid; measured: demo, evaluation main, {said}; 1,024 samples"
+    assert f"{caption} $\\times$ 3 trials $\\times$ 1 seed." in tex
+    assert markdown.startswith(f"{caption} × 3 trials × 1 seed.".replace("'", "’"))
+
+
+def test_names_come_back_from_csv(sheet):
+    text = texts(sheet({(name, 1): [float(i)] for i, name in enumerate(NAMES)}))[0]
+    rows = rows_of(text)
+    assert [row["method"] for row in rows] == NAMES
+    assert [float(row["mean"]) for row in rows] == [*range(len(NAMES))]
+
+
+def test_names_are_one_cell_of_markdown(sheet):
+    lines = texts(sheet({(name, 1): [1.0] for name in NAMES}))[2].splitlines()
+    assert lines[3] == "| :-- | --: |"
+    cells = [re.split(r"(?<!\\)\|", line) for line in lines[4:]]
+    assert {len(row) for row in cells} == {4}
+    shown = [html.unescape(re.sub(r"\\(.)", r"\1", row[1].strip())) for row in cells]
+    assert shown == [name.replace("\n", " ") for name in NAMES]
+    assert not any(re.search(r"(?<!\\)[*_`~<]", row[1]) for row in cells)
+
+
+def test_latex_of_any_name_has_its_columns(sheet):
+    text = texts(sheet({(name, 1): [1.0] for name in NAMES}))[1]
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == len(NAMES) + 1
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
+    assert not any(row.startswith(("[", "*")) for row in rows)
+
+
+def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
+    names = [file.name for file in sheet({("a", 1): [1.0]}).files]
+    assert names == ["demo-main-quality.csv", "demo-main-quality.tex", "demo-main-quality.md"]
+    assert Sheet('<a "b"/c>', "", [], [{"x": 1}]).files[0].name == "a-b-c.csv"
+
+
+def test_image_tables_name_reference_extractor_and_real_images(make_images):
+    found = downloads(render(make_images()))
+    rows = rows_of(found["demo-main-quality.csv"])
+    columns = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "mean", "std", "count"]
+    assert list(rows[0]) == columns
+    assert list(rows[0].values()) == [
+        *("main", "fd", "train", "classifier-1a2b3c4d", "udlm", "1", "84.0", "", "1")
+    ]
+    [real] = [row for row in rows if row["method"] == "data" and row["metric"] == "fd"]
+    assert [real[name] for name in ("nfe", "mean", "std", "count")] == ["", "4.8", "", "1"]
+    assert r"real images & $4.8$ & $4.8$ & $4.8$ \\" in found["demo-main-quality.tex"]
+    assert "FD to the training images; measured: demo" in found["demo-main-quality.tex"]
+
+
+def test_total_correlation_and_its_ceiling(make):
+    contents = make()
+    found = {
+        "rows": {"udlm": contents.correlations["udlm"]},
+        "ceiling": 32.472,
+        "sources": 20_000,
+    }
+    text, tex, _ = texts(correlation(contents, found, ""))
+    assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
+    assert r"udlm & $31.87 \pm 0.02$ \\" in tex
+    assert r"ceiling: draws from the data & $32.47$ \\" in tex
+
+
+def test_costs_have_the_words_of_the_page_and_exact_seconds(page):
+    found = downloads(page)
+    rows = rows_of(found["demo-training-cost.csv"])
+    assert rows[0]["method"] == "udlm"
+    assert (rows[0]["seconds"], rows[0]["samples_generated"], rows[0]["share"]) == ("48.0", "", "1.0")
+    assert r"udlm & base training & 48 s & 100.0 \% & 1 min 12 s &" in found["demo-training-cost.tex"]
+    assert r"\begin{tabular}{llrrrrrrl}" in found["demo-training-cost.tex"]
+    assert "| sample | udlm | 1 min 14 s | 512 | 3 | cpu |" in found["demo-cost.md"]
+    assert {row["step"] for row in rows_of(found["demo-cost.csv"])} == {
+        "preprocess",
+        "pair",
+        "train",
+        "sample",
+    }
+
+
+def test_each_table_of_the_page_has_its_three_files(page, parse):
+    tags = [tag for tag, _ in parse(page).tags]
+    assert len(downloads(page)) == 3 * tags.count("table") == 15
+    assert page.count(">CSV</a> · <a ") == tags.count("table")
+
+
+def test_keys_to_sort_by():
+    assert json.loads(sort_keys(["a<b", 1, np.float64(0.1), np.nan, np.inf, None])) == (
+        ["a<b", 1, 0.1, None, None, None]
+    )
+
+
+def test_as_csv_quotes_what_needs_it():
+    assert as_csv(["a", "b"], [{"a": 'x,"y"\nz', "b": np.float64(0.1) + 0.2}]) == (
+        'a,b\n"x,""y""\nz",0.30000000000000004\n'
+    )
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")
+def test_latex_compiles(sheet, page, make_images, tmp_path):
+    sheets = [sheet({(name, nfe): [1234.5, 2.0] for name in NAMES for nfe in STEPS}).files[1].text]
+    for each in (page, render(make_images())):
+        sheets += [text for name, text in downloads(each).items() if name.endswith(".tex")]
+    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
+    file = tmp_path / "all.tex"
+    file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{''.join(sheets)}\\end{{document}}\n")
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]
+
+
+def downloads(page: str) -> dict[str, str]:
+    """Name -> text of the files that a page's links hold."""
+    links = re.findall(r'<a download="([^"]*)" href="data:[^,"]*;charset=utf-8;base64,([^"]*)"', page)
+    found = {name: base64.b64decode(html.unescape(data)).decode() for name, data in links}
+    assert len(found) == len(links)
+    return found

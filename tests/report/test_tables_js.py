@@ -1,0 +1,209 @@
+"""Sorting, downloads, the copied command, print: the page's script and styles in a real browser."""
+
+import base64
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from pairflow.report import render
+
+COMMAND = "snakemake --cores 2 results/demo/report.html"
+VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}
+STEPS = [2**power for power in range(11)]
+
+
+@pytest.fixture(scope="module")
+def html(make) -> str:
+    return render(make())
+
+
+@pytest.fixture(scope="module")
+def four(make) -> str:
+    """Four methods at 1 and 4 steps: numbers that sort otherwise as text, a tie, a missing one."""
+    rows = [
+        (method, nfe, value)
+        for method, values in VALUES.items()
+        for nfe, value in zip((1, 4), values, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["method", "nfe", "value"])
+    metrics = frame.assign(metric="valid", trial=0, seed=0, evaluation="main", samples=1024)
+    return render(make(settings={"methods": list(VALUES)}, metrics=metrics))
+
+
+def table_of(page):
+    return page.locator("#quality table").first
+
+
+def names(page) -> list[str]:
+    return table_of(page).locator("tbody").first.locator("th[scope=row]").all_inner_texts()
+
+
+def sorted_as(page) -> list[str | None]:
+    heads = table_of(page).locator("thead th")
+    return [heads.nth(i).get_attribute("aria-sort") for i in range(heads.count())]
+
+
+def test_three_clicks_are_up_down_and_as_it_was(four, open_page):
+    page = open_page(four)
+    button = table_of(page).get_by_role("button", name="1", exact=True)
+    assert (names(page), sorted_as(page)) == ([*VALUES], [None] * 3)
+    button.click()
+    assert names(page) == ["pairflow", "udlm", "mdlm", "random"]
+    assert sorted_as(page) == [None, "ascending", None]
+    button.click()
+    assert names(page) == ["random", "udlm", "mdlm", "pairflow"]  # the tie stays in its order
+    assert sorted_as(page) == [None, "descending", None]
+    button.click()
+    assert (names(page), sorted_as(page)) == ([*VALUES], [None] * 3)
+
+
+def test_missing_values_come_last_either_way(four, open_page):
+    page = open_page(four)
+    button = table_of(page).get_by_role("button", name="4", exact=True)
+    button.click()
+    assert names(page) == ["mdlm", "pairflow", "udlm", "random"]  # 7.01 and 7.04 print alike
+    button.click()
+    assert names(page) == ["udlm", "pairflow", "mdlm", "random"]
+
+
+def test_keys_sort_and_another_column_starts_anew(four, open_page):
+    page = open_page(four)
+    table_of(page).get_by_role("button", name="Method").focus()
+    page.keyboard.press("Enter")
+    assert names(page) == sorted(VALUES)
+    assert sorted_as(page) == ["ascending", None, None]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert names(page)[0] == "pairflow"
+    assert sorted_as(page) == [None, "ascending", None]
+    assert page.evaluate("document.activeElement.textContent") == "1"
+
+
+def test_each_group_of_rows_is_sorted_apart_under_its_heading(make_images, open_page):
+    page = open_page(render(make_images()))
+    before = table_of(page).locator("tbody").all_inner_texts()
+    table_of(page).get_by_role("button", name="32", exact=True).click()
+    groups = table_of(page).locator("tbody")
+    rows = groups.nth(0).locator("tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["FD", "pairflow", "random", "udlm", "real"]
+    assert [sorted(text.split()) for text in groups.all_inner_texts()] == (
+        [sorted(text.split()) for text in before]
+    )
+
+
+def test_where_nothing_would_move_there_is_no_button(make, metric_rows, open_page):
+    one = make(settings={"methods": ["udlm"]}, metrics=metric_rows({"udlm": (84, 245, 437)}))
+    page = open_page(render(one))
+    assert table_of(page).locator("button").count() == 0
+    costs = page.locator("#cost table").last.get_by_role("button").all_inner_texts()
+    assert costs == ["Method"]  # within a step all else is the same
+
+
+def test_a_download_has_the_bytes_that_the_page_holds(html, open_page):
+    page = open_page(html)
+    links = page.locator("#quality .files").first.get_by_role("link")
+    assert links.all_inner_texts() == ["CSV", "LaTeX", "Markdown"]
+    for i, kind in enumerate(("csv", "tex", "md")):
+        with page.expect_download() as found:
+            links.nth(i).click()
+        name = f"demo-main-quality.{kind}"
+        [data] = re.findall(rf'download="{name}" href="[^,"]*,([^"]*)"', html)
+        assert found.value.suggested_filename == name
+        assert found.value.path().read_bytes() == base64.b64decode(data)
+    assert page.url.startswith("file:")
+
+
+@pytest.mark.parametrize("clipboard", [True, False])
+def test_the_command_is_copied(html, open_page, clipboard):
+    page = open_page(html, permissions=["clipboard-read", "clipboard-write"])
+    if not clipboard:
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    status = page.get_by_role("status")
+    assert status.inner_text() == ""
+    page.get_by_role("button", name="Copy").click()
+    status.get_by_text("Copied", exact=True).wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Copy"
+    page.evaluate("document.body.append(document.createElement('textarea'))")
+    page.locator("textarea").focus()
+    page.keyboard.press("Control+V")
+    assert page.locator("textarea").input_value() == COMMAND
+
+
+def test_without_scripts_the_page_is_whole(four, open_page):
+    page = open_page(four, java_script_enabled=False)
+    assert page.locator("button").count() == 0
+    assert names(page) == [*VALUES]
+    assert table_of(page).locator("thead th").all_inner_texts() == ["Method NFE", "1", "4"]
+    assert page.get_by_text(COMMAND, exact=True).is_visible()
+    with page.expect_download() as found:
+        page.locator(".files a").first.click()
+    assert found.value.suggested_filename == "demo-main-quality.csv"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sorted_and_copied_it_is_accessible(four, open_page, scheme):
+    page = open_page(four, color_scheme=scheme)
+    table_of(page).get_by_role("button", name="1", exact=True).click()
+    page.get_by_role("button", name="Copy").click()
+    violations = Axe().run(page).response["violations"]
+    assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+
+
+def test_the_first_key_skips_to_the_content(html, open_page):
+    page = open_page(html)
+    link = page.get_by_role("link", name="Skip to the content")
+    assert link.bounding_box()["y"] < 0
+    page.keyboard.press("Tab")
+    assert link.bounding_box()["y"] == 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+@pytest.fixture(scope="module")
+def twelve(make) -> str:
+    """Twelve methods at eleven numbers of steps."""
+    methods = [f"pairflow{'+redi' * rounds}" for rounds in range(6)] + [f"udlm-{i}" for i in range(6)]
+    rows = [
+        (name, nfe, trial, 1000.0 + 20 * trial) for name in methods for nfe in STEPS for trial in range(3)
+    ]
+    frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "value"])
+    metrics = pd.concat([frame.assign(metric=name) for name in ("valid", "unique", "novel")])
+    metrics = metrics.assign(seed=0, evaluation="main", samples=1024)
+    return render(make(settings={"methods": methods}, metrics=metrics))
+
+
+@pytest.fixture
+def printed(twelve, open_page):
+    """The page as it is printed on A4, its margins left out."""
+    page = open_page(twelve, width=687, color_scheme="dark")  # 182 mm
+    page.emulate_media(media="print")
+    return page
+
+
+def test_on_paper_no_table_is_cut(printed):
+    over = (
+        "[...document.querySelectorAll('td, th, pre')].filter(each => each.scrollWidth > each.clientWidth + 1"
+    )
+    over += " || each.getBoundingClientRect().right > innerWidth + 0.5).map(each => each.textContent)"
+    assert printed.evaluate(over) == []
+    cell = printed.locator("th[scope=row]", has_text="pairflow+redi+redi").first
+    assert cell.bounding_box()["width"] > 60
+    pdf = printed.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+
+
+def test_on_paper_all_is_told_and_nothing_is_there_to_click(printed):
+    for hidden in ("nav", ".skip", ".files", ".command button"):
+        assert not printed.locator(hidden).first.is_visible()
+    closed = printed.locator("details:not([open])")
+    assert closed.count() > 0
+    assert all(
+        height > 100
+        for height in closed.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")
+    )
+    assert printed.get_by_text("Method", exact=True).first.is_visible()
+    assert printed.evaluate("getComputedStyle(document.body).color") == "rgb(29, 33, 39)"
