@@ -49,8 +49,7 @@ def main() -> None:
     """Few-step discrete generation with closed-form source-target couplings.
 
     Two ways to start: the demo on embedded molecules, `snakemake --cores 2 results/demo/report.html`, or your
-    own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it. `pairflow doctor`
-    says what is missing or broken here, `pairflow estimate demo` what an experiment will take.
+    own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it.
 
     `pairflow doctor` says what is missing or broken here, `pairflow estimate demo` what an experiment takes.
 

@@ -129,7 +129,7 @@ def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
     return Block(
         name=name,
         scope=tables.scope(rows, name),
-        pooled=rows.seed.nunique() > 1,
+        pooled=_seeds(rows) > 1,
         legend=legend(_methods(contents, drawn), prefix),
         charts=[figures.quality(table, f"{samples:,}", f"{prefix}-{table.metric}") for table in drawn],
         plots=[interactive.quality(table, f"{samples:,}", name) for table in drawn],
@@ -140,9 +140,9 @@ def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
 
 def _image_block(contents: Contents, name: str, prefix: str) -> Block:
     shown = panels(contents, name)
-    found = {panel: _table(contents, panel, shown) for panel in shown}
-    drawn = {panel: table for panel, table in found.items() if panel.about.chart}
     rows = contents.measured[contents.measured.evaluation == name]
+    found = {panel: _table(contents, panel, shown, _seeds(rows)) for panel in shown}
+    drawn = {panel: table for panel, table in found.items() if panel.about.chart}
     keys = legend(_methods(contents, found.values()), prefix)
     floors = [
         f"{table.label} {table.floor.text} (from {tables.numbers(panel.real.samples)})"
@@ -154,7 +154,7 @@ def _image_block(contents: Contents, name: str, prefix: str) -> Block:
     return Block(
         name=name,
         scope=tables.scope(rows, name),
-        pooled=rows.seed.nunique() > 1,
+        pooled=_seeds(rows) > 1,
         legend=keys,
         charts=[
             figures.quality(table, panel.samples, f"{prefix}-panel{i}")
@@ -172,12 +172,16 @@ def _image_block(contents: Contents, name: str, prefix: str) -> Block:
     )
 
 
-def _table(contents: Contents, panel: Panel, shown: list[Panel]) -> tables.Table:
+def _seeds(rows: pd.DataFrame) -> int:
+    return rows.dropna(subset="value").seed.nunique()
+
+
+def _table(contents: Contents, panel: Panel, shown: list[Panel], seeds: int) -> tables.Table:
     """A panel's table, which names its extractor where another panel has the same metric by another one."""
     rivals = {other.extractor for other in shown if other.metric == panel.metric}
     beside = f"{panel.beside} ({panel.extractor})" if len(rivals) > 1 else panel.beside
     [evaluation] = panel.rows.evaluation.unique()
-    summary = tables.summarise(panel.rows)
+    summary = tables.summarise(panel.rows).assign(of=seeds)
     return tables.table(
         summary,
         evaluation,

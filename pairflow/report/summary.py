@@ -9,7 +9,7 @@ import pandas as pd
 from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
 from pairflow.report.quality import panels
-from pairflow.report.tables import METRICS, named, scope, summarise, table
+from pairflow.report.tables import METRICS, Table, named, scope, summarise, table
 
 BASELINE, OURS = "udlm", "pairflow"
 _NAMED = 4  # of more methods, a sentence names the best
@@ -21,25 +21,22 @@ def sentences(contents: Contents) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def ratio(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[float, float]:
+def ratio(ours: pd.DataFrame, baseline: pd.DataFrame, several: bool = False) -> tuple[float, float]:
     """Ratio of two means and its standard error (delta method), from rows `seed` and `value`.
 
-    Over several seeds a seed's mean is one observation, since trials of one training are not independent;
-    over one seed each trial is. The error is NaN where one side has a single observation; both are NaN where
-    there is no ratio.
+    Over `several` seeds, or if one side has more than one, a seed's mean is one observation, since trials of
+    one training are not independent; over one seed each trial is. The error is NaN where one side has a
+    single observation; both are NaN where there is no ratio.
     """
-    one, other = _observations(ours), _observations(baseline)
+    sides = [rows.dropna(subset="value") for rows in (ours, baseline)]
+    several = several or any(rows.seed.nunique() > 1 for rows in sides)
+    one, other = (rows.groupby("seed")["value"].mean() if several else rows["value"] for rows in sides)
     if not len(one) or not len(other) or other.mean() == 0:
         return np.nan, np.nan
     value = one.mean() / other.mean()
     if len(one) < 2 or len(other) < 2:
         return value, np.nan
     return value, float(np.hypot(one.sem() / other.mean(), value * other.sem() / other.mean()))
-
-
-def _observations(rows: pd.DataFrame) -> pd.Series:
-    rows = rows.dropna(subset="value")
-    return rows.groupby("seed")["value"].mean() if rows.seed.nunique() > 1 else rows["value"]
 
 
 def _quality(contents: Contents) -> str:
@@ -60,11 +57,18 @@ def _quality(contents: Contents) -> str:
         among, shown = f", the best three of {len(parts)} methods", list(parts)[:3]
     best = _enumerate([parts[name] for name in shown])
     also = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in shown else ""
-    spread = "mean ± standard deviation" if counts.count > 1 else "one value each"
     return (
         f"{found.words}{found.beside} at {_steps(counts.columns[0])}{among}: {best}{also} "
-        f"({spread}; {scope(found.rows, found.evaluation)})."
+        f"({_spread(counts)}; {scope(found.rows, found.evaluation)})."
     )
+
+
+def _spread(counts: Table) -> str:
+    """What the ± of a table's first column is."""
+    if not any(cells[0].spread for cells in counts.rows.values()):
+        return "no deviation" if counts.count > 1 else "one value each"
+    between = f"{counts.seeds} training seeds" if counts.seeds > 1 else "sampling trials"
+    return f"mean ± standard deviation between {between}"
 
 
 def _ratio(contents: Contents) -> str:
@@ -73,16 +77,16 @@ def _ratio(contents: Contents) -> str:
         return ""
     ours, baseline = (found.rows[found.rows.method == name] for name in (OURS, BASELINE))
     shared = sorted(set(ours.nfe) & set(baseline.nfe))
+    seeds = found.rows.seed.nunique()
     parts = []
     for nfe in dict.fromkeys([*shared[:1], *shared[-1:]]):
-        value, error = ratio(ours[ours.nfe == nfe], baseline[baseline.nfe == nfe])
+        value, error = ratio(ours[ours.nfe == nfe], baseline[baseline.nfe == nfe], seeds > 1)
         if np.isfinite(value):
             parts.append(
                 f"{value:.2f}{f' ± {error:.2f}' if np.isfinite(error) else ''} times at {_steps(int(nfe))}"
             )
     if not parts:
         return ""
-    seeds = found.rows.seed.nunique()
     error = (
         f"standard error over {seeds} seeds" if seeds > 1 else "standard error over trials of one training"
     )

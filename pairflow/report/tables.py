@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,13 +81,19 @@ def named(modality: str, group: str | None = None) -> list[str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean and sample standard deviation of `count` values; NaN where there is none."""
+    """Mean of `count` values and a sample standard deviation; NaN where there is none.
+
+    Of an evaluation over several seeds the mean is that of `seeds` means, `std` is between those, and
+    `trials` the deviation between the trials of one seed; of one seed `std` is between its trials.
+    """
 
     mean: float = np.nan
     std: float = np.nan
     count: int = 0
     best: bool = False
     digits: int = 1
+    seeds: int = 1
+    trials: float = np.nan
 
     @property
     def text(self) -> str:
@@ -94,15 +101,24 @@ class Cell:
 
     @property
     def spread(self) -> str:
-        return f"± {self.std:,.{self.digits}f}" if self.count > 1 else ""
+        return self._deviation(self.std)
+
+    @property
+    def trial_spread(self) -> str:
+        """Where `spread` is between seeds: that between the trials of one."""
+        return self._deviation(self.trials)
+
+    def _deviation(self, value: float) -> str:
+        return f"± {value:,.{self.digits}f}" if np.isfinite(value) else ""
 
 
 @dataclass(frozen=True)
 class Table:
     """One metric: rows are methods, columns are numbers of sampling steps.
 
-    `beside` is what the metric's label leaves open; `floor` the same metric of real data, if it is known.
-    Evaluation, reference and extractor are those of the metric rows; molecules name the first alone.
+    `beside` is what the metric's label leaves open; `floor` the same metric of real data, if it is known;
+    `seeds` the training seeds of its evaluation. Evaluation, reference and extractor are those of the metric
+    rows; molecules name the first alone.
     """
 
     metric: str
@@ -113,6 +129,7 @@ class Table:
     evaluation: str = ""
     reference: str = ""
     extractor: str = ""
+    seeds: int = 1
 
     @property
     def label(self) -> str:
@@ -123,14 +140,37 @@ class Table:
         """Values behind a complete cell."""
         return max((cell.count for cells in self.rows.values() for cell in cells), default=0)
 
+    def lack(self, cell: Cell) -> str:
+        """How many seeds or values a cell has, if it has fewer than a complete one."""
+        if not cell.count:
+            return ""
+        if cell.seeds < self.seeds:
+            return f"{cell.seeds} of {self.seeds} seeds"
+        return f"n = {cell.count}" if cell.count < self.count else ""
+
 
 def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, metric, method, nfe, mean, std (n - 1; NaN for one value), count.
+    """Rows evaluation, metric, method, nfe, mean, between, within, seeds, count, of.
 
-    They are over seeds and trials together; values that are NaN do not count.
+    `mean` and `between` are mean and standard deviation (n - 1; NaN for one) of the means of the `seeds`
+    seeds that have values, `within` is the deviation between the trials of one seed (variances pooled over
+    seeds), `count` the number of values, and `of` the number of seeds that have any in the evaluation. Values
+    that are NaN do not count.
     """
-    groups = metrics.groupby(["evaluation", "metric", "method", "nfe"], sort=True)["value"]
-    return groups.agg(["mean", "std", "count"]).reset_index()
+    keys = ["evaluation", "metric", "method", "nfe"]
+    each = metrics.groupby([*keys, "seed"], sort=True)["value"].agg(["mean", "var", "count"])
+    each = each.assign(squares=each["var"] * (each["count"] - 1), freedom=(each["count"] - 1).clip(lower=0))
+    found = each.groupby(keys, sort=True).agg(
+        mean=("mean", "mean"),
+        between=("mean", "std"),
+        seeds=("mean", "count"),
+        count=("count", "sum"),
+        squares=("squares", "sum"),
+        freedom=("freedom", "sum"),
+    )
+    found["within"] = np.sqrt(found.pop("squares") / found.pop("freedom"))
+    of = metrics.dropna(subset="value").groupby("evaluation")["seed"].nunique()
+    return found.reset_index().assign(of=lambda rows: rows.evaluation.map(of).fillna(0).astype(int))
 
 
 def table(
@@ -149,9 +189,8 @@ def table(
     """
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    digits = 1 if METRICS[metric].counted else _digits([*part["mean"], *([floor.mean] if floor else [])])
-    found = part[["method", "nfe", "mean", "std", "count"]].itertuples(index=False, name=None)
-    cells = {(method, nfe): Cell(*values, digits=digits) for method, nfe, *values in found}
+    digits = 1 if METRICS[metric].counted else digits_of([*part["mean"], *([floor.mean] if floor else [])])
+    cells = {(row.method, row.nfe): _cell(row, digits) for row in part.itertuples(index=False)}
     rows = {
         method: [cells.get((method, nfe), Cell()) for nfe in columns]
         for method in methods
@@ -159,10 +198,24 @@ def table(
     }
     marked = _mark_best(rows, len(columns), METRICS[metric].best)
     floor = replace(floor, digits=digits) if floor else None
-    return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor)
+    seeds = max(part["of"].max(), 1) if len(part) else 1
+    return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds)
 
 
-def _digits(values: Sequence[float]) -> int:
+def _cell(row: Any, digits: int) -> Cell:
+    """Of a row of `summarise`: a deviation between trials never stands where others are between seeds."""
+    several = row.of > 1
+    return Cell(
+        mean=row.mean,
+        std=row.between if several else row.within,
+        count=row.count,
+        digits=digits,
+        seeds=row.seeds,
+        trials=row.within if several else np.nan,
+    )
+
+
+def digits_of(values: Sequence[float]) -> int:
     """Decimals, 1 to 4, that show two digits of the smallest value."""
     sizes = [abs(value) for value in values if np.isfinite(value) and value]
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1

@@ -266,7 +266,7 @@ def test_deviations_wider_than_the_mean_are_drawn(recwarn):
     [([0.004, 0.1], "0.0040"), ([0.4, 90], "0.40"), ([4.8, 90], "4.8"), ([0.0, 0.0], "0.0")],
 )
 def test_digits_suit_the_smallest_value(values, text):
-    rows = pd.DataFrame({"method": ["a", "b"], "nfe": 1, "value": values})
+    rows = pd.DataFrame({"method": ["a", "b"], "nfe": 1, "seed": 0, "value": values})
     summary = tables.summarise(rows.assign(metric="fd", evaluation="main"))
     assert tables.table(summary, "main", "fd", ["a", "b"]).rows["a"][0].text == text
 
@@ -292,3 +292,18 @@ def test_a_page_on_part_of_a_data_set_says_so(make_images):
     page = render(make_images(data={**data, "partial": missing}))
     assert f"<strong>Part of the data.</strong> {missing}</p>" in page
     assert "Part of the data" not in render(make_images(data={**data, "partial": None}))
+
+
+def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trials(make_images):
+    """The kernel distance has one seed alone: no deviation there, and it says so."""
+    rows = make_images().metrics
+    seeds = [
+        rows.assign(seed=seed, trial=trial, value=rows.value + 3 * seed + trial)
+        for seed in (0, 1)
+        for trial in (0, 1)
+    ]
+    metrics = pd.concat(seeds)
+    html = render(make_images(metrics=metrics[(metrics.metric != "kd") | (metrics.seed == 0)]))
+    assert '<strong>16.0</strong> <small>± 2.1</small> <small class="trials">trials ± 0.7</small>' in html
+    assert '<small>(1 of 2 seeds)</small> <small class="trials">trials ± 0.71</small>' in html
+    assert "bars one standard deviation between seeds" in words(html)

@@ -109,11 +109,22 @@ def test_one_method_one_trial(make, metric_rows):
     assert "<strong>84.0" not in html
 
 
-def test_several_seeds_are_pooled_and_it_says_so(make, metric_rows, parse):
-    contents = make(metrics=metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2)))
-    words = parse(render(contents)).words()
+def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, metric_rows, parse):
+    rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
+    rows["value"] += 10 * rows.seed
+    html = render(make(metrics=rows))
+    assert '<td>94.0 <small>± 10.0</small> <small class="trials">trials ± 1.0</small></td>' in html
+    words = parse(html).words()
     assert "1,024 samples × 3 trials × 3 seeds" in words
-    assert "over all seeds and trials together" in words
+    assert "Means are those of the seeds’ means. The deviation after a ± is between these seeds" in words
+    assert "bars one standard deviation between seeds." in words
+    assert "deviations are between sampling trials, not between trainings" not in words
+
+
+def test_a_cell_of_fewer_seeds_says_so_and_has_no_deviation_between_them(make, metric_rows):
+    rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
+    html = render(make(metrics=rows[(rows.nfe != 4) | (rows.seed == 1)]))
+    assert '<td>245.0 <small>(1 of 3 seeds)</small> <small class="trials">trials ± 1.0</small></td>' in html
 
 
 def test_every_evaluation_has_its_block(make, parse):

@@ -40,7 +40,8 @@ def test_sentences_hold_the_numbers(make):
     quality, relative, distance, cost = sentences(make())
     assert quality == (
         "Valid molecules at 1 sampling step: 352.0 ± 1.0 with pairflow, 183.0 ± 1.0 with random and "
-        "84.0 ± 1.0 with udlm (mean ± standard deviation; 1,024 samples × 3 trials × 1 seed)."
+        "84.0 ± 1.0 with udlm (mean ± standard deviation between sampling trials; 1,024 samples × 3 trials "
+        "× 1 seed)."
     )
     assert "4.19 ± 0.03 times at 1 sampling step and 1.51 ± 0.00 times at 32 sampling steps" in relative
     assert "over trials of one training" in relative
@@ -53,7 +54,8 @@ def test_of_many_methods_the_best_three_and_the_baseline_are_named(many):
     assert sentences(many)[0] == (
         "Valid molecules at 1 sampling step, the best three of 12 methods: 120.0 ± 1.0 with "
         "pairflow+redi+redi+redi, 110.0 ± 1.0 with pairflow+redi+redi and 100.0 ± 1.0 with pairflow+redi; "
-        "20.0 ± 1.0 with udlm (mean ± standard deviation; 1,024 samples × 3 trials × 1 seed)."
+        "20.0 ± 1.0 with udlm (mean ± standard deviation between sampling trials; 1,024 samples × 3 trials "
+        "× 1 seed)."
     )
     assert "of pairflow relative to udlm: 2.00 ± " in sentences(many)[1]
 
@@ -97,8 +99,29 @@ def test_a_single_trial_says_so(make, metric_rows):
 
 def test_several_seeds_say_so(make, metric_rows):
     counts = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}
-    _, relative, *_ = sentences(make(metrics=metric_rows(counts, seeds=(0, 1, 2))))
+    rows = metric_rows(counts, seeds=(0, 1, 2))
+    rows["value"] += 5 * rows.seed
+    quality, relative, *_ = sentences(make(metrics=rows))
+    assert quality == (
+        "Valid molecules at 1 sampling step: 357.0 ± 5.0 with pairflow and 89.0 ± 5.0 with udlm "
+        "(mean ± standard deviation between 3 training seeds; 1,024 samples × 3 trials × 3 seeds)."
+    )
     assert "standard error over 3 seeds" in relative
+
+
+def test_one_seed_against_several_has_no_deviation_and_no_error(make, metric_rows):
+    """UDLM at one step was measured with seed 0 alone: its trials are no trainings."""
+    rows = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1, 2))
+    rows = rows[(rows.method != "udlm") | (rows.nfe != 1) | (rows.seed == 0)]
+    quality, relative, *_ = sentences(make(metrics=rows))
+    assert "352.0 ± 0.0 with pairflow and 84.0 with udlm (" in quality
+    assert "4.19 times at 1 sampling step and 1.51 ± 0.00 times at 32" in relative
+
+
+def test_seeds_that_each_measured_another_method_have_no_deviation(make, metric_rows):
+    rows = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
+    rows = rows[(rows.method == "udlm") == (rows.seed == 0)]
+    assert "84.0 with udlm (no deviation; " in sentences(make(metrics=rows))[0]
 
 
 def no_rows() -> pd.DataFrame:

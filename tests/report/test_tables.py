@@ -70,11 +70,60 @@ def test_a_single_trial_has_no_deviation():
     assert (cell.text, cell.spread) == ("1,234.5", "")
 
 
-def test_seeds_and_trials_are_pooled():
-    both = pd.concat([rows({("a", 1): [1.0, 3.0]}), rows({("a", 1): [5.0, 7.0]}, seed=1)])
-    summary = tables.summarise(both)
-    assert summary[["mean", "count"]].values.tolist() == [[4.0, 4.0]]
-    assert tables.scope(both, "main") == "1,024 samples × 2 trials × 2 seeds"
+def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
+    """Rows of seed 0, 1, ..."""
+    return pd.concat([rows(each, seed=seed) for seed, each in enumerate(values)])
+
+
+def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[tables.Cell]]:
+    return tables.table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
+
+
+def test_deviations_between_seeds_and_between_trials_are_told_apart():
+    """Means 2, 6, 10 of the seeds deviate by 4; trials of each seed by 1, 2, 3: the root of 14/3 pooled."""
+    frame = seeds({("a", 1): [1, 2, 3]}, {("a", 1): [4, 6, 8]}, {("a", 1): [7, 10, 13]})
+    [cell] = cells(frame)["a"]
+    assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
+    assert cell.trials == pytest.approx(np.sqrt(14 / 3))
+    assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
+    assert tables.scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+
+
+def test_of_one_seed_the_deviation_is_between_trials_alone():
+    [cell] = cells(rows({("a", 1): [1, 2, 3]}))["a"]
+    assert (cell.std, cell.seeds, cell.spread, cell.trial_spread) == (1.0, 1, "± 1.0", "")
+
+
+def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
+    [cell] = cells(seeds({("a", 1): [1, 1, 1, 1]}, {("a", 1): [3]}))["a"]
+    assert (cell.mean, cell.std, cell.trials) == (2.0, pytest.approx(np.sqrt(2)), 0.0)
+
+
+def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_between_seeds():
+    frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
+    found = tables.table(tables.summarise(frame), "main", "valid", ["a"])
+    both, one = found.rows["a"]
+    assert (both.spread, found.lack(both)) == ("± 2.8", "")
+    assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
+
+
+def test_a_seed_of_nan_is_a_seed_that_misses():
+    frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
+    found = tables.table(tables.summarise(frame), "main", "valid", ["a", "b"])
+    [cell] = found.rows["a"]
+    assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
+
+
+def test_single_trials_of_several_seeds_deviate_between_seeds_alone():
+    [cell] = cells(seeds({("a", 1): [1]}, {("a", 1): [3]}))["a"]
+    assert (cell.mean, cell.spread, cell.trial_spread) == (2.0, "± 1.4", "")
+
+
+def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
+    """Of `novel` seed 1 has nothing: its deviation between trials does not stand for one between seeds."""
+    novel = rows({("a", 1): [1, 3]}, metric="novel")
+    frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
+    assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
 
 
 def test_no_rows_give_an_empty_table():
