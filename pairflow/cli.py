@@ -6,7 +6,7 @@ import click
 
 from pairflow._version import __version__
 
-COMMANDS = ("new", "doctor", "estimate")  # beside the steps
+COMMANDS = ("new", "compare", "doctor", "estimate")  # beside the steps
 STEPS = (
     "preprocess",
     "preprocess_images",

@@ -1,0 +1,51 @@
+"""The page itself: whole, offline, the same each time, legible at both widths and to assistive technology."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from pairflow.report.compare import render, sections
+from pairflow.report.compare.page import p_value
+
+
+@pytest.fixture
+def page(make_run) -> str:
+    runs = [
+        make_run(),
+        make_run("b" * 60, 2, network={"name": "mlp", "width": 768}),
+        make_run("c", 1, seeds=(0,)),
+    ]
+    return render(sections(runs), "comparison.parquet")
+
+
+def test_every_section_is_there_and_nothing_is_fetched(page, parse):
+    document = parse(page)
+    assert document.headings() == ["runs", "rules", "section1", "cost"]
+    assert not {"script", "link", "img"} & {tag for tag, _ in document.tags}
+    assert "nan" not in document.words()
+
+
+def test_names_are_escaped(make_run):
+    page = render(sections([make_run("<script>alert(1)</script>")]), "comparison.parquet")
+    assert "<script>" not in page
+
+
+def test_costs_stand_side_by_side(page, parse):
+    assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in parse(page).words()
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_nothing_is_wider_than_the_page(page, open_page, width):
+    shown = open_page(page, width)
+    shown.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_accessible(page, open_page, scheme):
+    violations = Axe().run(open_page(page, color_scheme=scheme)).response["violations"]
+    assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0123, "p = 0.012"), (0.0004, "p < 0.001"), (1, "p = 1.000")])
+def test_p_values(p, text):
+    assert p_value(p) == text

@@ -1,0 +1,150 @@
+"""Known answers, worked out by hand or taken from the literature."""
+
+import numpy as np
+import pytest
+
+from pairflow.report.compare.inference import Over, difference, estimate, holm, interval
+
+NAN = np.nan
+# Student (1908), The probable error of a mean: hours of sleep gained by ten patients under two drugs.
+FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SECOND = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def seeds(means, first=0):
+    """One trial per seed."""
+    return {first + seed: {0: value} for seed, value in enumerate(means)}
+
+
+def test_the_interval_of_three_seeds():
+    """Means 2, 6, 10 deviate by 4, and t(0.975, 2) is 4.302653: 6 -+ 4.302653 x 4 / sqrt(3)."""
+    found = estimate({0: {0: 1, 1: 3}, 1: {0: 4, 1: 8}, 2: {0: 10, 1: 10}})
+    assert (found.mean, found.between, found.over, found.n) == (6.0, 4.0, Over.SEEDS, 3)
+    assert (found.seeds, found.trials) == (3, 6)
+    assert found.within == pytest.approx(np.sqrt((2 + 8 + 0) / 3))
+    half = 4.302652729911275 * 4 / np.sqrt(3)
+    assert (found.low, found.high) == pytest.approx((6 - half, 6 + half))
+
+
+def test_of_one_seed_the_interval_is_over_its_trials_and_says_so():
+    """Of 1, 2, 3: 2 -+ 4.302653 / sqrt(3)."""
+    found = estimate({7: {0: 1, 1: 2, 2: 3}})
+    assert (found.mean, found.within, found.over, found.n, found.seeds) == (2.0, 1.0, Over.TRIALS, 3, 1)
+    assert np.isnan(found.between)
+    assert found.std == found.within
+    assert found.high - 2 == pytest.approx(4.302652729911275 / np.sqrt(3))
+
+
+def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
+    found = estimate({0: {0: 1, 1: 1, 2: 1, 3: 1}, 1: {0: 3}})
+    assert (found.mean, found.between, found.within) == (2.0, pytest.approx(np.sqrt(2)), 0.0)
+
+
+def test_a_single_value_has_no_interval():
+    found = estimate({0: {-1: 5.0}})
+    assert (found.mean, found.over, found.n) == (5.0, Over.TRIALS, 1)
+    assert np.isnan([found.low, found.high, found.between, found.within]).all()
+    assert np.isnan(interval([1.0])).all()
+
+
+def test_paired_over_seeds_is_students_own_example():
+    """Published: mean 1.58, t = 4.0621, 9 degrees of freedom, p = 0.002833, 0.7001 to 2.4599."""
+    found = difference(seeds(SECOND), seeds(FIRST))
+    assert (found.test, found.over, found.n, found.freedom) == ("paired t", Over.SEEDS, 10, 9)
+    assert found.value == pytest.approx(1.58)
+    assert found.statistic == pytest.approx(4.0621, abs=5e-5)
+    assert found.p == pytest.approx(0.002833, abs=5e-7)
+    assert (found.low, found.high) == pytest.approx((0.7001142, 2.4598858), abs=1e-6)
+
+
+def test_without_shared_seeds_welch_on_the_same_numbers():
+    """Published for the two drugs as unpaired: t = 1.8608, 17.776 degrees of freedom, p = 0.07939."""
+    found = difference(seeds(SECOND), seeds(FIRST, first=100))
+    assert (found.test, found.over, found.n, found.n_baseline) == ("Welch", Over.SEEDS, 10, 10)
+    assert found.statistic == pytest.approx(1.8608, abs=5e-5)
+    assert found.freedom == pytest.approx(17.776, abs=5e-4)
+    assert found.p == pytest.approx(0.07939, abs=5e-6)
+
+
+def test_one_shared_seed_of_several_is_no_pair():
+    found = difference(seeds([1, 2, 4]), seeds([3, 5, 8], first=2))
+    assert (found.test, found.over, found.n) == ("Welch", Over.SEEDS, 3)
+
+
+def test_pairs_are_the_seeds_that_both_have():
+    """Seeds 1 and 2 are shared: differences 1 and 3."""
+    found = difference({0: {0: 100}, 1: {0: 2}, 2: {0: 6}}, {1: {0: 1}, 2: {0: 3}, 3: {0: -100}})
+    assert (found.test, found.n, found.value) == ("paired t", 2, 2.0)
+
+
+def test_of_one_seed_trials_are_paired_by_number_and_it_says_so():
+    """Differences 1, 2, 3: t = 2 / (1 / sqrt(3)); the trials' order in the rows is nothing."""
+    found = difference({0: {2: 13, 0: 11, 1: 12}}, {0: {0: 10, 1: 10, 2: 10}})
+    assert (found.test, found.over, found.n, found.value) == ("paired t", Over.TRIALS, 3, 2.0)
+    assert found.statistic == pytest.approx(2 * np.sqrt(3))
+
+
+def test_trials_of_two_seeds_are_never_paired():
+    found = difference({0: {0: 1, 1: 2, 2: 4}}, {1: {0: 3, 1: 5, 2: 8}})
+    assert (found.test, found.over) == ("Welch", Over.TRIALS)
+
+
+def test_one_seed_against_several_is_over_the_trials_of_the_seed_that_they_share():
+    found = difference({1: {0: 5, 1: 7}}, {0: {0: 90, 1: 91}, 1: {0: 1, 1: 2}, 2: {0: 80, 1: 81}})
+    assert (found.test, found.over, found.n, found.value) == ("paired t", Over.TRIALS, 2, 4.5)
+
+
+def test_one_seed_against_several_others_is_not_tested():
+    found = difference({9: {0: 5, 1: 7}}, {0: {0: 1, 1: 3}, 1: {0: 1, 1: 5}})
+    assert (found.test, found.value) == ("", 3.5)
+    assert found.reason == "several seeds against one that is none of them"
+    assert np.isnan([found.low, found.high, found.p]).all()
+
+
+@pytest.mark.parametrize(
+    ("ours", "baseline", "reason"),
+    [
+        ({0: {0: 1}}, {0: {0: 2}}, "a single value"),
+        ({0: {-1: 1}}, {1: {0: 2, 1: 3}}, "a single value"),
+        ({0: {0: 2, 1: 3}}, {0: {0: 1, 1: 2}}, "no spread"),
+        ({0: {0: 0.3}, 1: {0: 0.1}}, {0: {0: 0.3}, 1: {0: 0.1}}, "no spread"),
+        ({0: {0: 5, 1: 5}}, {1: {0: 4, 1: 4}}, "no spread"),
+        ({0: {0: 0.1 + 0.2}, 1: {0: 0.7}}, {0: {0: 0.3}, 1: {0: 0.7}}, "no spread"),
+    ],
+)
+def test_what_cannot_be_tested_says_why(ours, baseline, reason):
+    found = difference(ours, baseline)
+    assert (found.test, found.reason) == ("", reason)
+    assert np.isnan(found.p)
+
+
+def test_one_side_that_does_not_vary_is_tested_by_welch():
+    """0 against 1, 2, 3: t = -2 / sqrt(1 / 3), 2 degrees of freedom, without a warning."""
+    found = difference({0: {0: 4, 1: 4, 2: 4}}, {1: {0: 1, 1: 2, 2: 3}})
+    assert (found.test, found.freedom) == ("Welch", 2)
+    assert found.statistic == pytest.approx(2 * np.sqrt(3))
+
+
+def test_the_other_way_round_only_signs_flip():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        sides = [
+            {
+                int(seed): {trial: random.normal() for trial in range(random.integers(1, 4))}
+                for seed in random.choice(4, random.integers(1, 4), replace=False)
+            }
+            for _ in range(2)
+        ]
+        one, other = difference(*sides), difference(*reversed(sides))
+        assert (one.test, one.over, one.reason) == (other.test, other.over, other.reason)
+        assert (one.n, one.n_baseline) == (other.n_baseline, other.n)
+        ours = [one.value, one.low, one.high, one.statistic, one.p]
+        theirs = [-other.value, -other.high, -other.low, -other.statistic, other.p]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_holm():
+    """Of 0.01, 0.04, 0.03: 3 x 0.01, 2 x 0.03, and 1 x 0.04 no less than that; NaN is no test."""
+    assert holm([0.01, NAN, 0.04, 0.03]) == pytest.approx([0.03, NAN, 0.06, 0.06], nan_ok=True)
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
