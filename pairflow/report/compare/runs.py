@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pairflow.report.contents import REAL
@@ -33,9 +34,9 @@ class Run:
 
     @cached_property
     def measured(self) -> pd.DataFrame:
-        """Rows of the evaluations' samples that have a value; for a null a trial is -1, a text empty."""
+        """Rows of the evaluations' samples with a finite value; for a null a trial is -1, a text empty."""
         rows = self.metrics[self.metrics.evaluation.isin(list(self.settings["evaluations"]))]
-        rows = rows[rows.method != REAL].dropna(subset=["value", "nfe"])
+        rows = rows[(rows.method != REAL) & np.isfinite(rows.value)].dropna(subset="nfe")
         texts = ["reference", "extractor"]
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
         return rows.astype({"nfe": int, "trial": int})
