@@ -6,12 +6,12 @@
   const SIZE = 8;
   const FEW = 3; // methods, which take no time to choose from
   const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
-  const HINT =
-    " Names above show and hide methods in these charts. Point at a line for its values, or focus a chart and" +
-    " press the arrow keys; drag to zoom.";
   const MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
   const touch = matchMedia("(pointer: coarse)");
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  const HOW = touch.matches
+    ? "Tap a point for its values."
+    : "Point at a line for its values, or focus a chart and press the arrow keys; drag to zoom.";
 
   /** An element with attributes, inside of another. */
   function add(parent, tag, attributes = {}, text = "") {
@@ -74,7 +74,7 @@
         this.switches[side] = button;
       }
       tool("reset", () => this.reset());
-      tool("image", () => this.download());
+      tool("PNG", () => this.download());
     }
 
     /** The chart as it was at first, but for the methods that are hidden. */
@@ -261,7 +261,7 @@
     });
     if (buttons.size > FEW) add(legends(figure).at(-1), "li", { class: "all" }).append(all);
     update();
-    add(figure.querySelector("figcaption"), "span", { class: "hint" }, HINT);
+    add(figure.querySelector("figcaption"), "span", { class: "hint" }, ` Names above show and hide methods in these charts. ${HOW}`);
   }
 
   function start() {

@@ -1,5 +1,7 @@
 """The page of an image experiment: its words, tables, pictures and floor."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ def page(make_images) -> str:
 
 
 def words(html: str) -> str:
-    text = html[html.index("<body>") :]
+    text = re.sub("<script.*?</script>", "", html[html.index("<body>") :], flags=re.DOTALL)
     for mark in ("<", ">"):
         text = text.replace(mark, f" {mark}")
     parts = [part.partition(">")[2] for part in text.split("<")]

@@ -318,7 +318,7 @@ def test_an_image_is_saved_without_a_request(html, open_page):
     page = open_page(html)
     first = shown(page).first
     with page.expect_download() as saved:
-        first.get_by_role("button", name="image: valid by sampling steps, evaluation main").click()
+        first.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
     assert saved.value.suggested_filename == "valid-by-sampling-steps-evaluation-main.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
