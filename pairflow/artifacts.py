@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -49,6 +50,25 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
     finally:
         for part in temporary:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder beside `path`, which takes its place, whatever was there, if the block succeeds."""
+    temporary, before = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("partial", "old"))
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for part in temporary.rglob("*"):
+            descriptor = os.open(part, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        if path.is_dir():
+            path.replace(before)
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(before, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -15,6 +15,7 @@ from pairflow.artifacts import (
     Science,
     Stopwatch,
     atomic,
+    atomic_folder,
     provenance_path,
     read_provenance,
     read_table,
@@ -165,3 +166,23 @@ def test_every_file_can_be_read_by_those_whom_the_umask_allows(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_folder_takes_the_place_of_what_was_there(tmp_path):
+    folder = tmp_path / "deep" / "figures"
+    for name in ("old.pdf", "new.pdf"):
+        with atomic_folder(folder) as temporary:
+            (temporary / name).write_text(name)
+            assert not (folder / name).exists()
+        assert [path.name for path in folder.iterdir()] == [name]
+    assert [path.name for path in folder.parent.iterdir()] == ["figures"]
+
+
+def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
+    with atomic_folder(tmp_path / "figures") as temporary:
+        (temporary / "a").write_text("whole")
+    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "figures") as temporary:  # noqa: PT012
+        (temporary / "a").write_text("half")
+        raise RuntimeError("full disk")
+    assert (tmp_path / "figures" / "a").read_text() == "whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
