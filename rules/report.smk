@@ -1,11 +1,30 @@
-# Everything of an experiment -> metrics.parquet, timings.parquet and the page.
+# Everything of an experiment -> metrics.parquet, timings.parquet, the page, and its figures as files.
+# `snakemake --report report.zip results/<experiment>/report.html` shows what is marked by report() with its captions.
 rule report:
     input:
         unpack(report_inputs),
     output:
-        metrics="results/{experiment}/metrics.parquet",
+        metrics=report(
+            "results/{experiment}/metrics.parquet",
+            caption="captions/metrics.rst",
+            category="{experiment}",
+            labels={"kind": "table", "shows": "all metric rows"},
+        ),
         timings="results/{experiment}/timings.parquet",
-        page="results/{experiment}/report.html",
+        page=report(
+            "results/{experiment}/report.html",
+            caption="captions/report.rst",
+            category="{experiment}",
+            labels={"kind": "page", "shows": "everything, explained"},
+        ),
+        figures=report(
+            directory("results/{experiment}/figures"),
+            patterns=["{name}.svg", "{name}.png"],
+            caption="captions/figures.rst",
+            category="{experiment}",
+            subcategory="figures",
+            labels={"kind": "figure", "shows": "{name}"},
+        ),
     log:
         "results/{experiment}/logs/report.log",
     benchmark:
@@ -21,4 +40,5 @@ rule report:
         root="results/{experiment}",
     shell:
         "python -m pairflow.steps.report --settings {params.settings:q} --root {params.root:q}"
-        " --metrics {output.metrics:q} --timings {output.timings:q} --out {output.page:q} > {log:q} 2>&1"
+        " --metrics {output.metrics:q} --timings {output.timings:q} --figures {output.figures:q} --out {output.page:q}"
+        " > {log:q} 2>&1"

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -159,6 +160,29 @@ def test_every_artifact_is_there_with_its_columns(finished):
     assert not list(root.rglob("*.partial"))
 
 
+def test_figures_lie_beside_the_page(finished):
+    folder = finished.folder / "results" / "mini" / "figures"
+    assert {"main-valid.svg", "main-valid.pdf", "coupling-distances.pdf", "training-loss.svg"} <= {
+        path.name for path in folder.iterdir()
+    }
+    kinds = [path.suffix for path in folder.glob("*.*") if not path.name.startswith(".")]
+    assert kinds.count(".svg") == kinds.count(".pdf") == len(kinds) / 2
+
+
+def test_snakemakes_own_report_shows_page_table_and_figures_with_captions(workflow):
+    """Without a network: what its page needs comes with Snakemake."""
+    run = workflow.run("--report", "report.zip", "--", "results/mini/report.html")
+    assert run.returncode == 0, run.stderr + run.stdout
+    assert "downloading" not in run.stderr + run.stdout
+    with zipfile.ZipFile(workflow.folder / "report.zip") as report:
+        names = {Path(name).name for name in report.namelist()}
+        text = report.read("report/report.html").decode()
+    assert {"metrics.parquet", "main-valid.svg", "training-loss.svg"} <= names
+    assert "of the experiment" in text
+    assert MINI["description"] in text
+    assert re.search(r'"labels": {"kind": "figure", "shows": "main-valid"}', text)
+
+
 def test_a_second_run_does_nothing(workflow):
     run = workflow.run("results/mini/report.html")
     assert run.returncode == 0
@@ -225,8 +249,14 @@ def test_results_of_another_configuration_are_refused(workflow, pairflow_command
     experiment = copy.deepcopy(MINI)
     experiment["evaluations"]["main"]["samples"] = 17
     root = workflow.folder / "results" / "mini"
-    outputs = [workflow.folder / name for name in ("metrics.parquet", "timings.parquet", "page.html")]
-    flags = [item for pair in zip(("--metrics", "--timings", "--out"), outputs, strict=True) for item in pair]
+    names = {
+        "metrics": "metrics.parquet",
+        "timings": "timings.parquet",
+        "figures": "figures",
+        "out": "page.html",
+    }
+    outputs = [workflow.folder / name for name in names.values()]
+    flags = [item for name, output in zip(names, outputs, strict=True) for item in (f"--{name}", output)]
     run = pairflow_command("report", "--settings", json.dumps(experiment), "--root", root, *flags)
     assert run.returncode == 2
     assert re.search(

@@ -1,4 +1,7 @@
-"""Charts as inline SVG: the same bytes every time, no names inside (the page's legends have them)."""
+"""Charts, drawn once: inline SVG for the page, whose legends have the names, and files that have them inside.
+
+Both are the same bytes every time.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +22,19 @@ from scipy.stats import binom
 from pairflow.report.colours import HEX, Style, style, themed
 from pairflow.report.tables import METRICS, Cell, Table
 
-_SIZE = (4.1, 2.9)  # inches: a third of a wide page, a whole narrow one, with text that is legible in both
-_TALL = (4.1, 3.9)  # for more methods than a few
-_LOW = (4.1, 2.2)
+WIDTH = 3.35  # inches: a column of a paper; the page scales it
+_SIZE = (WIDTH, 2.37)
+_TALL = (WIDTH, 3.19)  # for more methods than a few
+_LOW = (WIDTH, 1.8)
+_KEY = (0.46, 0.13)
 _FEW = 6
 _CURVE_POINTS = 50
 _BINS = 100  # of a histogram; one distance each where rows are no longer than that
-_RC = {
+RC = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
     "font.family": "sans-serif",
-    "font.size": 9.5,
+    "font.size": 7.75,
     "axes.edgecolor": HEX["muted"],
     "axes.labelcolor": HEX["ink"],
     "axes.spines.top": False,
@@ -37,20 +42,32 @@ _RC = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": HEX["rule"],
-    "grid.linewidth": 0.7,
+    "grid.linewidth": 0.6,
     "xtick.color": HEX["muted"],
     "ytick.color": HEX["muted"],
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5.5,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
 }
 
 
 @dataclass(frozen=True)
-class Picture:
-    """An SVG element that the page may show as it is, and the text that stands in for it."""
+class Drawing:
+    """An SVG element that the page may show as it is, and what it was made of: labels name what it shows."""
 
     svg: Markup
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing, and the text that stands in for it."""
+
+    drawing: Drawing
     alt: str
+
+    @property
+    def svg(self) -> Markup:
+        return self.drawing.svg
 
 
 def quality(table: Table, samples: str, name: str) -> Picture:
@@ -63,9 +80,9 @@ def quality(table: Table, samples: str, name: str) -> Picture:
         for method, cells in table.rows.items():
             mean = [cell.mean for cell in cells]
             std = [cell.std for cell in cells]
-            axes.errorbar(table.columns, mean, std, **style(method).drawn, capsize=2.5)
+            axes.errorbar(table.columns, mean, std, **style(method).drawn, capsize=2.5, label=method)
         if table.floor:
-            axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.3)
+            axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="real images")
         _step_axis(axes, table.columns)
         _value_axis(axes, table)
         counted = metric.counted
@@ -115,7 +132,7 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
         below = np.zeros(len(steps))
         for table in tables:
             values = np.array([cell.mean for cell in table.rows[method]])
-            axes.bar(range(len(steps)), values, 0.7, below, **REASONS[table.metric].drawn)
+            axes.bar(range(len(steps)), values, 0.7, below, **REASONS[table.metric].drawn, label=table.label)
             below += np.nan_to_num(values)
         axes.set_xticks(range(len(steps)), map(str, steps))
         axes.grid(visible=False, axis="x")
@@ -137,9 +154,10 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
     edges = training["high"].to_numpy()[:-1]
     middles = (edges[1:] + edges[:-1]) / 2
     with _axes(name) as (axes, drawn):
-        axes.stairs(_closed(training["training"]), edges, fill=True, **TRAINING.drawn)
+        known = _closed(training["training"])
+        axes.stairs(known, edges, fill=True, **TRAINING.drawn, label="training molecules")
         for method, each in shown.items():
-            axes.plot(middles, _closed(each["samples"]), **style(method).drawn, markevery=4)
+            axes.plot(middles, _closed(each["samples"]), **style(method).drawn, markevery=4, label=method)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
         axes.set_ylabel("share of molecules")
@@ -169,7 +187,7 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture
     """
     with _axes(name, _SIZE if len(lines) <= _FEW else _TALL) as (axes, drawn):
         for method, points in lines.items():
-            axes.plot(points["seconds"], points["valid"], **style(method).drawn)
+            axes.plot(points["seconds"], points["valid"], **style(method).drawn, label=method)
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"seconds per {samples:,} samples")
@@ -195,8 +213,9 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
         for coupling, share in shares.items():
             look, share = style(coupling), _binned(share, edges)
             axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
-            axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.8)
-        axes.plot(edges[:-1] + (width - 1) / 2, _binned(expected, edges), **INDEPENDENT.drawn, lw=1.3, ms=4)
+            axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
+        middles, dots = edges[:-1] + (width - 1) / 2, INDEPENDENT.drawn | {"lw": 1.1, "ms": 3.5}
+        axes.plot(middles, _binned(expected, edges), **dots, label="independent sources, expected")
         axes.set_xlim(edges[0] - 0.5, edges[-1] - 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
@@ -210,7 +229,8 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     with _axes(name) as (axes, drawn):
         for coupling, values in per_step.items():
             times = np.arange(1, len(values) + 1) / len(values)
-            axes.plot(times, values, **style(coupling).drawn, markevery=max(1, len(values) // 6))
+            every = max(1, len(values) // 6)
+            axes.plot(times, values, **style(coupling).drawn, markevery=every, label=coupling)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time t (noise 0, data 1)")
         axes.set_ylabel("jumps per row and step")
@@ -218,11 +238,24 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     return Picture(drawn[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
 
 
+def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
+    """Total correlation and its standard error of each method, beside the ceiling that data have."""
+    with _axes(name, _LOW if len(values) <= _FEW else _SIZE) as (axes, drawn):
+        for place, (method, (mean, error)) in enumerate(values.items()):
+            axes.errorbar(mean, place, xerr=error, **style(method).drawn, capsize=2.5, label=method)
+        axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
+        axes.set_yticks([])
+        axes.set_ylim(len(values) - 0.5, -0.5)
+        axes.set_xlabel(f"total correlation ({unit})")
+    listed = (f"{method}: {mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items())
+    return Picture(drawn[0], f"Total correlation in {unit}. {'; '.join(listed)}; ceiling: {ceiling:.2f}.")
+
+
 def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
     """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
     with _axes(name) as (axes, drawn):
         for method, values in distances.items():
-            axes.plot(times, values, **style(method).drawn, markevery=4)
+            axes.plot(times, values, **style(method).drawn, markevery=4, label=method)
         axes.invert_xaxis()
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time t (data 1, noise 0)")
@@ -249,7 +282,7 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     with _axes(name) as (axes, drawn):
         for method, line in lines.items():
             every = max(1, len(line) // 6)
-            axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every)
+            axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every, label=method)
         axes.set_ylim(late_limits(lines, column))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_xlabel("iteration")
@@ -279,30 +312,30 @@ def has_values(log: pd.DataFrame, column: str) -> bool:
 
 def key(look: Style, name: str) -> Markup:
     """The sample of a line that stands before its name in a legend."""
-    with _axes(name, (0.56, 0.16)) as (axes, drawn):
+    with _axes(name, _KEY) as (axes, drawn):
         axes.set_axis_off()
         [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
         line.set_in_layout(False)
-    return drawn[0]
+    return drawn[0].svg
 
 
 def swatch(fill: Fill, name: str) -> Markup:
     """The sample of an area that stands before its name in a legend."""
-    with _axes(name, (0.56, 0.16)) as (axes, drawn):
+    with _axes(name, _KEY) as (axes, drawn):
         axes.set_axis_off()
         axes.set_xlim(0, 1)
         axes.bar([0.5], [1], 0.6, **fill.drawn).patches[0].set_in_layout(False)
-    return drawn[0]
+    return drawn[0].svg
 
 
 @contextmanager
-def _axes(name: str, size: tuple[float, float] = _SIZE) -> Iterator[tuple[Axes, list[Markup]]]:
-    """Empty axes to draw on; the SVG is in the list afterwards. `name` sets its ids apart on the page."""
-    drawn: list[Markup] = []
-    with matplotlib.rc_context(_RC):
+def _axes(name: str, size: tuple[float, float] = _SIZE) -> Iterator[tuple[Axes, list[Drawing]]]:
+    """Empty axes to draw on; the drawing is in the list afterwards. `name` sets its ids apart on the page."""
+    drawn: list[Drawing] = []
+    with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained")
         yield figure.add_subplot(), drawn
-        drawn.append(Markup(_embed(figure, name)))
+        drawn.append(Drawing(Markup(_embed(figure, name)), figure))
 
 
 def _embed(figure: Figure, name: str) -> str:

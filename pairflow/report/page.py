@@ -50,14 +50,30 @@ def environment() -> jinja2.Environment:
     return environment
 
 
-def render(contents: Contents) -> str:
-    """The whole report as HTML: nothing is fetched, and without its scripts all is there to read."""
+def draw(contents: Contents) -> dict[str, Any]:
+    """The parts of the page that have figures, by the names that the template gives them."""
+    return {
+        "blocks": blocks(contents),
+        "grids": _grids(contents),
+        "pairs": {name: images.pairs(*found, name) for name, found in contents.pairs.items()},
+        "neighbours": _neighbours(contents),
+        "coupling": _coupling(contents),
+        "correlation": _correlation(contents),
+        "training": _training(contents),
+    }
+
+
+def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
+    """The whole report as HTML: nothing is fetched, and without its scripts all is there to read.
+
+    `parts`: what `draw` has drawn.
+    """
     template = environment().get_template("template.html")
-    quality, training = blocks(contents), _training(contents)
+    parts = parts or draw(contents)
     costs = _costs(contents.timings, contents.methods)
     trainings = training_costs(contents.timings, contents.settings)
     return template.render(
-        scripts=scripts(bool(training) or any(block.plots for block in quality)),
+        scripts=scripts(bool(parts["training"]) or any(block.plots for block in parts["blocks"])),
         contents=contents,
         is_images=contents.modality == "images",
         settings=contents.settings,
@@ -65,17 +81,11 @@ def render(contents: Contents) -> str:
         summary=sentences(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(contents.settings, sort_keys=False, allow_unicode=True, width=100),
-        blocks=quality,
+        **parts,
         galleries=_galleries(contents),
-        grids=_grids(contents),
-        pairs={name: images.pairs(*found, name) for name, found in contents.pairs.items()},
-        neighbours=_neighbours(contents),
         shown=_SHOWN,
         unfolded=_UNFOLDED,
         seed=contents.settings["seeds"][0],
-        coupling=_coupling(contents),
-        correlation=_correlation(contents),
-        training=training,
         training_costs=trainings,
         costs=costs,
         results_sheet=partial(downloads.results, contents),
@@ -243,9 +253,18 @@ def _correlation(contents: Contents) -> dict[str, Any] | None:
     if not methods:
         return None
     settings = contents.settings["correlation"]
+    rows = {name: contents.correlations[name] for name in methods}
+    ceiling = rows[methods[0]]["total_correlation_ceiling"]
+    values = {
+        name: (found["total_correlation"], found["total_correlation_se"]) for name, found in rows.items()
+    }
+    keys = legend(methods, "correlation")
+    keys.add(figures.FLOOR, "ceiling", "correlation-ceiling")
     return {
-        "rows": {name: contents.correlations[name] for name in methods},
-        "ceiling": contents.correlations[methods[0]]["total_correlation_ceiling"],
+        "rows": rows,
+        "ceiling": ceiling,
+        "legend": keys,
+        "picture": figures.correlations(values, ceiling, "bits", "correlation-methods"),
         "bits": math.log2(settings["samples"]),
         **settings,
     }
@@ -259,13 +278,14 @@ def _training(contents: Contents) -> dict[str, Any] | None:
         for method in contents.methods
         if method in contents.training_logs
     }
-    pictures, plots = [], []
+    pictures, plots = {}, []
     for column, label in labels.items():
         drawn = [method for method, log in logs.items() if figures.has_values(log, column)]
         for kind in dict.fromkeys(map(distillation, drawn)):
             part = {method: logs[method] for method in drawn if distillation(method) == kind}
             text = f"{kind}: {label}" if kind else label
-            pictures.append(figures.curves(part, column, text, f"training{len(pictures)}"))
+            name = f"{kind} {column}".strip()
+            pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
             plots.append(interactive.curves(part, column, text))
     if not pictures:
         return None

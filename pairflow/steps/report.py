@@ -1,8 +1,8 @@
-"""Everything of an experiment to metrics.parquet, timings.parquet and report.html."""
+"""Everything of an experiment to metrics.parquet, timings.parquet, report.html and figures/."""
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -14,6 +14,7 @@ from pairflow.artifacts import (
     Stopwatch,
     as_metrics,
     atomic,
+    atomic_folder,
     digest,
     read_provenance,
     read_table,
@@ -24,6 +25,9 @@ from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
 from pairflow.errors import InputError
 from pairflow.steps import _pictures
 from pairflow.steps._command import out, step
+
+if TYPE_CHECKING:
+    from pairflow.report import Contents
 
 _PROVENANCE = {
     "seconds": "float64",
@@ -42,16 +46,30 @@ _PROVENANCE = {
 )
 @out("--metrics", help="All metric rows, Parquet.")
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for the page's figures, each as PDF, and as SVG or, of images, PNG. It is replaced.",
+)
 @out("--out", help="The page, HTML.")
-def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Path):
-    """Gather an experiment's metric rows and timings over its seeds, and write its page."""
+def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):
+    """Gather an experiment's metric rows and timings over its seeds, and write its page and its figures.
+
+    A figure's file has its name from what it shows: main-valid.pdf is the metric `valid` of the evaluation
+    `main`.
+    """
+    from pairflow.report import draw, files, render
+
     stopwatch = Stopwatch()
     inputs = layout.report_inputs(root, settings)
     frames = [_metrics(root, settings), _coupling_metrics(root, settings), *_correlations(root, settings)]
     frames += _floors(root, settings)
     rows = pd.concat(frames, ignore_index=True)
     times = _timings(root, settings)
-    page = _page(root, settings, rows, times)
+    contents = _contents(root, settings, rows, times)
+    parts = draw(contents)
+    page = render(contents, parts)
     made = Science(
         kind="metrics",
         parameters=settings.model_dump(mode="json"),
@@ -61,10 +79,14 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, out: Pa
             for path in inputs.get(kind, [])
         },
     )
-    with atomic(metrics, timings, out) as [new_metrics, new_timings, new_page]:
+    with (
+        atomic(metrics, timings, out) as [new_metrics, new_timings, new_page],
+        atomic_folder(figures) as new_figures,
+    ):
         write_table(new_metrics, rows, made)
         write_table(new_timings, times, Science(kind="timings"))
         new_page.write_text(page, encoding="utf-8")
+        files.save(parts, new_figures)
     stopwatch.write(out)
 
 
@@ -160,30 +182,25 @@ def _training_jobs(root: Path, method: str, seed: int) -> list[tuple[str, str, i
     return [*taught, ("distill", method, seed, model)]
 
 
-def _page(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> str:
-    from pairflow.report.contents import Contents
-    from pairflow.report.page import render
+def _contents(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> "Contents":
+    from pairflow.report import Contents
 
     seed = experiment.seeds[0]
     methods = experiment.methods
     provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
     show = _pictures.contents if experiment.modality == "images" else _molecules
-    return render(
-        Contents(
-            experiment=root.name,
-            settings=experiment.model_dump(mode="json"),
-            metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
-            couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
-            correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
-            timings=timings,
-            provenance={**provenance, "command": _command(root)},
-            data=_data(root, experiment),
-            training_logs={
-                name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()
-            },
-            **show(root, experiment, _samples(root, experiment)),
-        )
+    return Contents(
+        experiment=root.name,
+        settings=experiment.model_dump(mode="json"),
+        metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
+        couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
+        correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
+        timings=timings,
+        provenance={**provenance, "command": _command(root)},
+        data=_data(root, experiment),
+        training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
+        **show(root, experiment, _samples(root, experiment)),
     )
 
 

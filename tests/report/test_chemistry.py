@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pairflow.metrics.chemistry import histograms
-from pairflow.report import render
+from pairflow.report import draw, files, render
 from pairflow.report.chemistry import chemistry
 from pairflow.report.tables import METRICS, named
 
@@ -142,3 +142,13 @@ def test_metrics_of_molecules_all_have_a_group_or_a_chart():
     groups = {METRICS[name].group for name in named("molecules")}
     assert groups == {"", "strict", "reasons", "structure", "properties", "speed"}
     assert named("molecules", "") == ["valid", "unique", "novel"]
+
+
+def test_its_charts_have_names_as_files(contents):
+    names = [name for name, _ in files.charts(draw(contents)) if name.startswith("main")]
+    properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
+    assert names == [
+        *("main-valid", "main-invalid-udlm", "main-invalid-pairflow"),
+        *(f"main-{name}-nfe{nfe}" for nfe in NFE for name in properties),
+        "main-speed",
+    ]
