@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.summary import ratio, sentences
+from pairflow.report.summary import ratio, sentences, sign
 
 
 def observations(values: list[float], seeds: list[int] | None = None) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def test_single_observations_have_no_error():
 
 
 def test_sentences_hold_the_numbers(make):
-    quality, relative, distance, cost = sentences(make())
+    relative, quality, distance, cost = sentences(make())
     assert quality == (
         "Valid molecules at 1 sampling step: 352.0 ± 1.0 with pairflow, 183.0 ± 1.0 with random and "
         "84.0 ± 1.0 with udlm (mean ± standard deviation between sampling trials; 1,024 samples × 3 trials "
@@ -51,18 +51,18 @@ def test_sentences_hold_the_numbers(make):
 
 
 def test_of_many_methods_the_best_three_and_the_baseline_are_named(many):
-    assert sentences(many)[0] == (
+    assert sentences(many)[1] == (
         "Valid molecules at 1 sampling step, the best three of 12 methods: 120.0 ± 1.0 with "
         "pairflow+redi+redi+redi, 110.0 ± 1.0 with pairflow+redi+redi and 100.0 ± 1.0 with pairflow+redi; "
         "20.0 ± 1.0 with udlm (mean ± standard deviation between sampling trials; 1,024 samples × 3 trials "
         "× 1 seed)."
     )
-    assert "of pairflow relative to udlm: 2.00 ± " in sentences(many)[1]
+    assert "of pairflow relative to udlm: 2.00 ± " in sentences(many)[0]
 
 
 def test_a_baseline_among_the_best_is_named_once(many, metric_rows):
     counts = {method: (10.0 * n, 1, 1) for n, method in enumerate(reversed(many.methods), 1)}
-    quality = sentences(dataclasses.replace(many, metrics=metric_rows(counts)))[0]
+    quality = sentences(dataclasses.replace(many, metrics=metric_rows(counts)))[1]
     assert quality.count("udlm") == 1
     assert ";" not in quality.partition("(")[0]
 
@@ -92,7 +92,7 @@ def test_nan_is_not_a_number_of_molecules(make):
 
 def test_a_single_trial_says_so(make, metric_rows):
     contents = make(metrics=metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, trials=1))
-    quality, relative, *_ = sentences(contents)
+    relative, quality, *_ = sentences(contents)
     assert "one value each" in quality
     assert "no uncertainty" in relative
 
@@ -101,7 +101,7 @@ def test_several_seeds_say_so(make, metric_rows):
     counts = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}
     rows = metric_rows(counts, seeds=(0, 1, 2))
     rows["value"] += 5 * rows.seed
-    quality, relative, *_ = sentences(make(metrics=rows))
+    relative, quality, *_ = sentences(make(metrics=rows))
     assert quality == (
         "Valid molecules at 1 sampling step: 357.0 ± 5.0 with pairflow and 89.0 ± 5.0 with udlm "
         "(mean ± standard deviation between 3 training seeds; 1,024 samples × 3 trials × 3 seeds)."
@@ -133,3 +133,95 @@ def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats
     text = " ".join(sentences(make(metrics=metrics)))
     assert "at 1 sampling step " in text
     assert "at 32 sampling steps " in text
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([6.1, 6.1], 1),
+        ([1.9, 1.9], -1),
+        ([6.0, 6.0], 0),  # exactly two standard errors
+        ([2.0, 2.0], 0),
+        ([4.0, 4.0], 0),  # a tie
+        ([9.0], 0),  # a single value has no error
+        ([np.nan, 9.0], 0),
+        ([], 0),
+    ],
+)
+def test_the_sign_needs_more_than_two_standard_errors(ours, expected):
+    baseline = observations([3.0, 5.0])  # of mean 4 and standard error 1
+    assert sign(observations(ours), baseline) == expected
+    assert sign(baseline, observations(ours)) == -expected
+
+
+def compared(make, metric_rows, ours: tuple[float, ...], trials: int = 3, **changes) -> str:
+    """The first sentences about `pairflow` with these means against 84, 245 and 437 of `udlm`."""
+    counts = {"udlm": (84.0, 245.0, 437.0), "pairflow": ours}
+    return sentences(make(metrics=metric_rows(counts, trials=trials), **changes))[0]
+
+
+RANDOM = "udlm, which learns from random ones,"
+START = "pairflow, which learns from sources paired with the data, is "
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        (
+            (352, 498, 662),
+            f"better than {RANDOM} at every number of sampling steps (1, 4 and 32), "
+            "by more than two standard errors.",
+        ),
+        (
+            (35, 49, 66),
+            f"worse than {RANDOM} at every number of sampling steps (1, 4 and 32), "
+            "by more than two standard errors.",
+        ),
+        (
+            (352, 498, 66),
+            f"better than {RANDOM} at 1 and 4 sampling steps and worse than it at "
+            "32 sampling steps, by more than two standard errors.",
+        ),
+        (
+            (352, 245, 66),
+            f"better than {RANDOM} at 1 sampling step, worse than it at 32 sampling "
+            "steps and not clearly different from it at 4 sampling steps, by more than two standard errors.",
+        ),
+        (
+            (84, 245, 437),
+            f"not clearly different from {RANDOM} at every number of sampling steps (1, 4 and 32).",
+        ),
+    ],
+    ids=["better", "worse", "mixed", "mixed with a tie", "ties"],
+)
+def test_the_first_sentence_says_who_is_better(make, metric_rows, ours, expected):
+    assert compared(make, metric_rows, ours).startswith(START + expected + " Valid molecules of pairflow")
+
+
+def test_lower_distances_are_better(make_images):
+    rows = make_images().metrics
+    noise = np.where(rows.trial == 0, 0.0, 0.1)
+    trials = pd.concat([rows, rows.assign(trial=1)], ignore_index=True)
+    trials["value"] += np.concatenate([noise, noise + 0.1])
+    first = sentences(make_images(metrics=trials))[0]
+    assert first.startswith(START + "better than udlm")
+    assert "(lower is better; " in first
+
+
+def test_single_values_decide_nothing(make, metric_rows):
+    first = compared(make, metric_rows, (352, 498, 662), trials=1)
+    assert first.startswith("Valid molecules of pairflow relative to udlm: 4.19 times at 1 sampling step")
+    assert "better than" not in first
+
+
+def test_nan_at_one_number_of_steps_is_left_out(make):
+    metrics = make().metrics
+    metrics.loc[(metrics.method == "udlm") & (metrics.nfe == 4), "value"] = np.nan
+    assert "at every number of sampling steps (1 and 32)" in sentences(make(metrics=metrics))[0]
+
+
+def test_a_baseline_of_zero_has_no_ratio_and_still_a_sign(make, metric_rows):
+    counts = {"udlm": (0.0, 245.0, 437.0), "pairflow": (352.0, 498.0, 662.0)}
+    first = sentences(make(metrics=metric_rows(counts)))[0]
+    assert "at every number of sampling steps (1, 4 and 32)" in first
+    assert "udlm: 1.51 ± 0.00 times at 32 sampling steps (" in first
