@@ -5,8 +5,26 @@ ruleorder: paper > report
 
 rule paper:
     output:
-        page="results/paper/report.html",
-        tables=directory("results/paper/tables"),
+        page=report(
+            "results/paper/report.html",
+            caption="captions/paper.rst",
+            category="paper",
+            labels={"kind": "page", "shows": "printed and measured"},
+        ),
+        values=report(
+            "results/paper/values.parquet",
+            caption="captions/values.rst",
+            category="paper",
+            labels={"kind": "table", "shows": "all values"},
+        ),
+        tables=report(
+            directory("results/paper/tables"),
+            patterns=["{name}.csv"],
+            caption="captions/tables.rst",
+            category="paper",
+            subcategory="tables",
+            labels={"kind": "table", "shows": "{name}"},
+        ),
     log:
         "results/paper/logs/paper.log",
     conda:
@@ -20,4 +38,4 @@ rule paper:
         finished=finished_experiments,
     shell:
         "python -m pairflow.steps.paper --settings {params.settings:q} --results results"
-        " --tables {output.tables:q} --out {output.page:q} > {log:q} 2>&1"
+        " --tables {output.tables:q} --values {output.values:q} --out {output.page:q} > {log:q} 2>&1"

@@ -91,9 +91,7 @@ def _ratio(contents: Contents) -> str:
     ours, baseline = (found.rows[found.rows.method == name] for name in (OURS, BASELINE))
     shared = sorted(set(ours.nfe) & set(baseline.nfe))
     seeds = found.rows.seed.nunique()
-    pairs = {
-        int(nfe): (ours[ours.nfe == nfe], baseline[baseline.nfe == nfe], seeds > 1) for nfe in shared
-    }
+    pairs = {int(nfe): (ours[ours.nfe == nfe], baseline[baseline.nfe == nfe], seeds > 1) for nfe in shared}
     signs = {nfe: sign(*pair) * (-1 if found.lower else 1) for nfe, pair in pairs.items()}
     parts = []
     for nfe in dict.fromkeys([*shared[:1], *shared[-1:]]):

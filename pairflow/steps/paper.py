@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from pairflow import layout
-from pairflow.artifacts import Stopwatch, atomic, read_provenance, read_table
+from pairflow.artifacts import (
+    Science,
+    Stopwatch,
+    atomic,
+    atomic_folder,
+    read_provenance,
+    read_table,
+    write_table,
+)
 from pairflow.config import Experiment, PaperSettings, check
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
@@ -23,10 +31,14 @@ if TYPE_CHECKING:
     help="Folder of the experiments' folders: those without a metrics.parquet are not finished.",
 )
 @click.option(
-    "--tables", type=click.Path(path_type=Path), required=True, help="Folder for LaTeX and CSV files."
+    "--tables",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for LaTeX and CSV files. It is replaced.",
 )
+@out("--values", help="All printed and measured values, Parquet.")
 @out("--out", help="The page, HTML.")
-def main(settings: PaperSettings, results: Path, tables: Path, out: Path):
+def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
     """Set the paper's tables beside every finished experiment on its data."""
     from pairflow.report.paper import Page, render
 
@@ -39,11 +51,12 @@ def main(settings: PaperSettings, results: Path, tables: Path, out: Path):
             left_out.append(str(error))
             click.echo(f"pairflow paper: left out: {error}", err=True)
     page = Page(settings.experiments, runs, left_out)
-    files = {tables / name: text for each in page.files.values() for name, text in each.items()}
     html = render(page)
-    with atomic(*files, out) as [*parts, new_page]:
-        for part, text in zip(parts, files.values(), strict=True):
-            part.write_text(text, encoding="utf-8")
+    with atomic(values, out) as [new_values, new_page], atomic_folder(tables) as new_tables:
+        for each in page.files.values():
+            for name, text in each.items():
+                (new_tables / name).write_text(text, encoding="utf-8")
+        write_table(new_values, page.values, Science(kind="paper values"))
         new_page.write_text(html, encoding="utf-8")
     stopwatch.write(out)
 

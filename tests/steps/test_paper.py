@@ -29,9 +29,8 @@ def paper(tmp_path):
         page = tmp_path / "page.html"
         given = json.dumps({"experiments": {"small": settings}})
         options = ["--settings", given, "--results", tmp_path / "results"]
-        done = CliRunner().invoke(
-            main, [*map(str, options), "--tables", f"{tmp_path}/tables", "--out", str(page)]
-        )
+        outputs = ["--tables", tmp_path / "tables", "--values", tmp_path / "values.parquet", "--out", page]
+        done = CliRunner().invoke(main, [*map(str, options), *map(str, outputs)])
         return done, page.read_text(encoding="utf-8") if page.is_file() else ""
 
     return run
@@ -61,7 +60,21 @@ def test_a_finished_experiment_is_shown(paper, tmp_path):
     text = (tmp_path / "tables" / "qm9_results_valid-small.tex").read_text()
     assert r"UDLM & $31.0 \pm 1.0$" in text
     assert len(list((tmp_path / "tables").glob("*.csv"))) == 26
+    values = pd.read_parquet(tmp_path / "values.parquet")
+    cells = values[(values.table == "qm9_results_valid") & (values.experiment == "small")]
+    cells = cells[cells.measured.notna()]
+    assert list(zip(cells.method, cells.nfe, cells.measured, strict=True)) == [
+        *(("udlm", 1, 31.0), ("pairflow", 1, 46.0)),
+    ]
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_tables_of_an_experiment_that_is_gone_go_too(paper, tmp_path):
+    finish(tmp_path / "results" / "small")
+    paper()
+    (tmp_path / "results" / "small" / "metrics.parquet").unlink()
+    paper()
+    assert not (tmp_path / "tables" / "qm9_results_valid-small.tex").exists()
 
 
 def test_another_description_is_the_same_experiment(paper, tmp_path):

@@ -1,6 +1,8 @@
-"""The tables as files: LaTeX in the paper's layout, and CSV with the digits of the page."""
+"""The tables as files: LaTeX in the paper's layout, CSV with the digits of the page, all in a frame."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import pandas as pd
 
 from pairflow.report import latex
 from pairflow.report.downloads import as_csv
@@ -8,6 +10,8 @@ from pairflow.report.paper.compare import Cell, Grid, Section
 from pairflow.report.paper.measured import Run
 from pairflow.report.paper.printed import Printed
 
+_TEXTS = ("table", "dataset", "metric", "paper_method", "method", "experiment", "scale", "status", "reason")
+_NUMBERS = ("printed", "printed_std", "measured", "measured_std", "difference", "margin")
 _COLUMNS = (
     *("table", "dataset", "metric", "paper_method", "method", "nfe", "printed", "printed_std"),
     *("experiment", "scale", "measured", "measured_std", "difference", "margin", "status", "reason"),
@@ -67,9 +71,20 @@ def _value(cell: Printed | Cell | None, best: str | None) -> str:
     return latex.value(text, spread, bold=text == best)
 
 
+def values(sections: Iterable[Section]) -> pd.DataFrame:
+    """The rows of all CSV files together: numbers with the digits of the page, null where it has none."""
+    rows = [row for section in sections for row in _rows(section)]
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS)).replace("", None)
+    kinds = dict.fromkeys(_TEXTS, "string") | dict.fromkeys(_NUMBERS, "float64") | {"nfe": "Int32"}
+    return frame.astype(kinds)
+
+
 def _csv(section: Section) -> str:
+    return as_csv(_COLUMNS, _rows(section))
+
+
+def _rows(section: Section) -> Iterator[dict[str, str | int | None]]:
     """A row for each printed value and run; one without a run where there is none."""
-    records = []
     for grid in section.grids:
         for row in grid.rows:
             for i, value in enumerate(row.printed):
@@ -77,10 +92,9 @@ def _csv(section: Section) -> str:
                     continue
                 cells = {name: cells[i] for name, cells in row.runs.items()}
                 known = _printed(value)
-                records += [known | _measured(cell, grid.runs[name]) for name, cell in cells.items()]
+                yield from (known | _measured(cell, grid.runs[name]) for name, cell in cells.items())
                 if not cells:
-                    records.append(known)
-    return as_csv(_COLUMNS, records)
+                    yield known
 
 
 def _printed(value: Printed) -> dict[str, str | int | None]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import pandas as pd
+
 from pairflow.config import Experiment
 from pairflow.report import figures
 from pairflow.report.colours import style
@@ -13,7 +15,7 @@ from pairflow.report.page import environment
 from pairflow.report.paper import illustration as figure2
 from pairflow.report.paper.advice import Advice, advice
 from pairflow.report.paper.compare import Section, sections
-from pairflow.report.paper.export import files
+from pairflow.report.paper.export import files, values
 from pairflow.report.paper.measured import Run
 from pairflow.report.paper.names import number
 from pairflow.report.paper.printed import TRIALS
@@ -51,6 +53,11 @@ class Page:
     def files(self) -> dict[str, dict[str, str]]:
         """Table -> name of a file -> its text."""
         return {section.table: files(section) for section in self.sections}
+
+    @property
+    def values(self) -> pd.DataFrame:
+        """Every cell of every table: what is printed, and what each run has of it."""
+        return values(self.sections)
 
 
 def render(page: Page) -> str:

@@ -131,6 +131,30 @@ def test_an_effect_of_single_values_is_undecided(make_run):
     assert effect.here.ratio == 30
 
 
+def test_ties_are_undecided(make_run):
+    values = {(name, 1): [[30.0, 40.0, 50.0]] for name in ("udlm", "pairflow")}
+    [found, *_] = effects([make_run(values, seeds=(0,))]).runs["qm9"]
+    assert (found.comparison, found.here.sign, found.here.ratio) == (Comparison.UNDECIDED, 0, 1.0)
+
+
+@pytest.mark.parametrize("only", ["udlm", "pairflow"])
+def test_one_method_alone_has_values_and_no_effect(make_run, only):
+    run = make_run({(only, 1): THREE}, methods=(only,))
+    name = {"udlm": "UDLM", "pairflow": "PairFlow"}[only]
+    assert cell([run], name).judged
+    row = effects([run])
+    assert all(each.here is None for cells in row.runs.values() for each in cells)
+
+
+def test_an_effect_without_a_number_on_one_side_is_missing(make_run):
+    values = {("udlm", 1): [[np.nan] * 3], ("pairflow", 1): [[44.0, 45.0, 46.0]]}
+    values |= {("udlm", 2): [[50.0, np.nan, 52.0]], ("pairflow", 2): [[70.0, 71.0, 72.0]]}
+    one, two, *_ = effects([make_run(values, seeds=(0,))]).runs["qm9"]
+    assert (one.here, one.comparison) == (None, None)
+    assert two.comparison is Comparison.SAME  # of the two trials that are numbers
+    assert two.here.ratio == pytest.approx(71 / 51)
+
+
 def test_subsets_are_compared_with_the_same_baseline(make_run):
     values = {("udlm", 1): [[1.0, 2.0]], ("pairflow-sub4", 1): [[9.0, 9.5]]}
     runs = [make_run(values, "zinc250k", source="zinc250k", seeds=(0,), methods=("udlm", "pairflow-sub4"))]

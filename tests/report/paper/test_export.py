@@ -1,26 +1,32 @@
 import csv
+import html
 import io
 import re
 import shutil
 import subprocess
 
+import pandas as pd
 import pytest
 
+from pairflow.report.paper import Page, render
 from pairflow.report.paper.compare import TITLES, sections
-from pairflow.report.paper.export import files
+from pairflow.report.paper.export import files, values
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
 
 
 @pytest.fixture
-def exported(make_run):
-    """Name -> text of all files: the printed tables, a judged method, the run of another data set."""
+def runs(make_run):
+    """A judged method, and the run of another data set."""
     qm9 = make_run({("mdlm", 1): THREE, ("udlm", 1): [[17.0, 18.0]] * 3}, methods=("mdlm", "udlm"))
-    zinc = make_run(
-        {("mdlm", 1): [[1234.5, -3.0]]}, "my_zinc", source="zinc250k", scale="reduced", seeds=(0,)
-    )
-    found = sections([qm9, zinc])
-    return {name: text for section in found for name, text in files(section).items()}
+    values = {("mdlm", 1): [[1234.5, -3.0]]}
+    return [qm9, make_run(values, "my_zinc", source="zinc250k", scale="reduced", seeds=(0,))]
+
+
+@pytest.fixture
+def exported(runs):
+    """Name -> text of all files."""
+    return {name: text for section in sections(runs) for name, text in files(section).items()}
 
 
 def test_each_table_has_its_files(exported):
@@ -87,6 +93,38 @@ def test_csv_has_the_digits_of_the_page(exported):
     assert (row["measured"], row["status"], row["reason"]) == ("", "not run", "")
     [row] = [row for row in rows if (row["method"], row["nfe"]) == ("random", "1")]
     assert (row["printed"], row["experiment"]) == ("47.1", "")
+
+
+NUMBERS = ["printed", "printed_std", "measured", "measured_std", "difference", "margin"]
+
+
+def test_page_csv_and_parquet_agree_to_the_last_digit(runs, exported, make_experiment, tmp_path):
+    """Every number of the CSV files stands in the page's tables; the Parquet has the same rows."""
+    found = sections(runs)
+    values(found).to_parquet(tmp_path / "values.parquet")
+    table = pd.read_parquet(tmp_path / "values.parquet")
+    rows = [row for each in found for row in csv.DictReader(io.StringIO(exported[f"{each.table}.csv"]))]
+    assert len(table) == len(rows) == 1284
+    for name in table.columns:
+        found = table[name].astype(object).where(table[name].notna(), None).tolist()
+        kind = float if name in NUMBERS else int if name == "nfe" else str
+        assert found == [kind(row[name]) if row[name] else None for row in rows], name
+
+    page = render(Page({"qm9": make_experiment()}, {run.name: run for run in runs}))
+    shown = {name: text_of(page, name) for name in TITLES}
+    for row in rows:
+        parts = {"printed": ["", "± "], "measured": ["", "± ", "", "margin "]}
+        for first, marks in parts.items():
+            names = [first, f"{first}_std", "difference", "margin"][: len(marks)]
+            words = [f"{mark}{row[name]}" for mark, name in zip(marks, names, strict=True) if row[name]]
+            assert " ".join(words) in shown[row["table"]], row
+
+
+def text_of(page: str, table: str) -> str:
+    """The words of one table's part of the page, its numbers written as in the CSV."""
+    part = page.partition(f'id="{table}"')[2].partition("</details>")[0]
+    words = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
+    return re.sub(r"(?<=\d),(?=\d{3})", "", words).replace("−", "-")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")

@@ -124,7 +124,20 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     )
     [found] = advice(section, {"qm9": experiment}, {"qm9": make_run({("udlm", 1): THREE[:1]}, seeds=(0,))})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
-    assert advice(section, {"qm9": make_experiment()}, {"qm9": make_run({("udlm", 1): THREE})}) == []
+
+
+def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make_experiment, make_run):
+    run = make_run({("udlm", 1): THREE, ("udlm", 2): THREE})
+    page = Page({"qm9": make_experiment(methods=("udlm",))}, {"qm9": run})
+    [section] = [each for each in page.sections if each.table == "qm9_results_valid"]
+    [found] = advice(section, page.experiments, page.runs)
+    assert found.text == (
+        "Finished without all values of this table: qm9, which needs the methods mdlm, random, pairflow, "
+        "udlm+dcd, pairflow+dcd, udlm+redi, pairflow+redi; NFE 4, 8, 16, 32, 64 of the methods that it has."
+    )
+    assert found.command == "snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html"
+    # Three bases of 450 minutes, two DCD of 115, two ReDi of 100, one pairing of 0.8.
+    assert "7 models more is about 30 h on one RTX A6000" in found.cost
 
 
 def test_downloads_hold_their_files(full):

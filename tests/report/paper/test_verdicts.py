@@ -52,6 +52,20 @@ def test_verdicts_at_the_border():
     assert judge(three, 100 + 1.001 * width, 2.0, 10) is Verdict.LOWER
 
 
+def test_the_border_itself_agrees():
+    """Where the margin is a number without rounding: the seeds are alike, and none is printed with it."""
+    same = Estimate(100.0, 0.0, 3)
+    assert margin(same, math.nan, 10) == 0
+    assert judge(same, 100.0, math.nan, 10) is Verdict.AGREES
+    assert judge(same, math.nextafter(100.0, 0), math.nan, 10) is Verdict.HIGHER
+    assert judge(same, math.nextafter(100.0, 200), math.nan, 10) is Verdict.LOWER
+    width = margin(Estimate(0.0, 9.0, 3), 2.0, 10)  # from 0, so that the difference is the width to the bit
+    for value in (-width, width):
+        assert judge(Estimate(0.0, 9.0, 3), value, 2.0, 10) is Verdict.AGREES
+        beyond = math.nextafter(value, 2 * value)
+        assert judge(Estimate(0.0, 9.0, 3), beyond, 2.0, 10) is not Verdict.AGREES
+
+
 def test_seeds_without_any_spread():
     same = Estimate(0.0, 0.0, 3)
     assert judge(same, 0.0, 0.0, 10) is Verdict.AGREES
@@ -101,6 +115,22 @@ def test_a_baseline_that_may_be_nothing_leaves_the_ratio_open():
     both = effect(Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10))
     assert both.sign == 0
     assert math.isnan(both.low)
+
+
+def test_the_border_of_an_effect_is_undecided():
+    """Ten trials each of variance 5 are Welch's t of 18 degrees of freedom with a standard error of 1."""
+    quantile = stats.t.ppf(0.975, 18)
+    baseline = Estimate(0.0, 5.0, 10)
+    for sign in (1, -1):
+        assert effect(Estimate(sign * quantile * (1 - 1e-6), 5.0, 10), baseline).sign == 0
+        assert effect(Estimate(sign * quantile * (1 + 1e-6), 5.0, 10), baseline).sign == sign
+
+
+def test_nan_decides_nothing():
+    for ours, baseline in ((math.nan, 5.0), (5.0, math.nan)):
+        found = effect(Estimate(ours, math.nan, 1), Estimate(baseline, 1.0, 10))
+        assert found.sign == 0
+        assert math.isnan(found.ratio)
 
 
 def test_a_single_value_decides_nothing_unless_it_is_printed():
