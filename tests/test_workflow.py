@@ -179,7 +179,7 @@ def test_snakemakes_own_report_shows_page_table_and_figures_with_captions(workfl
         text = report.read("report/report.html").decode()
     assert {"metrics.parquet", "main-valid.svg", "training-loss.svg"} <= names
     assert "of the experiment" in text
-    assert MINI["description"] in text
+    assert f"mini</tt>: {MINI['description']}" in text
     assert re.search(r'"labels": {"kind": "figure", "shows": "main-valid"}', text)
 
 
