@@ -147,13 +147,15 @@ def _records(table: Table, images: bool) -> Iterable[dict[str, Any]]:
         known |= {"reference": table.reference, "extractor": table.extractor}
     for method, cells in table.rows.items():
         for nfe, cell in zip(table.columns, cells, strict=True):
-            yield known | {"method": method, "nfe": nfe, **_numbers(cell)}
+            yield known | {"method": method, "nfe": nfe, **_numbers(cell, table.seeds)}
     if table.floor:
-        yield known | {"method": REAL, "nfe": None, **_numbers(table.floor)}
+        yield known | {"method": REAL, "nfe": None, **_numbers(table.floor, table.seeds)}
 
 
-def _numbers(cell: Cell) -> dict[str, float | int]:
-    return {"mean": cell.mean, "std": cell.std, "count": cell.count}
+def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:
+    """Over several seeds `std` is between those, as on the page, and `trial_std` between the trials of one."""
+    trials = {"seeds": cell.seeds, "trial_std": cell.trials} if seeds > 1 else {}
+    return {"mean": cell.mean, "std": cell.std, "count": cell.count, **trials}
 
 
 def _latex(part: Part) -> str:

@@ -86,6 +86,17 @@ def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
         assert float(row["mean"]) * scale == pytest.approx(statistics.fmean(trials), rel=1e-12)
 
 
+def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
+    rows = measured({("a", 1): [1.0, 3.0]})
+    rows = pd.concat([rows, rows.assign(seed=1, value=rows.value + 10)])
+    summary = tables.summarise(rows)
+    both = results(make(metrics=rows), [tables.table(summary, "main", "valid", ["a"])], "", "")
+    [row] = rows_of(texts(both)[0])
+    assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
+    assert float(row["std"]) == pytest.approx(50**0.5)
+    assert float(row["trial_std"]) == pytest.approx(2**0.5)
+
+
 def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     text, tex, markdown = texts(
         sheet({("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3, ("b", 1): [5.0] * 3, ("b", 2): [0.5]})
