@@ -5,11 +5,13 @@ that equal runs give equal bytes. When, where, by which commit and for how long 
 `<file>.provenance.json`.
 """
 
+import errno
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
 import resource
 import shutil
 import subprocess
@@ -35,11 +37,15 @@ _PACKAGES = ("pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakema
 
 @contextmanager
 def atomic(*paths: Path) -> Iterator[list[Path]]:
-    """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed."""
-    temporary = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
+    """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed.
+
+    InputError names the disk that is full or takes no file. What a killed process has left is removed.
+    """
+    temporary = [path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial") for path in paths]
     try:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_orphans(path)
         yield temporary
         for part in temporary:
             with part.open("rb") as file:
@@ -47,6 +53,10 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
         for part, path in zip(temporary, paths, strict=True):
             part.chmod(0o666 & ~_umask())  # safetensors keeps its files from other users
             part.replace(path)
+    except Exception as error:
+        if reason := _why_not_written(error):
+            raise InputError(f"{paths[0]}: cannot be written: {reason}, {_disk(paths[0])}") from error
+        raise
     finally:
         for part in temporary:
             part.unlink(missing_ok=True)
@@ -69,6 +79,43 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(before, ignore_errors=True)
+
+
+def _remove_orphans(path: Path) -> None:
+    """Remove the temporary files of `path` whose processes, on this machine, are gone."""
+    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.partial")
+    for part in path.parent.iterdir():
+        found = name.fullmatch(part.name)
+        if found and not _runs(int(found[1])):
+            part.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+
+
+def _why_not_written(error: Exception) -> str | None:
+    """The system's words where it refuses to write; safetensors has its number in a text."""
+    found = re.search(r"os error (\d+)", str(error))
+    number = int(found[1]) if found else getattr(error, "errno", None)
+    return os.strerror(number) if number in _REFUSALS else None
+
+
+def _disk(path: Path) -> str:
+    """The disk that `path` is to be on, and what is free there."""
+    place = path.absolute()
+    while not place.exists() or not os.path.ismount(place):
+        place = place.parent
+    return f"disk {place} has {shutil.disk_usage(place).free / 2**20:,.1f} MB free"
 
 
 def _umask() -> int:
@@ -122,23 +169,44 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, science: Science) ->
     """Write a Parquet file under `path` itself (use `atomic` around it)."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-    text = json.dumps(science.__dict__, sort_keys=True, default=dict)
-    pq.write_table(table.replace_schema_metadata({_KEY: text}), path, compression="zstd")
+    facts = {**science.__dict__, "columns": _columns(table)}
+    text = json.dumps({**facts, "checksum": _checksum(facts)}, sort_keys=True, default=dict)
+    table = table.replace_schema_metadata({_KEY: text})
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Science]:
-    """Read a Parquet file that one of our steps wrote; InputError unless it is of one of `kinds`."""
+    """Read a Parquet file that one of our steps wrote; InputError unless whole and of one of `kinds`."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        table = pq.read_table(path)
-        science = Science(**json.loads(table.schema.metadata[_KEY]))
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
+            table = file.read()
+        facts = json.loads(table.schema.metadata[_KEY])
+        expected = facts.pop("checksum", None)  # files of earlier versions have none
+        whole = expected in (None, _checksum(facts)) and facts.pop("columns", None) in (None, _columns(table))
+        science = Science(**facts) if whole else None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file of pairflow") from error
+        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it anew") from error
+    if science is None:
+        raise InputError(f"{path}: altered since it was written: make it anew")
     if kinds and science.kind not in kinds:
         raise InputError(f"{path}: holds {science.kind}, expected {' or '.join(kinds)}")
     return table, science
+
+
+def _columns(table: pa.Table) -> list[list[Any]]:
+    """Names and types of the columns, and their rows: what the checksums of pages say nothing of."""
+    kinds = [
+        (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
+    ]
+    pairs = zip(table.column_names, kinds, strict=True)
+    return [[name, str(kind), size, table.num_rows] for name, (kind, size) in pairs]
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
@@ -250,9 +318,15 @@ def provenance_path(path: Path) -> Path:
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """The provenance beside `path`; empty where there is none."""
+    """The provenance beside `path`; empty where there is none, InputError where it is damaged."""
     beside = provenance_path(Path(path))
-    return json.loads(beside.read_text()) if beside.is_file() else {}
+    try:
+        facts = json.loads(beside.read_text()) if beside.is_file() else {}
+    except ValueError as error:
+        raise InputError(f"{beside}: not JSON; without the file, times are not known") from error
+    if not isinstance(facts, dict):
+        raise InputError(f"{beside}: not a record of a step; without the file, times are not known")
+    return facts
 
 
 def _commit() -> str | None:

@@ -21,4 +21,5 @@ rule correlate:
         settings=correlate_settings,
     shell:
         "python -m pairflow.steps.correlate --settings {params.settings:q} --threads {threads}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/correlate"
         " --model $(dirname {input.model:q}) --tokens {input.tokens:q} --out {output.metrics:q} > {log:q} 2>&1"

@@ -38,4 +38,5 @@ rule cover:
         settings=cover_settings,
     shell:
         "python -m pairflow.steps.cover --settings {params.settings:q} --threads {threads}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/cover"
         " --tokens {input.tokens:q} --out {output.metrics:q} > {log:q} 2>&1"

@@ -21,6 +21,7 @@ rule teach:
         settings=teach_settings,
     shell:
         "python -m pairflow.steps.teach --settings {params.settings:q} --threads {threads}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/teach"
         " --model $(dirname {input.model:q}) --out {output.pairs:q} > {log:q} 2>&1"
 
 

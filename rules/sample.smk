@@ -20,4 +20,5 @@ rule sample:
         settings=sample_settings,
     shell:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/sample"
         " --model $(dirname {input.model:q}) --out {output.samples:q} > {log:q} 2>&1"

@@ -33,19 +33,21 @@ def sample(
     seed: int,
     threads: int | None = None,
     progress: bool = True,
+    first: int = 0,
 ) -> np.ndarray:
     """`count` = k samples (k, N) along the forward velocity of the data `data` (M, N), in T = `steps` steps.
 
-    Sample j starts at row j of `rng.uniform_tokens`; the result is a function of data, K, T and `seed` alone.
+    Sample j starts at row j of `rng.uniform_tokens`, and is a function of j, data, K, T and `seed` alone. The
+    first of the k is j = `first`.
     """
     keys, length = data.shape
-    states = rng.uniform_tokens(seed, np.arange(count), length, vocabulary_size)
+    states = rng.uniform_tokens(seed, np.arange(first, first + count), length, vocabulary_size)
     data = np.ascontiguousarray(data, dtype=states.dtype)
     columns = np.ascontiguousarray(data.T)
     tables = _tables(steps, length, vocabulary_size)
 
     def walk(rows: slice) -> None:
-        _walk(data, columns, states[rows], rows.start, tables, np.uint64(seed))
+        _walk(data, columns, states[rows], first + rows.start, tables, np.uint64(seed))
 
     block = max(1, _BLOCK // (keys * length * steps))
     run_blocks(walk, count, block, threads=threads, progress=progress, name="forward")

@@ -153,7 +153,7 @@ def _records(table: Table, images: bool) -> Iterable[dict[str, Any]]:
 
 
 def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:
-    """Over several seeds `std` is between those, as on the page, and `trial_std` between the trials of one."""
+    """Over several seeds `std` is between those, as on the page, `trial_std` between the trials of one."""
     trials = {"seeds": cell.seeds, "trial_std": cell.trials} if seeds > 1 else {}
     return {"mean": cell.mean, "std": cell.std, "count": cell.count, **trials}
 

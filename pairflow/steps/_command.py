@@ -35,11 +35,11 @@ def resumable(function: Callable) -> Callable:
         type=click.FloatRange(0),
         default=300.0,
         show_default=True,
-        help="Seconds between two saved states.",
+        help="Seconds between two saved states, at least.",
     )(function)
-    return click.option("--resume", type=folder, help="Folder for saved states  [default: beside the model]")(
-        function
-    )
+    return click.option(
+        "--resume", type=folder, help="Folder for saved states  [default: beside the output]"
+    )(function)
 
 
 class RealImages(NamedTuple):

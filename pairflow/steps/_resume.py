@@ -1,14 +1,21 @@
 """What a long step has done so far, kept outside its outputs until it succeeds."""
 
 import hashlib
+import io
 import json
 import shutil
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pairflow.artifacts import Stopwatch, atomic, read_provenance
+from pairflow.errors import InputError, Interrupted
+from pairflow.training import signals
+
+Block = tuple[int, ...]  # the numbers that tell a part of the work from the others
 
 
 def folder_of(folder: Path, name: str, facts: dict[str, Any]) -> Path:
@@ -25,21 +32,97 @@ def remove(folder: Path) -> None:
 
 
 class Finished:
-    """Arrays by name in `folder`."""
+    """Arrays by name in `folder`, each a file that begins with a hash of its place and its content."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def load(self, name: str) -> np.ndarray | None:
-        """The array of that name; None where it is not there, or not whole."""
+        """The array of that name; None where it is not there, not whole, or another's."""
         try:
-            return np.load(self.folder / f"{name}.npy", allow_pickle=False)
-        except (OSError, ValueError):
+            content = self._path(name).read_bytes()
+        except OSError:
             return None
+        seal, content = content[:32], content[32:]
+        if seal != self._seal(name, content):
+            return None
+        return np.load(io.BytesIO(content), allow_pickle=False)
 
     def save(self, name: str, array: np.ndarray) -> None:
-        with atomic(self.folder / f"{name}.npy") as [temporary], temporary.open("wb") as file:
-            np.save(file, array)
+        content = io.BytesIO()
+        np.save(content, array, allow_pickle=False)
+        with atomic(self._path(name)) as [temporary]:
+            temporary.write_bytes(self._seal(name, content.getvalue()) + content.getvalue())
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.block"
+
+    def _seal(self, name: str, content: bytes) -> bytes:
+        return hashlib.sha256(f"{self.folder.name}/{name}\n".encode() + content).digest()
+
+
+class Blocks:
+    """Work in blocks, each an array on its own: work that was stopped goes on where it was.
+
+    What is made is saved in `folder` every `seconds`, and when something stops the work: a work shorter than
+    that leaves no file. The stopwatch takes up what earlier attempts have cost.
+    """
+
+    def __init__(self, every: Sequence[Block], folder: Path, seconds: float, stopwatch: Stopwatch):
+        self.every, self.seconds, self.stopwatch = every, seconds, stopwatch
+        self.finished, self.spent = Finished(folder), folder / "spent"
+        self.arrays = {block: self.finished.load(_name(block)) for block in every}
+        self.on_disk = {block for block, array in self.arrays.items() if array is not None}
+        _take_up(self.spent, stopwatch)
+
+    @property
+    def left(self) -> list[Block]:
+        """The blocks that are not made yet."""
+        return [block for block, array in self.arrays.items() if array is None]
+
+    def make(self, work: Callable[[Block], np.ndarray]) -> list[np.ndarray]:
+        """The arrays of all blocks, in order; Interrupted on SIGTERM, SIGINT and SIGUSR1, with all saved."""
+        saved = time.monotonic()
+        try:
+            with signals.raised():
+                for block in self.left:
+                    self.arrays[block] = work(block)
+                    if self.left and time.monotonic() - saved >= self.seconds:
+                        self._save()
+                        saved = time.monotonic()
+        except signals.Stopped as stop:
+            self._save()
+            done = len(self.every) - len(self.left)
+            raise Interrupted(
+                f"stopped after {done:,} of {len(self.every):,} blocks, which are saved", stop.number
+            ) from None
+        except BaseException:
+            self._save()
+            raise
+        return list(self.arrays.values())
+
+    def _save(self) -> None:
+        for block, array in self.arrays.items():
+            if array is not None and block not in self.on_disk:
+                self.finished.save(_name(block), array)
+                self.on_disk.add(block)
+        if self.on_disk:
+            self.stopwatch.write(self.spent)
+
+
+def _name(block: Block) -> str:
+    return "-".join(map(str, block))
+
+
+def _take_up(spent: Path, stopwatch: Stopwatch) -> None:
+    """Count what earlier attempts have cost; of a damaged record, that it is not known."""
+    try:
+        facts = read_provenance(spent)
+    except InputError:
+        stopwatch.add({})
+    else:
+        if facts:
+            stopwatch.add(facts)
 
 
 def snapshots_of(folder: Path, save_every: float, stopwatch: Stopwatch):
@@ -47,6 +130,5 @@ def snapshots_of(folder: Path, save_every: float, stopwatch: Stopwatch):
     from pairflow.training.snapshots import Snapshots
 
     spent = folder / "spent"
-    if facts := read_provenance(spent):
-        stopwatch.add(facts)
+    _take_up(spent, stopwatch)
     return Snapshots(folder, save_every, saved=lambda: stopwatch.write(spent))

@@ -17,7 +17,8 @@ from pairflow.artifacts import (
 )
 from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import Blocks, folder_of, remove
 
 CEILING_GROUPS = 20_000  # at most
 
@@ -26,15 +27,28 @@ CEILING_GROUPS = 20_000  # at most
 @existing("--model", help="Folder with model.safetensors and model.json.")
 @existing("--tokens", help="Training rows, Parquet: for the ceiling.")
 @out("--out", help="Metric rows, Parquet: total_correlation, its standard error and its ceiling.")
+@resumable
 @device
 @threads
 @quiet
-def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, device, threads, quiet):
+def main(
+    settings: CorrelateSettings,
+    model: Path,
+    tokens: Path,
+    out: Path,
+    resume,
+    save_every,
+    device,
+    threads,
+    quiet,
+):
     """Measure the total correlation of samples given their source state, in bits, by plug-in entropies.
 
     The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
-    are source states, 20,000 at most.
+    are source states, 20,000 at most. Stopped, it goes on where it was, to the same bits.
     """
+    import torch
+
     from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
     from pairflow.steps._device import choose
     from pairflow.steps._progress import bar_of
@@ -49,22 +63,32 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, devi
     groups = min(settings.sources, CEILING_GROUPS)
     of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
     at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
-    batches = range(0, settings.sources, max(1, at_once // settings.samples))
-    with bar_of(network, settings.sources * settings.samples, settings.steps + 1, quiet):
-        found = [
-            total_correlation(_draw(network, facts, settings, first, batches.step, where))
-            for first in batches
-        ]
-    frame = _rows(facts["method"], settings, describe(np.concatenate(found), of_data), groups)
+    at_most = max(1, at_once // settings.samples)
     made = Science(
         kind="metrics",
         vocabulary=facts["vocabulary"],
         parameters={"method": facts["method"], **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"], "tokens": digest(tokens)},
     )
+    resume = resume or out.parent / f".{out.name}.resume"
+    run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
+    states = folder_of(resume, facts["method"], run)
+    batches = [
+        (first, min(at_most, settings.sources - first)) for first in range(0, settings.sources, at_most)
+    ]
+
+    def batch(block: tuple[int, int]) -> np.ndarray:
+        return total_correlation(_draw(network, facts, settings, *block, where))
+
+    blocks = Blocks(batches, states, save_every, stopwatch)
+    left = sum(sources for _, sources in blocks.left)
+    with bar_of(network, left * settings.samples, settings.steps + 1, quiet):
+        found = np.concatenate(blocks.make(batch))
+    frame = _rows(facts["method"], settings, describe(found, of_data), groups)
     with atomic(out) as [temporary]:
         write_table(temporary, frame, made)
     stopwatch.write(out)
+    remove(states)
 
 
 def _require_fit(facts, model: Path, science: Science, tokens: Path) -> None:
@@ -79,14 +103,13 @@ def _require_fit(facts, model: Path, science: Science, tokens: Path) -> None:
         raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model}, found {found}")
 
 
-def _draw(network, facts, settings: CorrelateSettings, first: int, at_most: int, where) -> np.ndarray:
+def _draw(network, facts, settings: CorrelateSettings, first: int, sources: int, where) -> np.ndarray:
     """One batch of samples (S, R, N) by (seed, first): every method starts from the same source states."""
     import torch
 
     from pairflow import rng
     from pairflow.training.checkpoint import noise_of
 
-    sources = min(at_most, settings.sources - first)
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
     noise = noise_of(facts)
     x0 = noise.source((sources, facts["length"]), generator, where)

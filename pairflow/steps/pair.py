@@ -16,7 +16,6 @@ from pairflow.artifacts import (
     Stopwatch,
     atomic,
     digest,
-    read_provenance,
     read_table,
     token_array,
     token_column,
@@ -27,10 +26,10 @@ from pairflow.errors import InputError
 from pairflow.pairing import gpu
 from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
-from pairflow.steps._command import existing, out, quiet, step, threads
-from pairflow.steps._resume import Finished, folder_of, remove
+from pairflow.steps._command import existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import Blocks, folder_of, remove
 
-BLOCK = 2 * 10**13  # token comparisons between two saved states: about a minute on two cores
+BLOCK = 2 * 10**13  # token comparisons that are saved or lost together: about a minute on two cores
 PROBE_SECONDS = 3.0  # how long a dry run measures
 
 
@@ -54,14 +53,22 @@ class _Shard(click.ParamType):
 @click.option(
     "--shard", type=_Shard(), help="Pair only the k-th of P equal ranges of rows, for `pairflow gather`."
 )
-@click.option(
-    "--resume", type=click.Path(path_type=Path), help="Where a long pairing saves  [default: by --out]"
-)
+@resumable
 @click.option("--dry-run", is_flag=True, help="Print operations, time and memory; write nothing.")
 @threads
 @quiet
 def main(
-    settings: PairSettings, tokens, out, vocabulary_size, backend, shard, resume, dry_run, threads, quiet
+    settings: PairSettings,
+    tokens,
+    out,
+    vocabulary_size,
+    backend,
+    shard,
+    resume,
+    save_every,
+    dry_run,
+    threads,
+    quiet,
 ):
     """Give every data point its source: by Algorithm 1 (pairflow), or independent uniform noise (random).
 
@@ -93,14 +100,15 @@ def main(
     if settings.coupling == "pairflow" and runs_on_gpu(backend):
         stopwatch.device, stopwatch.device_memory_mb = "cuda", gpu.held_memory_mb
     resume = resume or out.parent / f".{out.name}.resume"
-    finished = Finished(folder_of(resume, settings.coupling, made.__dict__))
-    blocks = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    columns = {"x0": _resumable(pair, finished, blocks, stopwatch), "x1": x1[first:last]}
+    states = folder_of(resume, settings.coupling, made.__dict__)
+    ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
+    sources = Blocks(ranges, states, save_every, stopwatch).make(lambda rows: pair(rows=rows))
+    columns = {"x0": np.concatenate(sources), "x1": x1[first:last]}
     with atomic(out) as [temporary]:
         table = pa.table({name: token_column(part, size) for name, part in columns.items()})
         write_table(temporary, table, made)
     stopwatch.write(out)
-    remove(finished.folder)
+    remove(states)
 
 
 def _check_output(out: Path, made: Science) -> None:
@@ -148,24 +156,6 @@ def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     """Ranges of rows of about BLOCK token comparisons each, `comparisons` being those of one row."""
     size = max(1, BLOCK // comparisons)
     return [(start, min(start + size, last)) for start in range(first, last, size)]
-
-
-def _resumable(pair, finished: Finished, blocks: list[tuple[int, int]], stopwatch: Stopwatch) -> np.ndarray:
-    """Source states block by block, and on the stopwatch what the saved ones of them took."""
-    spent = finished.folder / "blocks"
-    if facts := read_provenance(spent):
-        stopwatch.add(facts)
-    parts = []
-    for rows in blocks:
-        name = f"{rows[0]}-{rows[1]}"
-        part = finished.load(name)
-        if part is None:
-            part = pair(rows=rows)
-            if len(blocks) > 1:
-                finished.save(name, part)
-                stopwatch.write(spent)
-        parts.append(part)
-    return np.concatenate(parts)
 
 
 def _estimate(settings: PairSettings, x1, pair) -> None:

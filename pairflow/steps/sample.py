@@ -2,23 +2,35 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
+from pairflow.artifacts import Science, Stopwatch, atomic, token_column, token_dtype, write_table
 from pairflow.config import DemandSettings, SampleSettings
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import Blocks, folder_of, remove
 
 
 @step(SampleSettings, count=DemandSettings)
 @existing("--model", help="Folder of the model: it alone suffices, wherever it was copied to.")
 @out("--out", help="Token rows, Parquet: tokens, trial, sample. With --count: .smi, .csv, .sdf or .parquet.")
+@resumable
 @device
 @threads
 @quiet
-def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, device, threads, quiet):
+def main(
+    settings: SampleSettings | DemandSettings,
+    model: Path,
+    out: Path,
+    resume,
+    save_every,
+    device,
+    threads,
+    quiet,
+):
     """Draw samples: updates in float64 from source states, then the greedy tail.
 
-    For an evaluation, token rows of some trials, as the workflow has them:
+    For an evaluation, token rows of some trials, as the workflow has them; stopped, it goes on where it was:
 
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
@@ -37,12 +49,15 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, devi
         from pairflow.steps._demand import deliver
 
         deliver(settings, model, out, where, quiet)
+        stopwatch.write(out)
     else:
-        _evaluate(settings, model, out, where, quiet)
-    stopwatch.write(out)
+        resume = resume or out.parent / f".{out.name}.resume"
+        _evaluate(settings, model, out, where, quiet, resume, save_every, stopwatch)
 
 
-def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bool) -> None:
+def _evaluate(
+    settings: SampleSettings, model: Path, out: Path, where, quiet: bool, resume: Path, save_every, stopwatch
+) -> None:
     """Write the token rows of all trials: every method and NFE starts from the same noise."""
     import torch
 
@@ -51,22 +66,6 @@ def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bo
     from pairflow.training.generate import draw
 
     network, facts = checkpoint.load(model, device=where)
-    at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
-    batches = [
-        (trial, first, min(at_once, settings.samples - first))
-        for trial in range(settings.trials)
-        for first in range(0, settings.samples, at_once)
-    ]
-    with bar_of(network, settings.samples * settings.trials, settings.nfe + settings.greedy_tail, quiet):
-        tokens = [
-            draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
-            for trial, first, rows in batches
-        ]
-    columns = {
-        "tokens": token_column(torch.cat(tokens).numpy(), facts["vocabulary_size"]),
-        "trial": pa.array([trial for trial, _, rows in batches for _ in range(rows)], pa.int32()),
-        "sample": pa.array([first + row for _, first, rows in batches for row in range(rows)], pa.int32()),
-    }
     made = Science(
         kind="samples",
         length=facts["length"],
@@ -76,8 +75,34 @@ def _evaluate(settings: SampleSettings, model: Path, out: Path, where, quiet: bo
         parameters={"method": facts["method"], **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )
+    run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
+    states = folder_of(resume, facts["method"], run)
+    noise = checkpoint.noise_of(facts)
+    at_once = noise.rows_at_once(facts["length"])
+    batches = [
+        (trial, first, min(at_once, settings.samples - first))
+        for trial in range(settings.trials)
+        for first in range(0, settings.samples, at_once)
+    ]
+
+    def batch(block: tuple[int, int, int]) -> np.ndarray:
+        trial, first, rows = block
+        tokens = draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
+        return tokens.numpy().astype(token_dtype(noise.symbols))
+
+    blocks = Blocks(batches, states, save_every, stopwatch)
+    left = sum(rows for _, _, rows in blocks.left)
+    with bar_of(network, left, settings.nfe + settings.greedy_tail, quiet):
+        tokens = np.concatenate(blocks.make(batch))
+    columns = {
+        "tokens": token_column(tokens, facts["vocabulary_size"]),
+        "trial": pa.array([trial for trial, _, rows in batches for _ in range(rows)], pa.int32()),
+        "sample": pa.array([first + row for _, first, rows in batches for row in range(rows)], pa.int32()),
+    }
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), made)
+    stopwatch.write(out)
+    remove(states)
 
 
 if __name__ == "__main__":

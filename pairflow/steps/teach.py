@@ -2,22 +2,30 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
+from pairflow.artifacts import Science, Stopwatch, atomic, token_column, token_dtype, write_table
 from pairflow.config import TeachSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._resume import Blocks, folder_of, remove
 
 
 @step(TeachSettings)
 @existing("--model", help="Folder of the teacher.")
 @out("--out", help="Pairs, Parquet: x0, x1.")
+@resumable
 @device
 @threads
 @quiet
-def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet):
-    """Draw the pairs of ReDi: uniform sources x0 and what the teacher makes of them, x1."""
+def main(settings: TeachSettings, model: Path, out: Path, resume, save_every, device, threads, quiet):
+    """Draw the pairs of ReDi: uniform sources x0 and what the teacher makes of them, x1.
+
+    Stopped, it goes on where it was, to the same bits.
+    """
+    import torch
+
     from pairflow.steps._device import choose
     from pairflow.steps._progress import bar_of
     from pairflow.training import checkpoint
@@ -30,17 +38,7 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
     parent = parse_method(settings.method).parent
     if parent != facts["method"]:
         raise InputError(f"{model}: a model of {facts['method']}, but {settings.method} needs {parent}")
-    with bar_of(network, settings.count, settings.steps + 1, quiet):
-        x0, x1 = draw_pairs(
-            network,
-            checkpoint.noise_of(facts),
-            settings,
-            length=facts["length"],
-            prediction=facts["prediction"],
-            device=where,
-        )
     size = facts["vocabulary_size"]
-    columns = {"x0": token_column(x0.numpy(), size), "x1": token_column(x1.numpy(), size)}
     made = Science(
         kind="pairs",
         length=facts["length"],
@@ -51,9 +49,26 @@ def main(settings: TeachSettings, model: Path, out: Path, device, threads, quiet
         parameters={"coupling": settings.method, **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )
+    resume = resume or out.parent / f".{out.name}.resume"
+    run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
+    states = folder_of(resume, settings.method, run)
+    noise = checkpoint.noise_of(facts)
+    teacher = {"length": facts["length"], "prediction": facts["prediction"], "device": where}
+
+    def batch(block: tuple[int, int]) -> np.ndarray:
+        pairs = draw_pairs(network, noise, settings, *block, **teacher)
+        return pairs.numpy().astype(token_dtype(noise.symbols))
+
+    at_once = noise.rows_at_once(facts["length"])
+    batches = [(first, min(at_once, settings.count - first)) for first in range(0, settings.count, at_once)]
+    blocks = Blocks(batches, states, save_every, stopwatch)
+    with bar_of(network, sum(rows for _, rows in blocks.left), settings.steps + 1, quiet):
+        x0, x1 = np.concatenate(blocks.make(batch), axis=1)
+    columns = {"x0": token_column(x0, size), "x1": token_column(x1, size)}
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), made)
     stopwatch.write(out)
+    remove(states)
 
 
 if __name__ == "__main__":

@@ -11,25 +11,19 @@ from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(
-    network: nn.Module, noise, settings: TeachSettings, *, length: int, prediction: str, device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pairs (x0, x1), each (count, N) on the CPU: uniform sources and the teacher's samples of them.
+    network: nn.Module, noise, settings: TeachSettings, first: int, rows: int, *, length, prediction, device
+) -> torch.Tensor:
+    """A batch of pairs (2, rows, N) on the CPU: uniform sources x0 and the teacher's samples x1 of them.
 
     `network` is the teacher, `prediction` the kind of denoiser that it is. A batch is a function of the seed,
     the method and its first row.
     """
     update = settings.model_dump(include={"sampler", "steps", "conversion"})
-    batch = noise.rows_at_once(length)
-    sources, samples = [], []
-    for first in range(0, settings.count, batch):
-        rows = min(batch, settings.count - first)
-        seed = rng.stream_seed(settings.seed, "pairs", settings.method, first)
-        generator = torch.Generator(device).manual_seed(seed)
-        x0 = noise.source((rows, length), generator, device)
-        sources.append(x0.cpu())
-        x1 = noise.sample(network, x0, **update, prediction=prediction, generator=generator)
-        samples.append(x1.cpu())
-    return torch.cat(sources), torch.cat(samples)
+    seed = rng.stream_seed(settings.seed, "pairs", settings.method, first)
+    generator = torch.Generator(device).manual_seed(seed)
+    x0 = noise.source((rows, length), generator, device)
+    x1 = noise.sample(network, x0, **update, prediction=prediction, generator=generator)
+    return torch.stack([x0, x1]).cpu()
 
 
 def objective(settings: Redi, *, x0, x1, noise, loss, seed, device, cache=None) -> Callable:

@@ -1,4 +1,4 @@
-"""Signals that ask a long run to stop, kept until it has a moment to save its state."""
+"""Signals that ask long work to stop, and what it may do before it does."""
 
 import signal
 import threading
@@ -7,6 +7,14 @@ from contextlib import contextmanager
 
 STOP = (signal.SIGTERM, signal.SIGINT)  # save, then stop
 SAVE = signal.SIGUSR1  # save and go on: a scheduler's warning that the time is nearly up
+
+
+class Stopped(BaseException):
+    """One of the signals has come, `number`."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
 
 
 @contextmanager
@@ -31,3 +39,28 @@ def kept() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """The first signal, SIGUSR1 too, raises Stopped wherever the work is; the next has its usual effect.
+
+    For work whose finished parts are apart from what it is at. Outside the main thread none ever comes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame) -> None:
+        hand_back()
+        raise Stopped(number)
+
+    def hand_back() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, stop) for number in (*STOP, SAVE)}
+    try:
+        yield
+    finally:
+        hand_back()

@@ -39,6 +39,7 @@ def test_the_result_depends_on_neither_threads_nor_blocks(monkeypatch):
     whole = forward.sample(data, 70, threads=1, **options)
     monkeypatch.setattr(forward, "_BLOCK", 1)
     assert np.array_equal(forward.sample(data, 70, threads=2, **options), whole)
+    assert np.array_equal(forward.sample(data, 30, first=40, **options), whole[40:])
     assert not np.array_equal(forward.sample(data, 70, threads=2, **{**options, "seed": 4}), whole)
 
 
