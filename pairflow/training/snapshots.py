@@ -1,5 +1,6 @@
 """State of an optimisation that was stopped, kept on disk so that it goes on to the same bits."""
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from pairflow.artifacts import atomic, digest
 
-FORMAT = 1
+FORMAT = 2
+SEAL = 65  # letters of the line that a description begins with
 GENERATIONS = 2  # kept: should the newest not be whole, the one before it is
 
 
@@ -39,7 +41,8 @@ class Snapshots:
             kept = {key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}
             save_file(kept, new_weights)
             content = {"format": FORMAT, "torch": torch.__version__, "sha256": digest(new_weights), **facts}
-            new_description.write_text(json.dumps(content))
+            text = json.dumps(content)
+            new_description.write_text(self._seal(iteration, text) + text)
         for old in self._iterations()[GENERATIONS:]:
             for path in self._paths(old):
                 path.unlink(missing_ok=True)
@@ -54,7 +57,10 @@ class Snapshots:
         for iteration in self._iterations():
             weights, description = self._paths(iteration)
             try:
-                facts = json.loads(description.read_text())
+                seal, text = (content := description.read_text())[:SEAL], content[SEAL:]
+                if seal != self._seal(iteration, text):
+                    continue
+                facts = json.loads(text)
                 if (facts["format"], facts["torch"]) != (FORMAT, torch.__version__):
                     continue
                 if digest(weights) == facts["sha256"]:
@@ -62,6 +68,11 @@ class Snapshots:
             except (OSError, ValueError, KeyError, TypeError, SafetensorError):
                 continue
         return None
+
+    def _seal(self, iteration: int, text: str) -> str:
+        """A line with the hash of a description, and of the place where it belongs."""
+        place = f"{self.folder.name}/{iteration}\n"
+        return hashlib.sha256((place + text).encode()).hexdigest() + "\n"
 
     def _iterations(self) -> list[int]:
         """Of the states that are there, newest first."""
