@@ -5,6 +5,7 @@ into the user's cache. Copies in the folder may be packed anew, so checksums app
 """
 
 import difflib
+import functools
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from tqdm import tqdm
 from pairflow.errors import InputError
 
 DATA_DIR = "PAIRFLOW_DATA_DIR"
+TIMEOUT = 30  # seconds without a byte after which a server is given up
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,10 @@ def _download(file):
     # pooch would print the hash of a file that has none published, with the advice to write it into the code.
     pooch.get_logger().setLevel("WARNING")
     path = cached_copy(file)
+    # What is left of a file without a checksum may be of another version than the rest that comes now.
+    load = functools.partial(_load, resumable=file.git_blob is not None)
     try:
-        pooch.retrieve(file.url, known_hash=None, fname=path.name, path=path.parent, downloader=_resume)
+        pooch.retrieve(file.url, known_hash=None, fname=path.name, path=path.parent, downloader=load)
     except (OSError, requests.RequestException) as error:
         raise InputError(
             f"cannot download {file.url} ({type(error).__name__}: {error}); "
@@ -181,16 +185,16 @@ def git_blob_id(path: Path) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def _resume(url, output_file, _):
-    """A downloader for pooch that continues what an interrupted download has left in `<name>.part`."""
+def _load(url, output_file, _, *, resumable):
+    """A downloader for pooch; `resumable` continues what an interrupted one has left in `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
-    have = part.stat().st_size if part.exists() else 0
+    have = part.stat().st_size if resumable and part.exists() else 0
     # Unpacked on the way: byte positions of a packed answer would not be those of the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with requests.get(url, headers=headers, stream=True, timeout=30) as response:
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if response.status_code == requests.codes.requested_range_not_satisfiable:
             part.unlink()
-            return _resume(url, output_file, _)
+            return _load(url, output_file, _, resumable=resumable)
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:
             have = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from pairflow import layout
 from pairflow.artifacts import (
@@ -117,14 +118,18 @@ def _floors(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
 
 def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
     """The metric rows of a file; InputError if another method or other settings made it."""
-    table, science = read_table(path, "metrics")
+    return _made_with(path, "metrics", method, settings).to_pandas()
+
+
+def _made_with(path: Path, kind: str, method: str, settings: Settings) -> pa.Table:
+    table, science = read_table(path, kind)
     for key, value in {"method": method, **settings.model_dump(mode="json")}.items():
         found = science.parameters.get(key)
         if found != value:
             raise InputError(
                 f"{path}: from another configuration, {key} is {found} there and {value} in the configuration"
             )
-    return table.to_pandas()
+    return table
 
 
 def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
@@ -243,7 +248,8 @@ def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarr
         if (run.seed, run.evaluation) != (experiment.seeds[0], first):
             continue
         if run.nfe in layout.shown_nfe(experiment, run):
-            table, _ = read_table(layout.samples(root, run), "samples")
+            settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
+            table = _made_with(layout.samples(root, run), "samples", run.method, settings)
             tokens = token_array(table["tokens"])
             samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
     return samples

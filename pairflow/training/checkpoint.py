@@ -17,6 +17,7 @@ from pairflow.errors import InputError
 from pairflow.flow.noise import NOISES, Absorbing, Uniform
 
 FORMAT = 1
+NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
 
 Weights = Literal["ema", "raw"]
 
@@ -59,6 +60,8 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: format {found}, this version reads {FORMAT}")
     if facts.pop("checksum", None) not in (None, _checksum(facts)):
         raise InputError(f"{path}: altered since it was written")
+    if missing := [key for key in NEEDED if key not in facts]:
+        raise InputError(f"{path}: no {', '.join(missing)}: a model of another version; train it anew")
     return facts
 
 
@@ -73,19 +76,25 @@ def load(
     if digest(weights) != facts["weights"]:
         raise InputError(f"{weights}: these are not the weights that {description} describes")
     noise = noise_of(facts)
-    network = networks.build(
-        facts["network"],
-        length=facts["length"],
-        vocabulary_size=noise.symbols,
-        shape=facts.get("shape"),
-        mask=noise.mask,
-    )
+    prefix = f"{which}."
     try:
+        network = networks.build(
+            facts["network"],
+            length=facts["length"],
+            vocabulary_size=noise.symbols,
+            shape=facts.get("shape"),
+            mask=noise.mask,
+        )
         tensors = load_file(weights)
+        own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+        network.load_state_dict(own)
     except SafetensorError as error:
         raise InputError(f"{weights}: not a safetensors file") from error
-    prefix = f"{which}."
-    network.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+    except (KeyError, TypeError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"{description}: a network that this version does not build ({reason}); train it anew"
+        ) from error
     return network.to(device).eval(), facts
 
 

@@ -27,7 +27,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.server.hangs.wait()
+        self.wfile.write(body[: len(body) // 2] if self.server.breaks_off else body)
 
     def log_message(self, *_):
         pass
@@ -37,6 +38,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.asked = []
+        server.breaks_off, server.hangs = False, threading.Event()
+        server.hangs.set()
         server.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -103,12 +106,55 @@ def test_a_wrong_checksum_leaves_nothing(remote, cache):
     [(CONTENT[:7], ["bytes=7-"]), (CONTENT + b"more", [f"bytes={len(CONTENT) + 4}-", None])],
     ids=["continued", "useless"],
 )
-def test_an_interrupted_download_is_taken_up(remote, server, cache, left, asked):
-    remote()
+def test_an_interrupted_download_is_taken_up(remote, server, cache, left, asked, tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT)
+    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(left)
     assert sources.fetch("remote").read_bytes() == CONTENT
     assert server.asked == asked
+
+
+def test_a_download_without_a_checksum_begins_anew(remote, server, cache):
+    """What was left may be of another version."""
+    remote()
+    cache.mkdir()
+    (cache / "remote.csv.part").write_bytes(b"other,column")
+    assert sources.fetch("remote").read_bytes() == CONTENT
+    assert server.asked == [None]
+
+
+def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_whole(remote, cache, tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT)
+    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
+    cache.mkdir()
+    (cache / "remote.csv.part").write_bytes(b"smilez\nC")
+    with pytest.raises(InputError, match="wrong checksum"):
+        sources.fetch("remote")
+    assert sources.fetch("remote").read_bytes() == CONTENT
+
+
+def test_what_a_server_broke_off_is_no_file(remote, server, cache, tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT)
+    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
+    server.breaks_off = True
+    with pytest.raises(InputError, match=r"cannot download .*/remote\.csv \(ChunkedEncodingError"):
+        sources.fetch("remote")
+    assert [path.name for path in cache.iterdir()] == ["remote.csv.part"]
+    server.breaks_off = False
+    assert sources.fetch("remote").read_bytes() == CONTENT
+
+
+def test_a_server_that_hangs_is_given_up(remote, server, cache, monkeypatch):
+    monkeypatch.setattr(sources, "TIMEOUT", 0.2)
+    server.hangs.clear()
+    remote()
+    try:
+        with pytest.raises(InputError, match=r"cannot download .* \((ReadTimeout|ConnectionError)"):
+            sources.fetch("remote")
+    finally:
+        server.hangs.set()
+    assert not (cache / "remote.csv").exists()
 
 
 def test_a_failed_download_says_how_to_go_on(remote, cache):

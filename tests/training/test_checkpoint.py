@@ -23,6 +23,7 @@ def folder(tmp_path):
         "vocabulary": "v",
         "method": "udlm",
         "mask": None,
+        "prediction": "posterior",
     }
     checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
     return tmp_path, raw, ema
@@ -84,3 +85,23 @@ def test_a_description_of_an_earlier_version_has_no_checksum(folder):
     assert "checksum" not in facts
     path.write_text(json.dumps(facts))
     assert checkpoint.load(folder[0])[1] == facts
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prediction": None}, "no prediction: a model of another version; train it anew"),
+        ({"network": {"name": "mlp", "heads": 2}}, "a network that this version does not build"),
+        ({"network": {"name": "mlp", "width": 7}}, "a network that this version does not build"),
+        ({"network": {"name": "rnn"}}, "expected one of mlp"),
+    ],
+)
+def test_a_model_of_another_version_is_refused_with_the_reason(folder, change, message):
+    """A field that is missing, unknown, or means another network; as a version without checksums wrote it."""
+    path = folder[0] / "model.json"
+    facts = {**checkpoint.read_description(path), **change}
+    path.write_text(
+        json.dumps({key: value for key, value in facts.items() if value is not None or key == "mask"})
+    )
+    with pytest.raises(InputError, match=message):
+        checkpoint.load(folder[0])

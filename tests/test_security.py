@@ -1,0 +1,144 @@
+"""What comes from outside is data: nothing of it is run, unpacked, or put into a page as it stands."""
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from pairflow.config import Configuration, check
+from pairflow.data import images
+from pairflow.errors import InputError
+
+REPOSITORY = Path(__file__).parent.parent
+SOURCES = sorted((REPOSITORY / "pairflow").rglob("*.py"))
+RULES = sorted([REPOSITORY / "Snakefile", *(REPOSITORY / "rules").glob("*.smk")])
+FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "tarfile"}
+FORBIDDEN_CALLS = {
+    *("eval", "exec", "compile", "os.system", "os.popen", "pd.read_pickle", "pandas.read_pickle"),
+    *("shutil.unpack_archive", "yaml.load", "yaml.unsafe_load", "yaml.full_load", "torch.jit.load"),
+    *("torch.hub.load", "joblib.load"),
+}
+
+
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
+    """Dotted names of what a module calls, with the calls."""
+    tree = ast.parse(path.read_text())
+    return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").split(".")[0])
+    return names
+
+
+def keyword(call: ast.Call, name: str):
+    """The literal value of a call's keyword; None where it is not given."""
+    return next((ast.literal_eval(each.value) for each in call.keywords if each.arg == name), None)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_no_module_loads_pickles_or_runs_text(path):
+    assert not imported(path) & FORBIDDEN_MODULES
+    for name, call in calls(path):
+        assert name not in FORBIDDEN_CALLS, name
+        assert not name.endswith((".extractall", ".extract_archive")), name
+        if name == "torch.load":
+            assert keyword(call, "weights_only") is True
+        if name in ("np.load", "numpy.load"):
+            assert keyword(call, "allow_pickle") is False
+        if name.startswith("subprocess."):
+            assert not keyword(call, "shell")
+            assert isinstance(call.args[0], ast.Name | ast.List)
+
+
+def test_the_scan_finds_what_it_looks_for(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text("import pickle\nimport torch\ntorch.load('x')\neval('1')\n")
+    assert "pickle" in imported(path)
+    assert [name for name, _ in calls(path)] == ["torch.load", "eval"]
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
+def test_rules_quote_every_file_and_parameter(path):
+    """What is not quoted is a number, a name that the wildcards' constraints bound, or made of those."""
+    plain = r"\{(?!threads|wildcards\.(experiment|seed|shard|shards)\}|params\.carried\})[a-z_.]+\}"
+    shells = re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text())
+    for shell in shells:
+        unquoted = [text for text in re.findall(r"\{[^{}]+\}", shell) if not text.endswith(":q}")]
+        assert [text for text in unquoted if re.fullmatch(plain, text)] == []
+
+
+class Payload:
+    """What a pickle can do."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+def test_a_pickle_in_the_place_of_cifar10_is_not_loaded(tmp_path):
+    """torchvision unpickles its batches, and looks at their checksums before."""
+    folder, proof = tmp_path / "cifar-10-batches-py", tmp_path / "pwned"
+    folder.mkdir()
+    names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta"]
+    for name in names:
+        (folder / name).write_bytes(pickle.dumps(Payload(proof)))
+    with pytest.raises(InputError, match="corrupt"):
+        images.prepare("cifar10", data_dir=tmp_path)
+    assert not proof.exists()
+    pickle.loads((folder / names[0]).read_bytes())
+    assert proof.exists()  # it would have
+
+
+def test_a_pickle_in_an_array_file_is_not_loaded(pairflow_command, tmp_path):
+    import numpy as np
+
+    proof = tmp_path / "pwned"
+    np.save(tmp_path / "rows.npy", np.array([Payload(proof)], dtype=object), allow_pickle=True)
+    run = pairflow_command(
+        *(
+            "pair",
+            "--tokens",
+            tmp_path / "rows.npy",
+            "--vocabulary-size",
+            4,
+            "--out",
+            tmp_path / "pairs.parquet",
+        )
+    )
+    assert run.returncode == 2
+    assert "rows.npy: not a .npy array" in run.stderr
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>", "../up", "a b", "$(touch pwned)", "a;b", "a\n", "a'b", 'a"b', "a{seed}", ""]
+)
+def test_names_of_experiments_and_evaluations_are_plain(name, experiment_values):
+    with pytest.raises(InputError, match="pattern"):
+        check(Configuration, {"experiments": {name: experiment_values}}, "test")
+    experiment_values["evaluations"] = {name: experiment_values["evaluations"]["main"]}
+    with pytest.raises(InputError, match="pattern"):
+        check(Configuration, {"experiments": {"mini": experiment_values}}, "test")
+
+
+@pytest.fixture
+def experiment_values():
+    return {
+        "description": "small",
+        "scale": "reduced",
+        "data": {"source": "small_molecules", "length": 16},
+        "network": {"name": "mlp"},
+        "training": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01},
+        "methods": ["udlm"],
+        "evaluations": {"main": {"nfe": [1], "samples": 4, "trials": 1}},
+    }
