@@ -1,0 +1,75 @@
+"""kill -9 at twenty random moments of pairing, training, sampling and the report: the bytes are the same."""
+
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from pairflow.artifacts import read_provenance
+
+KILLS = 5  # of each step
+BEFORE = {"pair": ["data"], "train": ["data", "seed0/pairs"], "sample": ["data", "seed0/models"]}
+STATES = {"pair": "*.block", "train": "[0-9]*.json", "sample": "*.block"}
+
+
+def states(place, step):
+    return set((place.folder / "states").rglob(STATES[step]))
+
+
+def knock(place, step, random, started) -> None:
+    """Kill the step: at once, while it starts or works, or a moment after it has saved something new."""
+    before = states(place, step)
+    process = place.start(step, "--resume", "states", "--save-every", "0")
+    if started:
+        while not states(place, step) - before:
+            assert process.is_alive(), place.errors()
+            time.sleep(0.002)
+    time.sleep(random.uniform(0, 0.05 if started else 0.3))
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, place.errors()
+
+
+@pytest.mark.parametrize("step", STATES)
+def test_a_step_killed_five_times_ends_in_the_bytes_of_an_undisturbed_one(calm, place, step):
+    knocked, random = place(step), np.random.default_rng(len(step))
+    for part in BEFORE[step]:
+        shutil.copytree(calm.root / part, knocked.root / part)
+    spent, began = [0.0], time.monotonic()
+    for knocks in range(KILLS):
+        knock(knocked, step, random, started=knocks % 2 == 0)
+        assert not any(path.exists() for path in knocked.outputs(step))
+        [run] = (knocked.folder / "states").iterdir()
+        spent.append(read_provenance(run / "spent").get("seconds", spent[-1]))
+    assert spent == sorted(spent)
+    knocked.finish(step, "--resume", "states")
+    for mine, theirs in zip(knocked.outputs(step), calm.outputs(step), strict=True):
+        if mine.name != "log.parquet":  # has times
+            assert mine.read_bytes() == theirs.read_bytes()
+    seconds = read_provenance(knocked.outputs(step)[0])["seconds"]
+    assert 0 < spent[-1] < seconds < time.monotonic() - began
+    assert not (knocked.folder / "states").exists()
+    assert not list(knocked.folder.rglob("*.partial"))
+
+
+def test_a_report_killed_five_times_is_the_same_and_leaves_nothing_half_written(calm, place):
+    knocked, random = place("report"), np.random.default_rng(0)
+    shutil.copytree(calm.root, knocked.root)
+    outputs = knocked.outputs("report")
+    killed = 0
+    while killed < KILLS:
+        for path in outputs:
+            path.unlink(missing_ok=True)
+        process = knocked.start("report")
+        process.join(random.uniform(0, calm.seconds["report"]))
+        process.kill()
+        process.join()
+        killed += process.exitcode == -signal.SIGKILL
+        if outputs[0].exists():
+            assert outputs[0].read_bytes() == calm.outputs("report")[0].read_bytes()
+    knocked.finish("report")
+    assert outputs[0].read_bytes() == calm.outputs("report")[0].read_bytes()
+    assert outputs[-1].read_text().endswith("</html>")
+    assert not list(knocked.folder.rglob("*.partial"))

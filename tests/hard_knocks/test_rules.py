@@ -1,0 +1,86 @@
+"""The rules, knocked: stopped half-way, run twice at once, amid names that are attacks."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pairflow.artifacts import read_table
+
+REPOSITORY = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.workflow
+REPORT = "results/mini/report.html"
+
+
+def snakemake(folder: Path, errors: Path) -> subprocess.Popen:
+    command = [sys.executable, "-m", "snakemake", "--snakefile", REPOSITORY / "Snakefile", "--cores", "2"]
+    return subprocess.Popen(
+        [*map(str, command), "--", REPORT],
+        cwd=folder,
+        stdout=errors.open("w"),
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+    )
+
+
+@pytest.fixture(scope="module")
+def knocked(place, tmp_path_factory):
+    """A workflow that was stopped in its training, and a second one that was started meanwhile."""
+    made, words = place("rules"), tmp_path_factory.mktemp("words")
+    experiment = made.experiment.model_dump(mode="json")
+    made.folder.joinpath("workflow_config.yaml").write_text(
+        yaml.safe_dump({"experiments": {"mini": experiment}}), encoding="utf-8"
+    )
+    first = snakemake(made.folder, words / "first")
+    training = made.root / "logs/seed0/train-pairflow.log"
+    while not training.exists():
+        assert first.poll() is None, (words / "first").read_text()
+        time.sleep(0.02)
+    second = snakemake(made.folder, words / "second")
+    assert second.wait() != 0
+    first.send_signal(signal.SIGTERM)
+    assert first.wait() != 0
+    assert not (made.folder / REPORT).exists()
+    again = snakemake(made.folder, words / "again")
+    assert again.wait() == 0, (words / "again").read_text()
+    made.words = {path.name: path.read_text() for path in words.iterdir()}
+    return made
+
+
+def test_two_workflows_in_one_folder_do_not_meet(knocked):
+    assert "Directory cannot be locked" in knocked.words["second"]
+
+
+def test_a_workflow_that_was_stopped_ends_in_the_bytes_of_the_steps_by_hand(knocked, calm):
+    parts = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
+    for step in parts:
+        for mine, theirs in zip(knocked.outputs(step), calm.outputs(step), strict=True):
+            if mine.name != "log.parquet":  # has times
+                assert mine.read_bytes() == theirs.read_bytes()
+    assert (knocked.root / "metrics.parquet").read_bytes() == (calm.root / "metrics.parquet").read_bytes()
+    assert not list(knocked.root.rglob("resume"))
+    assert not list(knocked.root.rglob("*.partial"))
+
+
+def test_no_name_has_reached_a_shell(knocked):
+    assert not list(knocked.folder.parent.rglob("pwned"))
+    assert sorted(path.name for path in knocked.folder.iterdir() if not path.name.startswith(".")) == [
+        "results",
+        "workflow_config.yaml",
+    ]
+
+
+def test_no_name_has_reached_the_page_as_markup(knocked):
+    page = (knocked.folder / REPORT).read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+def test_rows_that_are_no_molecules_are_rejected_as_they_stand(knocked):
+    table, _ = read_table(knocked.root / "data/rejected.parquet", "rejected rows")
+    assert {"$(touch", "`touch", "';", "../../C"} <= {text.split()[0] for text in table["text"].to_pylist()}
