@@ -112,7 +112,7 @@ def _why_not_written(error: Exception) -> str | None:
 
 def _disk(path: Path) -> str:
     """The disk that `path` is to be on, and what is free there."""
-    place = path.absolute()
+    place = path.resolve()
     while not place.exists() or not os.path.ismount(place):
         place = place.parent
     return f"disk {place} has {shutil.disk_usage(place).free / 2**20:,.1f} MB free"

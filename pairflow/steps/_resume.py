@@ -102,12 +102,12 @@ class Blocks:
         return list(self.arrays.values())
 
     def _save(self) -> None:
+        if any(array is not None for array in self.arrays.values()):
+            self.stopwatch.write(self.spent)  # first: it is spent, whatever becomes of the rest
         for block, array in self.arrays.items():
             if array is not None and block not in self.on_disk:
                 self.finished.save(_name(block), array)
                 self.on_disk.add(block)
-        if self.on_disk:
-            self.stopwatch.write(self.spent)
 
 
 def _name(block: Block) -> str:
@@ -131,4 +131,4 @@ def snapshots_of(folder: Path, save_every: float, stopwatch: Stopwatch):
 
     spent = folder / "spent"
     _take_up(spent, stopwatch)
-    return Snapshots(folder, save_every, saved=lambda: stopwatch.write(spent))
+    return Snapshots(folder, save_every, saving=lambda: stopwatch.write(spent))

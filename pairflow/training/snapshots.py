@@ -23,11 +23,11 @@ class Snapshots:
     """The last two states in `folder`, each tensors and JSON facts by iteration; saved every `seconds`.
 
     The folder belongs to one run alone: whoever names it puts a digest of inputs and settings into its name.
-    `saved` is called after each.
+    `saving` is called before each.
     """
 
-    def __init__(self, folder: Path, seconds: float = 300.0, saved: Callable[[], None] = lambda: None):
-        self.folder, self.seconds, self.after = Path(folder), seconds, saved
+    def __init__(self, folder: Path, seconds: float = 300.0, saving: Callable[[], None] = lambda: None):
+        self.folder, self.seconds, self.saving = Path(folder), seconds, saving
         self.saved = time.monotonic()
 
     @property
@@ -36,6 +36,7 @@ class Snapshots:
 
     def save(self, iteration: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Write the state after so many iterations, then remove all but the newest two."""
+        self.saving()
         weights, description = self._paths(iteration)
         with atomic(weights, description) as [new_weights, new_description]:
             kept = {key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}
@@ -47,7 +48,6 @@ class Snapshots:
             for path in self._paths(old):
                 path.unlink(missing_ok=True)
         self.saved = time.monotonic()
-        self.after()
 
     def load(self, device: str | torch.device) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """(iteration, tensors, facts) of the newest state that is whole; None where there is none.

@@ -19,13 +19,14 @@ REPORT = "results/mini/report.html"
 
 def snakemake(folder: Path, errors: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "snakemake", "--snakefile", REPOSITORY / "Snakefile", "--cores", "2"]
-    return subprocess.Popen(
-        [*map(str, command), "--", REPORT],
-        cwd=folder,
-        stdout=errors.open("w"),
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
-    )
+    with errors.open("w") as file:
+        return subprocess.Popen(
+            [*map(str, command), "--", REPORT],
+            cwd=folder,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+        )
 
 
 @pytest.fixture(scope="module")
