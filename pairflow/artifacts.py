@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +59,8 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
         raise
     finally:
         for part in temporary:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # not there, or on a disk that is read-only
+                part.unlink()
 
 
 @contextmanager
