@@ -256,10 +256,12 @@ class Stopwatch:
 
     Beside wall time (`seconds`) it takes `device_seconds`. On a CPU they are the user and system time of this
     process, all its threads together. On a GPU they are the wall time again, during which the step held that
-    one GPU: how busy its kernels kept it is not measured.
+    one GPU: how busy its kernels kept it is not measured. Of several `devices` they are this one's, times
+    their number.
     """
 
     device: str = "cpu"
+    devices: int = 1  # alike, each with a process that works as long as this one
     samples: int | None = None
     device_memory_mb: Callable[[], float] | None = None  # where torch's allocator does not know it
     started: float = field(default_factory=time.perf_counter)
@@ -276,6 +278,7 @@ class Stopwatch:
             **self._costs(),
             "samples_seen": self.samples,
             "device": self.device,
+            "devices": self.devices,
             "machine": machine(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": _commit(),
@@ -290,7 +293,7 @@ class Stopwatch:
         """Times with those of earlier work, null where one of them is not known; the largest peak memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
-        times = {"seconds": wall, "device_seconds": busy}
+        times = {"seconds": wall, "device_seconds": busy * self.devices}
         for key in times:
             parts = [times[key], *(facts.get(key) for facts in self.earlier)]
             times[key] = None if None in parts else round(sum(parts), 3)

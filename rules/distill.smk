@@ -51,12 +51,15 @@ rule distill:
     threads: 1
     resources:
         gpu=gpu,
+        micro_batch=0,
         mem_mb=grown(6000),
         runtime=grown(1440),
     params:
         settings=distill_settings,
     shell:
-        "python -m pairflow.steps.distill --settings {params.settings:q} --threads {threads} --cache results/transformations"
+        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.steps._torchrun {resources.gpu}) pairflow.steps.distill"
+        " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
+        " --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/distill"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

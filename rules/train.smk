@@ -1,4 +1,5 @@
 # Token rows or pairs -> the denoiser of a base method. One thread each on a CPU: several trainings run side by side.
+# With gpu=2 or more, a profile's doing, torchrun starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
         data=training_data,
@@ -23,13 +24,15 @@ rule train:
     threads: 1
     resources:
         gpu=gpu,
+        micro_batch=0,
         mem_mb=grown(6000),
         runtime=grown(2880),
     params:
         settings=train_settings,
         carried="--vocabulary results/{experiment}/data/vocabulary.json --smiles results/{experiment}/data/smiles.parquet",
     shell:
-        "python -m pairflow.steps.train --settings {params.settings:q} --threads {threads}"
+        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.steps._torchrun {resources.gpu}) pairflow.steps.train"
+        " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --data {input.data:q} --validation {input.validation:q} {params.carried}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

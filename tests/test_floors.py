@@ -13,6 +13,7 @@ FLOORS = {
     "errors": 0,
     "schedule": 0,
     "rng": 0,
+    "processes": 0,
     "config": 1,
     "artifacts": 1,
     "layout": 2,

@@ -94,6 +94,10 @@ class SharedNoise(NamedTuple):
         """The symbols (B, N) at the noise levels gamma (B,), the same eps at all of them."""
         return torch.where(torch.exp(-gamma / 2)[:, None] > self.threshold, x1, self.other)
 
+    def of(self, rows: slice) -> "SharedNoise":
+        """That of some rows."""
+        return SharedNoise(self.threshold[rows], self.other[rows])
+
 
 def shared_noise(x1: Tensor, vocabulary_size: int, generator: torch.Generator | None = None) -> SharedNoise:
     """Draw the noise of every position of x1 (B, N), without its K normal numbers.

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pairflow.networks.adaln import Modulation, modulate
+from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
 EXPANSION = 2
@@ -53,7 +54,7 @@ class Block(nn.Module):
             nn.Linear(width, EXPANSION * width),
             nn.GELU(approximate="tanh"),
             nn.Linear(EXPANSION * width, width),
-            nn.Dropout(dropout),
+            Dropout(dropout),
         )
 
     def forward(self, h, time):

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pairflow.networks.adaln import Modulation, modulate
+from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
 ROTARY_BASE = 10_000
@@ -43,7 +44,7 @@ class Block(nn.Module):
 
     def __init__(self, width, heads, time_width, dropout):
         super().__init__()
-        self.heads, self.dropout = heads, nn.Dropout(dropout)
+        self.heads, self.dropout = heads, Dropout(dropout)
         self.modulation = Modulation(time_width, width, parts=6)
         self.attention_norm = nn.LayerNorm(width, bias=False)
         self.qkv = nn.Linear(width, 3 * width, bias=False)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pairflow.errors import InputError
+from pairflow.networks.dropout import Dropout
 
 TIME_SCALE = 1000  # sigma times this is what the sinusoids see
 SLOWEST = 1e-4  # their lowest frequency, the highest being 1
@@ -119,7 +120,7 @@ class Block(nn.Module):
         self.first_norm, self.first = group_norm(width), convolution(width, width_out)
         self.time = linear(time_width, width_out)
         self.second_norm, self.second = group_norm(width_out), zeroed(convolution(width_out, width_out))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.skip = nn.Identity() if width == width_out else convolution(width, width_out, size=1)
 
     def forward(self, x, time):

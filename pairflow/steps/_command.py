@@ -4,6 +4,7 @@ import functools
 import inspect
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
@@ -13,6 +14,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pairflow import processes
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 
@@ -25,6 +27,14 @@ device = click.option(
     "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
 )
 threads = click.option("--threads", type=click.IntRange(1), help="CPU threads  [default: all]")
+micro_batch = click.option(
+    "--micro-batch",
+    type=click.IntRange(0),
+    default=0,
+    help="Rows in the network at once, where the memory of a GPU is too small; 0: all  [default: 0]",
+)
+
+GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step where one has failed
 
 
 def resumable(function: Callable) -> Callable:
@@ -78,11 +88,20 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except InputError as error:
+            if processes.rank():
+                time.sleep(GIVE_WAY)  # most mistakes are made by all, and one says so
             click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
             sys.exit(2)
         except Interrupted as stop:
-            click.echo(f"pairflow {ctx.command.name}: {stop}: the same command goes on from there", err=True)
+            if processes.rank() == 0:
+                click.echo(
+                    f"pairflow {ctx.command.name}: {stop}: the same command goes on from there", err=True
+                )
             sys.exit(128 + stop.signal)
+        except Exception:
+            if processes.count() > 1:
+                time.sleep(GIVE_WAY)  # it may be that another process is lost
+            raise
 
 
 def step(settings: type[Settings] | None = None, **ways: type[Settings]) -> Callable:

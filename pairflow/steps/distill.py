@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from pairflow import processes
 from pairflow.artifacts import Stopwatch, digest, read_table, token_array
 from pairflow.config import DistillSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._command import device, existing, micro_batch, out, quiet, resumable, step, threads
 from pairflow.steps._resume import folder_of, remove, snapshots_of
 
 
@@ -21,6 +22,7 @@ from pairflow.steps._resume import folder_of, remove, snapshots_of
 @out("--description", help="Description of the model, JSON.")
 @out("--log", help="Training log, Parquet.")
 @resumable
+@micro_batch
 @device
 @threads
 @quiet
@@ -35,6 +37,7 @@ def main(
     log,
     resume,
     save_every,
+    micro_batch,
     device,
     threads,
     quiet,
@@ -42,7 +45,7 @@ def main(
     """Distil a model into one that needs fewer steps, by the last part of the method's name.
 
     A distillation that was stopped goes on where it was, to the same bits. What the parent's folder carries
-    for `pairflow sample --count` is carried on.
+    for `pairflow sample --count` is carried on. torchrun starts it on several GPUs, as `pairflow train`.
     """
     from pairflow.steps._device import choose
     from pairflow.steps._models import write_model
@@ -57,7 +60,7 @@ def main(
     science.require_same_vocabulary(facts["vocabulary"], data, parent)
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    stopwatch.device, stopwatch.devices = str(where), processes.count()
     stopwatch.samples = how.iterations * how.batch_size
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
     noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
@@ -80,11 +83,13 @@ def main(
         average=_average(how, facts, parent, where),
         validate=objectives.Validator(rows, noise, facts["prediction"], held_out.padding, seed, where),
         snapshots=snapshots_of(states, save_every, stopwatch),
+        micro_batch=micro_batch,
         progress=not quiet,
     )
-    write_model(model, description, log, trained, made, files)
-    stopwatch.write(model)
-    remove(states)
+    if processes.rank() == 0:
+        write_model(model, description, log, trained, made, files)
+        stopwatch.write(model)
+        remove(states)
 
 
 def _parent(settings: DistillSettings, parent: Path) -> dict:

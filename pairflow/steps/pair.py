@@ -26,6 +26,7 @@ from pairflow.errors import InputError
 from pairflow.pairing import gpu
 from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
+from pairflow.steps import _gpus
 from pairflow.steps._command import existing, out, quiet, resumable, step, threads
 from pairflow.steps._resume import Blocks, folder_of, remove
 
@@ -76,6 +77,8 @@ def main(
     subsets and seed alone.
     """
     stopwatch = Stopwatch()
+    if backend in ("auto", "gpu"):
+        _gpus.take()
     x1, science = _read(tokens, vocabulary_size)
     size = science.vocabulary_size
     pair = functools.partial(

@@ -1,9 +1,10 @@
 """Token rows or pairs to a model."""
 
+from pairflow import processes
 from pairflow.artifacts import Stopwatch, digest, read_table, token_array
 from pairflow.config import TrainSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps._command import device, existing, micro_batch, out, quiet, resumable, step, threads
 from pairflow.steps._resume import folder_of, remove, snapshots_of
 
 
@@ -18,6 +19,7 @@ from pairflow.steps._resume import folder_of, remove, snapshots_of
 @out("--description", help="Description of the model, JSON.")
 @out("--log", help="Training log, Parquet.")
 @resumable
+@micro_batch
 @device
 @threads
 @quiet
@@ -32,6 +34,7 @@ def main(
     log,
     resume,
     save_every,
+    micro_batch,
     device,
     threads,
     quiet,
@@ -39,7 +42,8 @@ def main(
     """Train a base: mdlm and udlm draw noise afresh, random and pairflow keep one source per data point.
 
     A training that was stopped goes on where it was, to the same bits. With --vocabulary and --smiles the
-    model's folder alone will do for `pairflow sample --count`.
+    model's folder alone will do for `pairflow sample --count`. Several GPUs share each batch where torchrun
+    starts it, as in `torchrun --nproc-per-node 2 -m pairflow.steps.train ...`.
     """
     import torch
 
@@ -55,7 +59,7 @@ def main(
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
     files = carried.of_data(vocabulary, smiles, data, science)
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    stopwatch.device, stopwatch.devices = str(where), processes.count()
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
     training, seed = settings.training, settings.seed
     stopwatch.samples = training.iterations * training.batch_size
@@ -90,11 +94,13 @@ def main(
         seed=seed,
         validate=objectives.Validator(held_out_rows, noise, prediction, science.padding, seed, where),
         snapshots=snapshots_of(states, save_every, stopwatch),
+        micro_batch=micro_batch,
         progress=not quiet,
     )
-    write_model(model, description, log, trained, facts, files)
-    stopwatch.write(model)
-    remove(states)
+    if processes.rank() == 0:
+        write_model(model, description, log, trained, facts, files)
+        stopwatch.write(model)
+        remove(states)
 
 
 def _read(method: str, path):

@@ -11,7 +11,8 @@ from pairflow.artifacts import Science, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
 from pairflow.flow.duality import Transformation, shared_noise
-from pairflow.training.objectives import Batches, random_generator
+from pairflow.training.objectives import WHOLE, Batches, random_generator
+from pairflow.training.together import own
 
 DOUBLINGS = 6  # the first step is 1/64 of the noise time; six doublings make it all of it
 
@@ -40,14 +41,15 @@ class Consistency:
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
         self.teacher: nn.Module | None = None
 
-    def __call__(self, network: nn.Module, iteration: int) -> Tensor:
+    def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
         if iteration % self.settings.teacher_every == 0:
-            self._renew(network)
+            self._renew(own(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.noise.symbols, generator)
-        less, more = self.noise_times(iteration)
-        student = self._predict(network, x1, shared, more)  # (B, N, K)
+        shared = shared_noise(x1, self.noise.symbols, generator).of(seen)
+        less, more = (times[seen] for times in self.noise_times(iteration))
+        x1 = x1[seen]
+        student = self._predict(network, x1, shared, more)  # (rows seen, N, K)
         with torch.no_grad():
             teacher = self._predict(self.teacher, x1, shared, less)
         return divergence(student, teacher).mean()

@@ -14,15 +14,17 @@ from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, LR
 from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
-from pairflow import rng
+from pairflow import processes, rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
-from pairflow.training import signals
+from pairflow.networks.dropout import sees
+from pairflow.training import signals, together
 from pairflow.training.snapshots import Snapshots
 
 LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
 
-Objective = Callable[[nn.Module, int], Tensor]  # one with a state has `tensors` and `restore`, as DCD's
+# The mean over some rows of an iteration's batch; one with a state has `tensors` and `restore`, as DCD's.
+Objective = Callable[[nn.Module, int, slice], Tensor]
 Validation = Callable[[nn.Module], float]
 
 
@@ -47,17 +49,37 @@ def optimise(
     average: AveragedModel | None = None,
     validate: Validation | None = None,
     snapshots: Snapshots | None = None,
+    micro_batch: int | None = None,
     progress: bool = True,
 ) -> Trained:
-    """Minimise `objective(network, iteration)`, a scalar, for `settings.iterations` updates.
+    """Minimise `objective(network, iteration, rows)`, the mean over rows of a batch, by so many updates.
 
     Everything random is a function of (seed, iteration). `average` is a moving average to carry on; without
     one it begins with the network as it is. `validate` gives the validation NLL of the averaged weights, in
     nats per token. With `snapshots` a run that was stopped goes on, to the bits of one that never was. Raises
     InputError when the loss is no longer a number, and with `snapshots` Interrupted on SIGTERM and SIGINT.
+
+    A batch goes through the network in slices where there are more processes than this one, which all call
+    this alike, or more rows in it than `micro_batch`: that changes the order in which floats are added, and
+    nothing else. The first process alone validates, saves and shows progress.
     """
-    run = _Run(network, objective, settings, average)
+    with together.joined():
+        return _optimise(
+            _Run(network, objective, settings, average, micro_batch),
+            seed,
+            None if processes.rank() else validate,
+            snapshots,
+            progress and not processes.rank(),
+        )
+
+
+def _optimise(
+    run: "_Run", seed: int, validate: Validation | None, snapshots: Snapshots | None, progress: bool
+) -> Trained:
+    settings = run.settings
     first = run.restore(snapshots) if snapshots else 0
+    if together.largest(first, -first) != [first, -first]:
+        raise InputError(f"{snapshots.folder}: not the same folder of saved states for all processes")
     bar = tqdm(
         range(first, settings.iterations),
         initial=first,
@@ -67,30 +89,43 @@ def optimise(
         mininterval=1.0,
         dynamic_ncols=True,
     )
-    with signals.kept() if snapshots else nullcontext() as received:
+    with signals.kept(alone=processes.count() == 1) if snapshots else nullcontext() as received:
         for iteration in bar:
             learning_rate = run.schedule.get_last_lr()[0]
             loss = run.update(iteration, seed)
             run.log.add(iteration, loss, learning_rate, run.ema.module, validate, bar)
-            if snapshots and (received or snapshots.due):
-                run.save(snapshots, iteration + 1)
-                _stop(received, iteration + 1, settings.iterations)
-    return Trained(network, run.ema.module, run.log.frame())
+            if snapshots:
+                _heed(received, run, snapshots, iteration + 1)
+    return Trained(run.network, run.ema.module, run.log.frame())
 
 
-def _stop(received: list[int], done: int, iterations: int) -> None:
-    """Interrupted if one of the signals asks for it; they count once."""
-    for number in received:
-        if number in signals.STOP:
-            raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, which are saved", number)
-    received.clear()
+def _heed(received: list[int], run: "_Run", snapshots: Snapshots, done: int) -> None:
+    """Save where it is time or a signal asks any process for it; Interrupted where one asks to stop.
+
+    Signals count once.
+    """
+    asked = received[:]
+    del received[: len(asked)]
+    first = processes.rank() == 0
+    stop = max((number for number in asked if number in signals.STOP), default=0)
+    save, stop = together.largest(bool(asked) or (first and snapshots.due), stop)
+    if save and first:
+        run.save(snapshots, done)
+    if stop:
+        together.largest(0)  # none ends, and has torchrun end the others, before the state is whole
+        iterations = run.settings.iterations
+        raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, which are saved", stop)
 
 
 class _Run:
     """All that changes from one iteration to the next."""
 
-    def __init__(self, network, objective, settings: Optimisation, average: AveragedModel | None):
+    def __init__(
+        self, network, objective, settings: Optimisation, average: AveragedModel | None, micro_batch
+    ):
         self.network, self.objective, self.settings = network, objective, settings
+        self.slices = together.slices(settings.batch_size, micro_batch)
+        self.shared = together.shared(network)
         parameters = network.parameters()
         self.optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0.0, fused=True)
         self.schedule = learning_rate_schedule(self.optimizer, settings)
@@ -100,17 +135,34 @@ class _Run:
 
     def update(self, iteration: int, seed: int) -> Tensor:
         """One step of the optimiser; the loss before it."""
-        torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
         self.network.train()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss = self.objective(self.network, iteration)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        *others, last = self.slices
+        with together.apart(self.shared):
+            losses = [self._pass(iteration, seed, rows) for rows in others]
+        loss = together.added(sum(losses, self._pass(iteration, seed, last)))
         nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_clip)
         self.optimizer.step()
         self.schedule.step()
         self.ema.update_parameters(self.network)
         return loss
+
+    def _pass(self, iteration: int, seed: int, rows: slice) -> Tensor:
+        """Add what some rows of the batch have to say to the gradients; their part of the loss."""
+        batch_size = self.settings.batch_size
+        part = (rows.stop - rows.start) / batch_size
+        torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
+        sees(self.network, rows, batch_size)
+        try:
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+                loss = self.objective(self.shared, iteration, rows)
+            (loss * (part * processes.count())).backward()  # the mean over processes is taken of gradients
+        except torch.OutOfMemoryError as error:
+            seen = rows.stop - rows.start
+            raise InputError(
+                f"{seen:,} rows at once are too many for the GPU: lower --micro-batch"
+            ) from error
+        return loss.detach() * part
 
     def save(self, snapshots: Snapshots, done: int) -> None:
         optimizer = self.optimizer.state_dict()
@@ -126,7 +178,7 @@ class _Run:
 
     def restore(self, snapshots: Snapshots) -> int:
         """Take up the newest snapshot; how many iterations it has behind it."""
-        found = snapshots.load(self.device)
+        found = snapshots.load("cpu")
         if found is None:
             return 0
         done, tensors, facts = found
@@ -188,7 +240,7 @@ class _Log:
         self.rows: list[dict] = []
 
     def add(self, iteration, loss, learning_rate, ema, validate, bar) -> None:
-        self.losses.append(loss.detach())
+        self.losses.append(loss)
         done = iteration + 1
         last = done == self.settings.iterations
         validates = validate is not None and (last or done % self.settings.validate_every == 0)

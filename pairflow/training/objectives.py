@@ -9,6 +9,8 @@ from pairflow import rng
 from pairflow.flow.process import interpolate, stratified_times
 from pairflow.schedule import DIFFUSION
 
+WHOLE = slice(None)  # of a batch
+
 
 class Batches:
     """Row numbers of a batch by (seed, iteration): endless epochs, each its own permutation of M rows."""
@@ -36,6 +38,7 @@ class FlowObjective:
     """Mean loss per token of a batch of x1 (M, N) under a noise of `flow.noise`.
 
     x0 (M, N) is kept per row (`random`, `pairflow`, a teacher's pairs), or drawn afresh where it is None.
+    Of a batch of which the network sees some rows alone, `seen`, everything is drawn and the rest left out.
     """
 
     def __init__(self, x1, x0, noise, batch_size: int, loss: str, seed: int, device: torch.device):
@@ -44,15 +47,15 @@ class FlowObjective:
         self.noise, self.loss, self.seed, self.device = noise, noise.losses[loss].function, seed, device
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 
-    def __call__(self, network: nn.Module, iteration: int) -> Tensor:
+    def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
         rows = self.batches(iteration)
         generator = random_generator(self.device, self.seed, "noise", iteration)
         x1 = self.x1[rows].long()  # (B, N)
         fresh = self.x0 is None
         x0 = self.noise.source(x1.shape, generator, self.device) if fresh else self.x0[rows].long()
-        state = Noised.draw(x0, x1, generator)
-        predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)  # (B, N, K)
-        return self.loss(predicted, x1, *state).mean()
+        state = Noised.draw(x0, x1, generator).of(seen)
+        predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)  # (rows seen, N, K)
+        return self.loss(predicted, x1[seen], *state).mean()
 
 
 class Validator:
@@ -95,6 +98,10 @@ class Noised(NamedTuple):
         t = stratified_times(len(x1), generator, x1.device)
         alpha = DIFFUSION.kappa(t)  # (B,)
         return cls(interpolate(x0, x1, alpha, generator), alpha, DIFFUSION.derivative(t))
+
+    def of(self, rows: slice) -> "Noised":
+        """Those of some rows."""
+        return self._replace(x_t=self.x_t[rows], alpha=self.alpha[rows])
 
 
 def random_generator(device: torch.device, *labels) -> torch.Generator:

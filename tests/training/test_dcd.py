@@ -101,9 +101,9 @@ def test_the_teacher_moves_exactly_at_the_stated_iterations():
     network, made = mlp(), objective(teacher_every=3)
     teachers, students = [], []
 
-    def watched(student, iteration):
+    def watched(student, iteration, rows):
         students.append(copy.deepcopy(student.state_dict()))
-        loss = made(student, iteration)
+        loss = made(student, iteration, rows)
         teachers.append(copy.deepcopy(made.teacher.state_dict()))
         return loss
 

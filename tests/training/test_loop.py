@@ -66,7 +66,7 @@ class Quadratic(nn.Module):
         self.dropout = nn.Dropout(0.5)
 
 
-def squared_error(network, iteration):
+def squared_error(network, iteration, rows):
     return ((network.weight - 3) ** 2 * network.dropout(torch.ones(8)).mean()).sum()
 
 
@@ -108,7 +108,7 @@ def test_validation_sees_the_averaged_weights_at_the_stated_iterations():
 
 
 def test_a_loss_that_is_not_a_number_ends_the_run_in_one_line():
-    def broken(network, iteration):
+    def broken(network, iteration, rows):
         return network.weight.sum() * (float("nan") if iteration > 10 else 1.0)
 
     with pytest.raises(InputError, match="the loss is not a number at iteration 12: lower the learning rate"):

@@ -36,10 +36,10 @@ class StoppedAt:
     def __init__(self, objective, iteration: int | None, number=signal.SIGTERM):
         self.objective, self.iteration, self.number = objective, iteration, number
 
-    def __call__(self, network, iteration):
+    def __call__(self, network, iteration, rows):
         if iteration == self.iteration:
             os.kill(os.getpid(), self.number)
-        return self.objective(network, iteration)
+        return self.objective(network, iteration, rows)
 
     def __getattr__(self, name):
         return getattr(self.objective, name)
