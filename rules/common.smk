@@ -50,8 +50,9 @@ wildcard_constraints:
 
 def only(modality):
     """What the wildcard `experiment` may be in a rule for one modality; unknown names pass for molecules."""
-    images = [re.escape(name) for name, each in EXPERIMENTS.items() if each.modality == "images"]
-    named = "|".join(images) or "(?!)"
+    named = (
+        "|".join(re.escape(name) for name, each in EXPERIMENTS.items() if each.modality == "images") or "(?!)"
+    )
     return named if modality == "images" else rf"(?!(?:{named})/)[A-Za-z0-9_-]+"
 
 
@@ -86,17 +87,6 @@ def settings_of(method, *names):
         return as_json(getattr(experiment_of(wildcards), method)(*values))
 
     return settings
-
-
-pair_settings = settings_of("pair_settings", "base", "seed")
-cover_settings = settings_of("cover_settings", "seed")
-train_settings = settings_of("train_settings", "base", "seed")
-sample_settings = settings_of("sample_settings", "evaluation", "nfe", "seed")
-correlate_settings = settings_of("correlate_settings", "seed")
-classify_settings = settings_of("classify_settings")
-extractor_settings = settings_of("extractor_settings")
-chemistry_settings = settings_of("chemistry_settings")
-floor_settings = settings_of("floor_settings", "evaluation")
 
 
 def teach_settings(wildcards):

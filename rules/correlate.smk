@@ -18,7 +18,7 @@ rule correlate:
         mem_mb=grown(4000),
         runtime=grown(1440),
     params:
-        settings=correlate_settings,
+        settings=settings_of("correlate_settings", "seed"),
     shell:
         "python -m pairflow.steps.correlate --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/correlate"

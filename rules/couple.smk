@@ -35,7 +35,7 @@ rule cover:
         mem_mb=grown(4000),
         runtime=grown(1440),
     params:
-        settings=cover_settings,
+        settings=settings_of("cover_settings", "seed"),
     shell:
         "python -m pairflow.steps.cover --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/cover"

@@ -69,7 +69,7 @@ rule evaluate:
         mem_mb=grown(4000),
         runtime=grown(60),
     params:
-        settings=chemistry_settings,
+        settings=settings_of("chemistry_settings"),
     shell:
         "python -m pairflow.steps.evaluate --settings {params.settings:q} --threads {threads}"
         " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --vocabulary {input.vocabulary:q}"

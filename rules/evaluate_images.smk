@@ -19,7 +19,7 @@ rule classify:
         mem_mb=grown(4000),
         runtime=grown(60),
     params:
-        settings=classify_settings,
+        settings=settings_of("classify_settings"),
     shell:
         "python -m pairflow.steps.classify --settings {params.settings:q} --threads {threads}"
         " --tokens {input.tokens:q} --validation {input.validation:q}"
@@ -48,7 +48,7 @@ rule reference:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=extractor_settings,
+        settings=settings_of("extractor_settings"),
     shell:
         "python -m pairflow.steps.reference --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
@@ -79,7 +79,7 @@ rule floor:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=floor_settings,
+        settings=settings_of("floor_settings", "evaluation"),
     shell:
         "python -m pairflow.steps.floor --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
@@ -112,7 +112,7 @@ rule evaluate_images:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=extractor_settings,
+        settings=settings_of("extractor_settings"),
     shell:
         "python -m pairflow.steps.evaluate_images --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"

@@ -21,7 +21,7 @@ if PAIR_SHARDS == 1:
             mem_mb=grown(4000),
             runtime=grown(240),
         params:
-            settings=pair_settings,
+            settings=settings_of("pair_settings", "base", "seed"),
         shell:
             "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
             " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
@@ -48,7 +48,7 @@ else:
             mem_mb=grown(4000),
             runtime=grown(240),
         params:
-            settings=pair_settings,
+            settings=settings_of("pair_settings", "base", "seed"),
         shell:
             "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
             " --shard {wildcards.shard}/{wildcards.shards} --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair"
@@ -79,6 +79,6 @@ else:
             mem_mb=grown(4000),
             runtime=grown(60),
         params:
-            settings=pair_settings,
+            settings=settings_of("pair_settings", "base", "seed"),
         shell:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"

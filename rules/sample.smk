@@ -17,7 +17,7 @@ rule sample:
         mem_mb=grown(4000),
         runtime=grown(240),
     params:
-        settings=sample_settings,
+        settings=settings_of("sample_settings", "evaluation", "nfe", "seed"),
     shell:
         "python -m pairflow.steps.sample --settings {params.settings:q} --threads {threads}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/sample"

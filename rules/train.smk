@@ -28,7 +28,7 @@ rule train:
         mem_mb=grown(6000),
         runtime=grown(2880),
     params:
-        settings=train_settings,
+        settings=settings_of("train_settings", "base", "seed"),
         carried="--vocabulary results/{experiment}/data/vocabulary.json --smiles results/{experiment}/data/smiles.parquet",
     shell:
         "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.steps._torchrun {resources.gpu}) pairflow.steps.train"
@@ -50,5 +50,5 @@ use rule train as train_images with:
     wildcard_constraints:
         experiment=only("images"),
     params:
-        settings=train_settings,
+        settings=settings_of("train_settings", "base", "seed"),
         carried="",

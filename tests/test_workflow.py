@@ -244,6 +244,16 @@ def test_the_number_of_shards_is_the_machines_and_changes_no_byte(workflow, tmp_
     assert not list((tmp_path / "results").rglob("*-of-3.parquet*"))
 
 
+def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow):
+    machine = ("--set-resources", "train:gpu=2", "train:micro_batch=8", "--resources", "gpu=2")
+    assert workflow.planned(*machine) == []
+    run = workflow.run(
+        "--dry-run", "--printshellcmds", "--forcerun", "train", *machine, "--", "results/mini/report.html"
+    )
+    started = r"python -m \$\(\[ 2 -gt 1 \] && echo pairflow\.steps\._torchrun 2\) pairflow\.steps\.train .* --micro-batch 8 "
+    assert re.search(started, run.stdout + run.stderr)
+
+
 def test_results_of_another_configuration_are_refused(workflow, pairflow_command):
     """The report step alone, given a configuration that its folder was not made with."""
     experiment = copy.deepcopy(MINI)

@@ -22,8 +22,8 @@ def kept(alone: bool = True) -> Iterator[list[int]]:
     """The signals that have come since, in order. A second one of a kind has its usual effect, at once.
 
     Outside the main thread, where Python hands out no signals, none ever comes. A process that is not `alone`
-    may get each twice, from a scheduler and from torchrun, and keeps them all; if it fails with one that asks
-    it to stop, another has failed before it and said why: it ends without a word.
+    may get each twice, from a scheduler and from torchrun, and keeps them all; if it loses the others and was
+    asked to stop, one of them has failed before and said why: it ends without a word.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -38,7 +38,7 @@ def kept(alone: bool = True) -> Iterator[list[int]]:
     before = {number: signal.signal(number, keep) for number in (*STOP, SAVE)}
     try:
         yield received
-    except Exception:
+    except RuntimeError:
         if not alone and any(number in STOP for number in received):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.raise_signal(signal.SIGTERM)

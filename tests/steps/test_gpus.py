@@ -20,7 +20,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """Give this process and those that it starts a mock of `count` GPUs, and a temporary folder of their own."""
+    """Gives this process and those that it starts a mock of some GPUs, and a temporary folder of its own."""
 
     def with_gpus(count: int) -> None:
         command = tmp_path / "nvidia-smi"
@@ -29,7 +29,8 @@ def machine(tmp_path, monkeypatch):
 
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that what a test makes of it is undone
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(_gpus.tempfile, "tempdir", None)
     monkeypatch.setattr(_gpus, "_locks", [])
     return with_gpus

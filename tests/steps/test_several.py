@@ -1,4 +1,4 @@
-"""A training by two processes: stopped, killed and resumed by another number of them; a mistake is one line."""
+"""A training by two processes: stopped, killed, resumed by another number of them; a mistake is one line."""
 
 import json
 import os
