@@ -21,8 +21,11 @@ TIMEOUT = timedelta(hours=1)  # for one to wait for the others: the first valida
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Within it the processes can reach one another. One that fails in it leaves the others to torchrun."""
-    if processes.count() == 1:
+    """Within it the processes can reach one another. One that fails in it leaves the others to torchrun.
+
+    They meet once in their lives: several trainings in one process need it around all of them.
+    """
+    if processes.count() == 1 or dist.is_initialized():
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"

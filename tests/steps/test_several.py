@@ -54,7 +54,8 @@ def start(folder: Path, name: str, *launcher: str, save_every: int = 1000, **cha
     }
     pieces = [str(piece) for pair in flags.items() for piece in pair]
     command = [sys.executable, "-m", *launcher, "pairflow.steps.train", *pieces, "--quiet"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, **pipes)
 
 
 def end(run) -> tuple[int, str]:
