@@ -5,6 +5,7 @@
 It reserves GPUs, leaves the last word to the step, and ends with the step's own exit code.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ SAVING = 600  # seconds that the processes have to save their state, once told t
 
 def main(count: str, *command: str) -> int:
     """The exit code of the step."""
-    os.environ.setdefault("LOGLEVEL", "CRITICAL")  # torchrun's own
+    logging.disable()  # of torchrun's own accounts
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING))
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # is for the step's processes
@@ -33,7 +34,8 @@ def main(count: str, *command: str) -> int:
     from torch.distributed.run import main as torchrun
 
     try:
-        torchrun(["--standalone", "--nproc-per-node", count, "-m", *command])
+        # Without the "--" torchrun would take the step's --log for one of its own options.
+        torchrun(["--standalone", "--nproc-per-node", count, "-m", "--", *command])
     except SignalException as stop:
         return 128 + stop.sigval
     except ChildFailedError as failed:

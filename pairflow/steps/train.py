@@ -43,7 +43,7 @@ def main(
 
     A training that was stopped goes on where it was, to the same bits. With --vocabulary and --smiles the
     model's folder alone will do for `pairflow sample --count`. Several GPUs share each batch where torchrun
-    starts it, as in `torchrun --nproc-per-node 2 -m pairflow.steps.train ...`.
+    starts it, as in `torchrun --nproc-per-node 2 -m -- pairflow.steps.train ...`.
     """
     import torch
 

@@ -49,7 +49,7 @@ def shared(network: nn.Module) -> nn.Module:
     """The network as it is called in training: going back through it averages gradients over processes."""
     if processes.count() == 1:
         return network
-    return DistributedDataParallel(network, broadcast_buffers=False, gradient_as_bucket_view=True)
+    return DistributedDataParallel(network, gradient_as_bucket_view=True)
 
 
 def own(network: nn.Module) -> nn.Module:
