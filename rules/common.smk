@@ -107,10 +107,6 @@ def extractor_files(wildcards):
     return layout.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
 
 
-def experiment_settings(wildcards):
-    return as_json(experiment_of(wildcards))
-
-
 def training_data(wildcards):
     """Pairs where the method keeps a source per data point, else the bare token rows."""
     root = Path("results", wildcards.experiment)

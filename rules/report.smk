@@ -36,7 +36,7 @@ rule report:
         mem_mb=grown(4000),
         runtime=grown(60),
     params:
-        settings=experiment_settings,
+        settings=lambda wildcards: as_json(experiment_of(wildcards)),
         root="results/{experiment}",
     shell:
         "python -m pairflow.steps.report --settings {params.settings:q} --root {params.root:q}"
