@@ -28,7 +28,7 @@ os.environ.update(
 # while the step still saves its state.
 shell.prefix("set -euo pipefail; exec ")
 
-# Threads of a rule that uses all there are. A cluster's profile sets them rule by rule: its nodes have other numbers.
+# Threads of a step that uses all there are. A cluster's profile sets them, as its nodes have other numbers.
 CORES = workflow.resource_settings.cores or 8
 
 # On one machine jobs on the GPU take turns, unless `--resources gpu=2` gives it more; on a cluster each has its own.

@@ -292,7 +292,9 @@ def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster,
     cluster.command("scancel", job["JobId"])
     cancelled_at = run.wait_until(pairflow.saved)
     run.wait_until(lambda: pairflow.beyond(cancelled_at))
-    cluster.command("sbatch", "--partition=urgent", "--gpus=2", "--output=/dev/null", "--wrap=true")
+    cluster.command(
+        "sbatch", "--partition=urgent", "--gpus=2", "--mem=100", "--output=/dev/null", "--wrap=true"
+    )
     preempted_at = run.wait_until(lambda: pairflow.saved() > cancelled_at and pairflow.saved())
     run.finish()
 

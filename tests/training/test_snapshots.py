@@ -179,6 +179,14 @@ def test_a_second_interrupt_is_not_held_back():
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_second_sigterm_is_as_good_as_one():
+    """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
+    with signals.kept() as received:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert received == [signal.SIGTERM] * 2
+
+
 def test_a_thread_trains_without_signals(tmp_path):
     found = []
     thread = threading.Thread(target=lambda: found.append(train(Snapshots(tmp_path))))
