@@ -21,7 +21,7 @@ demo: $(READY)  ## run "demo" (molecules) and "digits" (images) through Snakemak
 	@echo "reports: $(DEMO)"
 
 test: lint  ## check format, lint, run all tests
-	python -m pytest
+	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --maxprocesses 8 --dist worksteal
 
 lint: $(READY)  ## check format and lint of package, tests and workflow
 	ruff format --check .

@@ -41,22 +41,18 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 
     InputError names the disk that is full or takes no file. What a killed process has left is removed.
     """
-    temporary = [path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial") for path in paths]
+    temporary = [_temporary(path) for path in paths]
     try:
-        for path in paths:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_orphans(path)
-        yield temporary
-        for part in temporary:
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
-        for part, path in zip(temporary, paths, strict=True):
-            part.chmod(0o666 & ~_umask())  # safetensors keeps its files from other users
-            part.replace(path)
-    except Exception as error:
-        if reason := _why_not_written(error):
-            raise InputError(f"{paths[0]}: cannot be written: {reason}, {_disk(paths[0])}") from error
-        raise
+        with _disk_named(paths[0]):
+            for path in paths:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _remove_orphans(path)
+            yield temporary
+            for part in temporary:
+                _flush(part)
+            for part, path in zip(temporary, paths, strict=True):
+                part.chmod(0o666 & ~_umask())  # safetensors keeps its files from other users
+                part.replace(path)
     finally:
         for part in temporary:
             with suppress(OSError):  # not there, or on a disk that is read-only
@@ -65,30 +61,53 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path`, which takes its place, whatever was there, if the block succeeds."""
-    temporary, before = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("partial", "old"))
+    """A temporary folder beside `path`, which takes its place if the block succeeds; else as `atomic`."""
+    temporary, before = _temporary(path), _temporary(path.with_name(f"{path.name}.old"))
     try:
-        temporary.mkdir(parents=True)
-        yield temporary
-        for part in temporary.rglob("*"):
-            descriptor = os.open(part, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
-        if path.is_dir():
-            path.replace(before)
-        temporary.replace(path)
+        with _disk_named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_orphans(path)
+            _remove_orphans(path.with_name(f"{path.name}.old"))
+            temporary.mkdir()
+            yield temporary
+            for part in temporary.rglob("*"):
+                _flush(part)
+            if path.is_dir():
+                path.replace(before)
+            temporary.replace(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(before, ignore_errors=True)
 
 
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+@contextmanager
+def _disk_named(path: Path) -> Iterator[None]:
+    """InputError in the place of the system's refusal to write."""
+    try:
+        yield
+    except Exception as error:
+        if reason := _why_not_written(error):
+            raise InputError(f"{path}: cannot be written: {reason}, {_disk(path)}") from error
+        raise
+
+
 def _remove_orphans(path: Path) -> None:
-    """Remove the temporary files of `path` whose processes, on this machine, are gone."""
+    """Remove what processes of this machine that are gone have left of `path`, a file or a folder."""
     name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.partial")
     for part in path.parent.iterdir():
         found = name.fullmatch(part.name)
         if found and not _runs(int(found[1])):
-            part.unlink(missing_ok=True)
+            shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
 
 
 def _runs(process: int) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import platform
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -186,3 +188,17 @@ def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
         raise RuntimeError("full disk")
     assert (tmp_path / "figures" / "a").read_text() == "whole"
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_dead_process_left_of_a_folder_goes_and_a_living_ones_stays(tmp_path, kept):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    owner = os.getppid() if kept else dead.pid
+    left = tmp_path / f".figures.{platform.node()}.{owner}.partial"
+    (left / "deeper").mkdir(parents=True)
+    (left / "deeper" / "a.svg").write_text("half")
+    with atomic_folder(tmp_path / "figures") as temporary:
+        (temporary / "a.svg").write_text("whole")
+    assert left.exists() is kept
+    assert (tmp_path / "figures" / "a.svg").read_text() == "whole"

@@ -21,10 +21,10 @@ class Stopped(BaseException):
 def kept(alone: bool = True) -> Iterator[list[int]]:
     """The signals that have come since, in order. A second Ctrl-C has its usual effect, at once.
 
-    A second SIGTERM has none: SLURM sends one of its own, and its srun another. Outside the main thread, where
-    Python hands out no signals, none ever comes. A process that is not `alone` may get each twice, from a
-    scheduler and from torchrun, and keeps them all; if it loses the others and was asked to stop, one of them
-    has failed before and said why: it ends without a word.
+    A second SIGTERM has none: SLURM sends one of its own, and its srun another. Outside the main thread,
+    where Python hands out no signals, none ever comes. A process that is not `alone` may get each twice, from
+    a scheduler and from torchrun, and keeps them all; if it loses the others and was asked to stop, one of
+    them has failed before and said why: it ends without a word.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():

@@ -140,6 +140,7 @@ class Place:
                     "--metrics": "results/mini/metrics.parquet",
                     "--timings": "results/mini/timings.parquet",
                     "--out": "results/mini/report.html",
+                    "--figures": "results/mini/figures",
                 },
             ),
         }

@@ -272,6 +272,8 @@ def test_a_saved_model_comes_back(tmp_path, method):
         "shape": SHAPE,
         "mask": None,
         "method": method,
+        "vocabulary": "v",
+        "prediction": "x1",
     }
     checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
     network, facts = checkpoint.load(tmp_path, which="raw")

@@ -174,7 +174,7 @@ def test_what_uses_the_gpu_is_what_asks_for_it():
     blocks = re.split(r"\n\s*(?:use )?rule (\w+)", text)[1:]
     bodies = dict(reversed(list(zip(blocks[::2], blocks[1::2], strict=True))))  # the first of each name
     asks = {name: "gpu=gpu" in body for name, body in bodies.items()}
-    wide = {name for name, body in bodies.items() if "workflow.cores" in body}
+    wide = {name for name, body in bodies.items() if "threads: CORES" in body}
     found = jobs(Path("x"), experiment(), 1) + jobs(Path("x"), experiment(), 2)
     for job in found:
         assert job.uses_gpu("molecules") == asks.get(job.rule, False), job.rule
