@@ -60,7 +60,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-MinJobAge=300
+MinJobAge=3600
 # A slow machine has time to answer, to start and to save.
 MessageTimeout=60
 BatchStartTimeout=60
