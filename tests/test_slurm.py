@@ -274,7 +274,7 @@ def test_a_training_asks_for_as_many_gpus_as_it_is_given_and_no_more_time_than_t
     )
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
-    assert re.search(r"rule train:.*?resources: [^\n]*gpu=2, runtime=600\n", plan, re.S)
+    assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)
 
 
 def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster, start, tmp_path):
