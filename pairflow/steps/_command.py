@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pairflow import processes
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
+from pairflow.training import signals
 
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 
@@ -82,11 +83,12 @@ def real_images(function: Callable) -> Callable:
 
 
 class Command(click.Command):
-    """Prints a user's mistake as one line on stderr, exit code 2, no traceback."""
+    """Prints a user's mistake as one line on stderr, exit code 2, no traceback. SIGUSR1 does not end it."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with signals.unheeded():
+                return super().invoke(ctx)
         except InputError as error:
             if processes.rank():
                 time.sleep(GIVE_WAY)  # most mistakes are made by all, and one says so

@@ -64,14 +64,15 @@ class Finished:
 class Blocks:
     """Work in blocks, each an array on its own: work that was stopped goes on where it was.
 
-    What is made is saved in `folder` every `seconds`, and when something stops the work: a work shorter than
-    that leaves no file. The stopwatch takes up what earlier attempts have cost.
+    What is made is saved in `folder` every `seconds`, on SIGUSR1, and when something stops the work: a work
+    shorter than that leaves no file. The stopwatch takes up what earlier attempts have cost.
     """
 
     def __init__(self, every: Sequence[Block], folder: Path, seconds: float, stopwatch: Stopwatch):
         self.every, self.seconds, self.stopwatch = every, seconds, stopwatch
         self.finished, self.spent = Finished(folder), folder / "spent"
         self.arrays = {block: self.finished.load(_name(block)) for block in every}
+        self.saving = False
         self.on_disk = {block for block, array in self.arrays.items() if array is not None}
         _take_up(self.spent, stopwatch)
 
@@ -81,33 +82,46 @@ class Blocks:
         return [block for block, array in self.arrays.items() if array is None]
 
     def make(self, work: Callable[[Block], np.ndarray]) -> list[np.ndarray]:
-        """The arrays of all blocks, in order; Interrupted on SIGTERM, SIGINT and SIGUSR1, with all saved."""
-        saved = time.monotonic()
-        try:
-            with signals.raised():
-                for block in self.left:
-                    self.arrays[block] = work(block)
-                    if self.left and time.monotonic() - saved >= self.seconds:
-                        self._save()
-                        saved = time.monotonic()
-        except signals.Stopped as stop:
-            self._save()
-            done = len(self.every) - len(self.left)
-            raise Interrupted(
-                f"stopped after {done:,} of {len(self.every):,} blocks, which are saved", stop.number
-            ) from None
-        except BaseException:
-            self._save()
-            raise
+        """The arrays of all blocks, in order; on SIGUSR1 what is made so far is saved.
+
+        Raises Interrupted on SIGTERM and SIGINT, with all saved.
+        """
+        with signals.raised(self._save):
+            try:
+                self._make(work)
+            except signals.Stopped as stop:
+                self._save()
+                done = len(self.every) - len(self.left)
+                raise Interrupted(
+                    f"stopped after {done:,} of {len(self.every):,} blocks, which are saved", stop.number
+                ) from None
+            except BaseException:
+                self._save()
+                raise
         return list(self.arrays.values())
 
+    def _make(self, work: Callable[[Block], np.ndarray]) -> None:
+        saved = time.monotonic()
+        for block in self.left:
+            self.arrays[block] = work(block)
+            if self.left and time.monotonic() - saved >= self.seconds:
+                self._save()
+                saved = time.monotonic()
+
     def _save(self) -> None:
-        if any(array is not None for array in self.arrays.values()):
-            self.stopwatch.write(self.spent)  # first: it is spent, whatever becomes of the rest
-        for block, array in self.arrays.items():
-            if array is not None and block not in self.on_disk:
-                self.finished.save(_name(block), array)
-                self.on_disk.add(block)
+        """Write what is not on disk yet; nothing where a signal asks for it while that is being done."""
+        if self.saving:
+            return
+        self.saving = True
+        try:
+            if any(array is not None for array in self.arrays.values()):
+                self.stopwatch.write(self.spent)  # first: it is spent, whatever becomes of the rest
+            for block, array in self.arrays.items():
+                if array is not None and block not in self.on_disk:
+                    self.finished.save(_name(block), array)
+                    self.on_disk.add(block)
+        finally:
+            self.saving = False
 
 
 def _name(block: Block) -> str:

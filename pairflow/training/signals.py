@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 STOP = (signal.SIGTERM, signal.SIGINT)  # save, then stop
@@ -50,25 +50,47 @@ def kept(alone: bool = True) -> Iterator[list[int]]:
 
 
 @contextmanager
-def raised() -> Iterator[None]:
-    """The first signal, SIGUSR1 too, raises Stopped wherever the work is; the next has its usual effect.
+def raised(save: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work goes on.
 
-    For work whose finished parts are apart from what it is at. Outside the main thread none ever comes.
+    For work whose finished parts are apart from what it is at. A second Ctrl-C has its usual effect, a second
+    SIGTERM none, as in `kept`. Outside the main thread none ever comes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    stopped = False
 
     def stop(number: int, frame) -> None:
-        hand_back()
-        raise Stopped(number)
+        nonlocal stopped
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
+        signal.signal(SAVE, signal.SIG_IGN)
+        if not stopped:
+            stopped = True
+            raise Stopped(number)
 
-    def hand_back() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def heed(number: int, frame) -> None:
+        signal.signal(SAVE, signal.SIG_IGN)
+        save()
+        signal.signal(SAVE, heed)
 
-    before = {number: signal.signal(number, stop) for number in (*STOP, SAVE)}
+    before = {number: signal.signal(number, stop) for number in STOP}
+    before[SAVE] = signal.signal(SAVE, heed)
     try:
         yield
     finally:
-        hand_back()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def unheeded() -> Iterator[None]:
+    """SIGUSR1 ends nothing: where there is no state to save the work goes on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(SAVE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(SAVE, before)

@@ -11,10 +11,11 @@ from pairflow.artifacts import Stopwatch, read_provenance
 from pairflow.errors import Interrupted
 from pairflow.flow.noise import Uniform
 from pairflow.steps import correlate, cover, pair, sample, teach, train
-from pairflow.steps._resume import Blocks
+from pairflow.steps._command import step
+from pairflow.steps._resume import Blocks, Finished
 
 EVERY = [(0, 4), (4, 4), (8, 2)]
-STOPS = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1]
+STOPS = [signal.SIGTERM, signal.SIGINT]
 
 
 def squares(block):
@@ -54,6 +55,39 @@ def test_stopped_work_is_saved_and_not_done_twice(tmp_path, stop, number):
     made = again.make(lambda block: done.append(block) or squares(block))
     assert done == EVERY[stop:]
     assert np.concatenate(made).tolist() == [i * i for i in range(10)]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
+    work, found = blocks(tmp_path), []
+
+    def warned(block):
+        done = stopped_at(EVERY[at], signal.SIGUSR1)(block)
+        found.append(len(list(tmp_path.rglob("*.block"))))
+        return done
+
+    assert np.concatenate(work.make(warned)).tolist() == [i * i for i in range(10)]
+    assert found == [0] * at + [at] * (3 - at)
+    assert blocks(tmp_path).left == EVERY[at:]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 300.0])
+def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
+    """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
+
+    save = Finished.save
+
+    def knocked(finished, name, array):
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+            os.kill(os.getpid(), number)
+        save(finished, name, array)
+
+    monkeypatch.setattr(Finished, "save", knocked)
+    with pytest.raises(Interrupted, match="stopped after") as raised:
+        blocks(tmp_path, seconds).make(stopped_at(EVERY[1]))
+    assert raised.value.signal == signal.SIGTERM
+    assert blocks(tmp_path).left == EVERY[1:]
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_an_error_loses_no_finished_block(tmp_path):
@@ -143,11 +177,25 @@ def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
 
 
 def test_signals_are_handed_back(tmp_path):
-    before = [signal.getsignal(number) for number in STOPS]
-    blocks(tmp_path).make(squares)
+    every = [*STOPS, signal.SIGUSR1]
+    before = [signal.getsignal(number) for number in every]
+    blocks(tmp_path).make(stopped_at(EVERY[1], signal.SIGUSR1))
     with pytest.raises(Interrupted):
-        blocks(tmp_path).make(stopped_at(EVERY[0]))
-    assert [signal.getsignal(number) for number in STOPS] == before
+        blocks(tmp_path / "stopped").make(stopped_at(EVERY[0]))
+    assert [signal.getsignal(number) for number in every] == before
+
+
+def test_a_warning_ends_no_step_that_has_nothing_to_save():
+    before, done = signal.getsignal(signal.SIGUSR1), []
+
+    @step()
+    def main():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        done.append(True)
+
+    main.main([], standalone_mode=False)
+    assert done == [True]
+    assert signal.getsignal(signal.SIGUSR1) == before
 
 
 TRAINING = {
@@ -184,28 +232,30 @@ def here(tmp_path, token_file, monkeypatch):
     return tmp_path
 
 
-def run(step, out):
-    command, settings, inputs = STEPS[step]
+def run(name, out):
+    command, settings, inputs = STEPS[name]
     flags = ["--settings", json.dumps(settings), *inputs, "--out", out, "--resume", "states", "--quiet"]
     command.main.main(flags, standalone_mode=False)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, step, monkeypatch, capsys):
-    run(step, "calm.parquet")
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, name, monkeypatch, capsys):
+    run(name, "calm.parquet")
     assert not (here / "states").exists()
-    for stop, number in ((2, signal.SIGUSR1), (4, signal.SIGTERM)):
+    for stop, number in ((2, signal.SIGINT), (4, signal.SIGTERM)):
         with monkeypatch.context() as patch:
             patch.setattr(Blocks, "make", makes_until(stop, number))
             with pytest.raises(SystemExit) as end:
-                run(step, "knocked.parquet")
+                run(name, "knocked.parquet")
         assert end.value.code == 128 + number
-        assert f"pairflow {step}: stopped after {stop} of " in capsys.readouterr().err
+        assert f"pairflow {name}: stopped after {stop} of " in capsys.readouterr().err
         assert not (here / "knocked.parquet").exists()
     [states] = (here / "states").iterdir()
     assert len(list(states.glob("*.block"))) == 4
     spent = read_provenance(states / "spent")["seconds"]
-    run(step, "knocked.parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr(Blocks, "make", makes_until(4, signal.SIGUSR1))
+        run(name, "knocked.parquet")
     assert (here / "knocked.parquet").read_bytes() == (here / "calm.parquet").read_bytes()
     assert read_provenance(here / "knocked.parquet")["seconds"] > spent
     assert not (here / "states").exists()
