@@ -43,14 +43,14 @@ def _csv(path: Path, table: pd.DataFrame, science: Science) -> None:
 
 def _sdf(path: Path, table: pd.DataFrame, science: Science) -> None:
     """Each molecule drawn in the plane; `smiles` and the properties are its data items."""
-    with Chem.SDWriter(str(path)) as records:
-        for row in table.to_dict("records"):
+    with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter says nothing of a full disk
+        for number, row in enumerate(table.to_dict("records")):
             molecule = Chem.MolFromSmiles(row["smiles"])
             rdDepictor.Compute2DCoords(molecule)
             molecule.SetProp("_Name", row.pop("name"))
             for key, value in row.items():
                 molecule.SetProp(key, str(value))
-            records.write(molecule)
+            file.write(Chem.SDWriter.GetText(molecule, molid=number))
 
 
 _WRITERS = {".smi": _smi, ".csv": _csv, ".sdf": _sdf, ".parquet": write_table}

@@ -13,12 +13,14 @@ from tqdm import tqdm
 from pairflow.artifacts import Science, atomic
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError
+from pairflow.training import signals
 
 
 def deliver(settings: DemandSettings, model: Path, out: Path, device, quiet: bool) -> None:
     """Write `settings.count` molecules of a model into `out`, and say at what rate they came.
 
-    What was found before Ctrl-C, or before it became hopeless, goes into `<stem>.part<suffix>` instead.
+    What was found before Ctrl-C or SIGTERM, or before it became hopeless, goes into `<stem>.part<suffix>`
+    instead; on SIGUSR1 likewise what is found by then, and the search goes on.
     """
     from pairflow.data import molecule_files
     from pairflow.training.generate import Hopeless, Molecules
@@ -33,22 +35,34 @@ def deliver(settings: DemandSettings, model: Path, out: Path, device, quiet: boo
         inputs={"model": molecules.facts["weights"]},
     )
     rows: list[dict[str, Any]] = []
+    part = out.with_name(f"{out.stem}.part{out.suffix}")
+
+    def save(path: Path) -> None:
+        with atomic(path) as [temporary]:
+            write(temporary, pd.DataFrame(rows), made)
+
+    def keep() -> str:
+        """Save what there is so far, if anything, and say so."""
+        found = f"{len(rows):,} of {settings.count:,} molecules found"
+        if not rows:
+            return f"{found}, nothing is written"
+        save(part)
+        return f"{found}, kept in {part}"
+
+    warned: list[str] = []
     started = time.perf_counter()
     try:
-        _collect(molecules, settings, rows, quiet)
-    except (KeyboardInterrupt, Hopeless) as end:
-        kept = f"{len(rows):,} of {settings.count:,} molecules found"
-        if rows:
-            part = out.with_name(f"{out.stem}.part{out.suffix}")
-            with atomic(part) as [temporary]:
-                write(temporary, pd.DataFrame(rows), made)
-            kept += f", kept in {part}"
-        if isinstance(end, Hopeless):
-            raise InputError(f"{end} ({kept})") from None
-        click.echo(f"pairflow sample: stopped: {kept}", err=True)
-        raise click.exceptions.Exit(130) from None
-    with atomic(out) as [temporary]:
-        write(temporary, pd.DataFrame(rows), made)
+        with signals.raised(lambda: warned.append(keep())):
+            try:
+                _collect(molecules, settings, rows, quiet)
+                save(out)
+            except signals.Stopped as stop:
+                click.echo(f"pairflow sample: stopped: {keep()}", err=True)
+                raise click.exceptions.Exit(128 + stop.number) from None
+    except Hopeless as end:
+        raise InputError(f"{end} ({keep()})") from None
+    if warned:
+        part.unlink(missing_ok=True)
     rate = settings.count / (time.perf_counter() - started)
     click.echo(
         f"{settings.count:,} molecules from {_shares(molecules.selection.counts)}, "
@@ -61,9 +75,8 @@ def _collect(molecules, settings: DemandSettings, rows: list[dict[str, Any]], qu
     """Append a row for each molecule, under a bar with the share of samples that are kept."""
     with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
         for number, smiles in enumerate(molecules, 1):
-            rows.append({"name": f"pairflow-{number}", "smiles": smiles})
-            if settings.properties:
-                rows[-1] |= _properties(smiles)
+            properties = _properties(smiles) if settings.properties else {}
+            rows.append({"name": f"pairflow-{number}", "smiles": smiles, **properties})
             counts = molecules.selection.counts
             bar.set_postfix_str(f"{number / counts.total():.1%} of samples kept", refresh=False)
             bar.update()

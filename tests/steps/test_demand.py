@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -320,3 +321,53 @@ def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path):
         f"kept in {tmp_path}/x.part.csv"
     )
     assert not (tmp_path / "x.csv").exists()
+
+
+def knocked(monkeypatch, number, after):
+    """Samples without end, C, CC, CCC, ...; the process gets a signal after so many."""
+
+    def strings(molecules):
+        for length in itertools.count(1):
+            if length == after + 1:
+                os.kill(os.getpid(), number)
+            yield length * "C"
+
+    monkeypatch.setattr(generate.Molecules, "_strings", strings)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, monkeypatch, number):
+    knocked(monkeypatch, number, after=3)
+    done = sample("x.csv", properties=True)
+    assert done.exit_code == 128 + number
+    part = tmp_path / "x.part.csv"
+    assert done.stderr == f"pairflow sample: stopped: 3 of 20 molecules found, kept in {part}\n"
+    found = pd.read_csv(part)
+    assert list(found["smiles"]) == ["C", "CC", "CCC"]
+    assert not found.isna().any(axis=None)
+    assert list(tmp_path.glob("*.*")) == [part]
+
+
+def test_a_signal_before_the_first_molecule_leaves_no_file(sample, tmp_path, monkeypatch):
+    knocked(monkeypatch, signal.SIGINT, after=0)
+    done = sample("x.smi")
+    assert done.exit_code == 130
+    assert done.stderr == "pairflow sample: stopped: 0 of 20 molecules found, nothing is written\n"
+    assert not list(tmp_path.glob("*.*"))
+
+
+def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, monkeypatch):
+    seen = []
+
+    def strings(molecules):
+        for length in range(1, 21):
+            if length == 4:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                seen.append(smiles_of(tmp_path / "x.part.smi"))
+            yield length * "C"
+
+    monkeypatch.setattr(generate.Molecules, "_strings", strings)
+    assert sample("x.smi").exit_code == 0
+    assert seen == [["C", "CC", "CCC"]]
+    assert smiles_of(tmp_path / "x.smi") == [length * "C" for length in range(1, 21)]
+    assert not (tmp_path / "x.part.smi").exists()
