@@ -163,7 +163,9 @@ class Science:
     """What a file's metadata say: enough to refuse a file that does not fit another one, by name.
 
     `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such.
-    `shape` is (C, H, W) where rows are images: N = C * H * W, in that order.
+    `shape` is (C, H, W) where rows are images: N = C * H * W, in that order. `data` is the `identity` of the
+    data set that it stems from, `split` the part of it that the rows are, train or validation; None where
+    nobody said so, as of an array of one's own.
     """
 
     kind: str
@@ -173,6 +175,8 @@ class Science:
     padding: int | None = None
     mask: int | None = None
     shape: list[int] | None = None
+    data: str | None = None
+    split: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
@@ -184,6 +188,19 @@ class Science:
                 f"vocabulary {str(self.vocabulary)[:12]} against {str(other)[:12]}"
             )
 
+    def require_same_data(self, other: str | None, mine: Path, theirs: Path) -> None:
+        """InputError where both stem from a known data set, and `other` is not the one of this file."""
+        if None not in (self.data, other) and self.data != other:
+            raise InputError(
+                f"{mine} and {theirs} do not belong together: "
+                f"they stem from other data, {self.data[:12]} against {other[:12]}"
+            )
+
+    def require_split(self, split: str, path: Path) -> None:
+        """InputError where the rows of this file, `path`, are known to be another part of a data set."""
+        if self.split not in (None, split):
+            raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
+
 
 def write_table(path: Path, table: pa.Table | pd.DataFrame, science: Science) -> None:
     """Write a Parquet file under `path` itself (use `atomic` around it)."""
@@ -193,6 +210,29 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, science: Science) ->
     text = json.dumps({**facts, "checksum": _checksum(facts)}, sort_keys=True, default=dict)
     table = table.replace_schema_metadata({_KEY: text})
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+
+
+def identity(*rows: np.ndarray) -> str:
+    """What tells a data set from others: SHA-256 of its token rows, part by part."""
+    found = hashlib.sha256()
+    for part in rows:
+        found.update(f"{part.dtype} {part.shape}\n".encode())
+        found.update(np.ascontiguousarray(part))
+    return found.hexdigest()
+
+
+def read_science(path: Path) -> Science:
+    """What a file's metadata say, its rows unread; InputError unless one of our steps wrote it."""
+    try:
+        facts = json.loads(pq.read_schema(path).metadata[_KEY])
+        whole = facts.pop("checksum", None) in (None, _checksum(facts))
+        facts.pop("columns", None)
+        science = Science(**facts)
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it anew") from error
+    if not whole:
+        raise InputError(f"{path}: altered since it was written: make it anew")
+    return science
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Science]:
@@ -227,6 +267,14 @@ def _columns(table: pa.Table) -> list[list[Any]]:
 
 def _checksum(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()
+
+
+def read_timings(path: Path, metrics: Path) -> pa.Table:
+    """The times of the jobs that ended in the metric rows `metrics`; InputError if of others."""
+    table, science = read_table(path, "timings")
+    if science.inputs.get("metrics") not in (None, digest(metrics)):
+        raise InputError(f"{path}: not the times of {metrics}: make the report anew")
+    return table
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:

@@ -56,12 +56,15 @@ class Images:
     def _levels(self) -> int:
         return self.science.vocabulary_size
 
-    def require_like(self, other: "Images") -> None:
-        """InputError unless both hold images of one size with the same levels."""
-        self.science.require_same_vocabulary(other.science.vocabulary, self.path, other.path)
-        if self.science.shape != other.science.shape:
-            sizes = f"{self.science.shape} against {other.science.shape}"
-            raise InputError(f"{self.path} and {other.path} hold images of other sizes: {sizes}")
+    def require_like(self, test: "Images") -> None:
+        """InputError unless these are the training images of a data set, and `test` its held-out ones."""
+        self.science.require_same_vocabulary(test.science.vocabulary, self.path, test.path)
+        self.science.require_same_data(test.science.data, self.path, test.path)
+        if self.science.shape != test.science.shape:
+            sizes = f"{self.science.shape} against {test.science.shape}"
+            raise InputError(f"{self.path} and {test.path} hold images of other sizes: {sizes}")
+        self.science.require_split("train", self.path)
+        test.science.require_split("validation", test.path)
 
 
 def read_images(path: Path) -> Images:
@@ -79,6 +82,7 @@ def read_samples(path: Path, real: Images) -> tuple[Images, np.ndarray]:
     """Samples of a model of the `real` images, and their trials."""
     table, science = read_table(path, "samples")
     science.require_same_vocabulary(real.science.vocabulary, path, real.path)
+    science.require_same_data(real.science.data, path, real.path)
     tokens = token_array(table["tokens"])
     expected, levels = real.tokens.shape[1], real.science.vocabulary_size
     if tokens.shape[1] != expected:

@@ -14,6 +14,7 @@ from pairflow.artifacts import (
     digest,
     read_provenance,
     read_table,
+    read_timings,
     write_table,
 )
 from pairflow.config import Experiment, check, nearest
@@ -129,7 +130,7 @@ def _run(folder: Path, name: str) -> "Run":
     for column in _ROWS:
         if column not in metrics.column_names:
             raise InputError(f"{path}: has no column '{column}'")
-    timings, _ = read_table(folder / _TIMINGS, "timings")
+    timings = read_timings(folder / _TIMINGS, path)
     tokens = layout.data(folder, "train.parquet")
     run = Run(
         name=name,

@@ -98,6 +98,8 @@ def _require_fit(facts, model: Path, science: Science, tokens: Path) -> None:
             f"{model}: {facts['method']} has a single source state, all masks: nothing to condition on"
         )
     science.require_same_vocabulary(facts["vocabulary"], tokens, model)
+    science.require_same_data(facts.get("data"), tokens, model)
+    science.require_split("train", tokens)
     expected, found = (facts["length"], facts["vocabulary_size"]), (science.length, science.vocabulary_size)
     if found != expected:
         raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model}, found {found}")

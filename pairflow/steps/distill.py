@@ -59,6 +59,10 @@ def main(
     table, held_out = read_table(validation, "tokens")
     science.require_same_vocabulary(facts["vocabulary"], data, parent)
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    for other, path in ((facts.get("data"), parent), (held_out.data, validation)):
+        science.require_same_data(other, data, path)
+    science.require_split("train", data)
+    held_out.require_split("validation", validation)
     where = choose(device, threads)
     stopwatch.device, stopwatch.devices = str(where), processes.count()
     stopwatch.samples = how.iterations * how.batch_size

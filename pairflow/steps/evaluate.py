@@ -62,6 +62,7 @@ def main(
     science.require_same_vocabulary(words.hash, samples, vocabulary)
     known = _molecules.Known.read(smiles)
     known.science.require_same_vocabulary(words.hash, smiles, vocabulary)
+    science.require_same_data(known.science.data, samples, smiles)
     training = _molecules.read_training(molecules, known)
     strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])], dtype=object)
     spellings = chemistry.distinct(strings)

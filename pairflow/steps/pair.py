@@ -96,6 +96,8 @@ def main(
         padding=science.padding,
         mask=science.mask,
         shape=science.shape,
+        data=science.data,
+        split=science.split,
         parameters={**settings.model_dump(mode="json"), **rows},
         inputs={"tokens": digest(tokens)},
     )

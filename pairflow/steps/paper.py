@@ -13,6 +13,7 @@ from pairflow.artifacts import (
     atomic_folder,
     read_provenance,
     read_table,
+    read_timings,
     write_table,
 )
 from pairflow.config import Experiment, PaperSettings, check
@@ -77,7 +78,7 @@ def _run(path: Path, experiment: Experiment) -> "Run":
                 f"{path}: made with another configuration, which differs in '{key}': run it again with "
                 f"snakemake {root.as_posix()}/report.html"
             )
-    timings, _ = read_table(root / "timings.parquet", "timings")
+    timings = read_timings(root / "timings.parquet", path)
     return Run(
         name=root.name,
         settings=experiment.model_dump(mode="json"),

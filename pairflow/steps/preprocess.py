@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, token_column, write_table
+from pairflow.artifacts import Science, Stopwatch, atomic, digest, identity, token_column, write_table
 from pairflow.config import Molecules, Standardisation
 from pairflow.steps._command import out, quiet, step
 
@@ -44,6 +44,7 @@ def main(
     words = prepared.vocabulary
     shared = {
         "vocabulary": words.hash,
+        "data": identity(prepared.train, prepared.validation),
         "parameters": settings.model_dump(mode="json"),
         "inputs": {"source": digest(raw)},
     }
@@ -51,9 +52,9 @@ def main(
     rows_are |= {"padding": molecules.PAD, "mask": molecules.MASK}
     paths = (train, validation, vocabulary, smiles, rejected)
     with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_rejected]:
-        for path, tokens in ((new_train, prepared.train), (new_validation, prepared.validation)):
-            table = pa.table({"tokens": token_column(tokens, words.size)})
-            write_table(path, table, Science(kind="tokens", **rows_are, **shared))
+        for path, split in ((new_train, "train"), (new_validation, "validation")):
+            table = pa.table({"tokens": token_column(getattr(prepared, split), words.size)})
+            write_table(path, table, Science(kind="tokens", split=split, **rows_are, **shared))
         words.save(new_vocabulary)
         write_table(new_smiles, prepared.smiles, Science(kind="smiles", **shared))
         write_table(new_rejected, prepared.rejected, Science(kind="rejected rows", **shared))

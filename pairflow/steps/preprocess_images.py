@@ -1,12 +1,13 @@
 """Raw images to token rows: read, quantise, split."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, token_column, write_table
+from pairflow.artifacts import Science, Stopwatch, atomic, identity, token_column, write_table
 from pairflow.config import Images
 from pairflow.steps._command import out, quiet, step
 
@@ -33,12 +34,15 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
         vocabulary_size=prepared.levels,
         vocabulary=prepared.hash,
         shape=list(prepared.shape),
+        data=identity(prepared.train, prepared.test),
+        split="train",
         parameters={**settings.model_dump(mode="json"), "partial": prepared.partial},
         inputs={"source": prepared.source},
     )
+    held_out = replace(made, split="validation")
     with atomic(train, validation) as [new_train, new_validation]:
         write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
-        write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), made)
+        write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), held_out)
     stopwatch.write(train)
 
 

@@ -24,7 +24,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps import _pictures
+from pairflow.steps import _lineage, _pictures
 from pairflow.steps._command import out, step
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     inputs = layout.report_inputs(root, settings)
     frames = [_metrics(root, settings), _coupling_metrics(root, settings), *_correlations(root, settings)]
     frames += _floors(root, settings)
+    _lineage.require(root, settings)
     rows = pd.concat(frames, ignore_index=True)
     times = _timings(root, settings)
     contents = _contents(root, settings, rows, times)
@@ -85,7 +86,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
         atomic_folder(figures) as new_figures,
     ):
         write_table(new_metrics, rows, made)
-        write_table(new_timings, times, Science(kind="timings"))
+        write_table(new_timings, times, Science(kind="timings", inputs={"metrics": digest(new_metrics)}))
         new_page.write_text(page, encoding="utf-8")
         files.save(parts, new_figures)
     stopwatch.write(out)

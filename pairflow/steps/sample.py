@@ -72,6 +72,7 @@ def _evaluate(
         vocabulary_size=facts["vocabulary_size"],
         vocabulary=facts["vocabulary"],
         shape=facts.get("shape"),
+        data=facts.get("data"),
         parameters={"method": facts["method"], **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )

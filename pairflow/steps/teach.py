@@ -46,6 +46,7 @@ def main(settings: TeachSettings, model: Path, out: Path, resume, save_every, de
         vocabulary=facts["vocabulary"],
         mask=facts["mask"],
         shape=facts.get("shape"),
+        data=facts.get("data"),
         parameters={"coupling": settings.method, **settings.model_dump(mode="json")},
         inputs={"model": facts["weights"]},
     )

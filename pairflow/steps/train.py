@@ -57,6 +57,9 @@ def main(
     x0, x1, science = _read(settings.method, data)
     table, held_out = read_table(validation, "tokens")
     science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    science.require_same_data(held_out.data, data, validation)
+    science.require_split("train", data)
+    held_out.require_split("validation", validation)
     files = carried.of_data(vocabulary, smiles, data, science)
     where = choose(device, threads)
     stopwatch.device, stopwatch.devices = str(where), processes.count()
@@ -79,6 +82,7 @@ def main(
         "vocabulary": science.vocabulary,
         "mask": science.mask,
         "shape": science.shape,
+        "data": science.data,
         "prediction": prediction,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},

@@ -30,6 +30,7 @@ def of_data(vocabulary: Path | None, smiles: Path | None, data: Path, science: S
     if smiles:
         table, origin = read_table(smiles, "smiles")
         origin.require_same_vocabulary(science.vocabulary, smiles, data)
+        origin.require_same_data(science.data, smiles, data)
         content = io.BytesIO()
         known = Known.of(table["smiles"].to_pylist())
         known.save(content, vocabulary=origin.vocabulary, inputs={"smiles": digest(smiles)})

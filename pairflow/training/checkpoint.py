@@ -42,8 +42,8 @@ def _checksum(facts: dict[str, Any]) -> str:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """model.json: method, network, training, N, K, vocabulary, mask, shape, prediction, parameters, inputs,
-    weights.
+    """model.json: method, network, training, N, K, vocabulary, mask, shape, data, prediction, parameters,
+    inputs, weights.
 
     A distilled model has its base's `training`, and `distillation` of its own. A model of molecules may have
     `known`, the hash of what it carries for novelty (`training.carried`).

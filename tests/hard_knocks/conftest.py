@@ -215,7 +215,7 @@ CHAIN = (
 def place(tmp_path_factory, experiment):
     """Make a working directory."""
 
-    def make(name: str) -> Place:
+    def make(name: str, experiment=experiment) -> Place:
         return Place(tmp_path_factory.mktemp(name) / NASTY, experiment)
 
     return make

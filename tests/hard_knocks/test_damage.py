@@ -153,6 +153,157 @@ def test_files_of_another_method_or_run_in_their_place_are_refused_by_the_report
     assert f"{kind}/pairflow/main/nfe1.parquet: from another configuration, seed is 1 there and 0" in line
 
 
+@pytest.fixture(scope="module")
+def other(place, experiment):
+    """The same experiment but for its split of the molecules: same vocabulary, same settings, other rows."""
+    data = experiment.data.model_copy(update={"split_seed": 1})
+    made = place("other", experiment.model_copy(update={"data": data}))
+    for step in (
+        "preprocess",
+        "pair",
+        "cover",
+        "diagnose",
+        "train",
+        "sample",
+        "describe_molecules",
+        "evaluate",
+    ):
+        made.finish(step)
+    return made
+
+
+OTHER_DATA = "do not belong together: they stem from other data, "
+
+
+@pytest.mark.parametrize(
+    ("step", "flag", "file", "text"),
+    [
+        ("train", "--data", "seed0/pairs/pairflow.parquet", OTHER_DATA),
+        ("train", "--validation", "data/validation.parquet", OTHER_DATA),
+        ("train", "--smiles", "data/smiles.parquet", OTHER_DATA),
+        ("evaluate", "--samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
+        ("evaluate", "--smiles", "data/smiles.parquet", OTHER_DATA),
+        ("evaluate", "--molecules", "reference/molecules.parquet", "made of another file than "),
+    ],
+)
+def test_a_file_of_another_split_is_refused(damaged, other, step, flag, file, text, monkeypatch, capsys):
+    command = damaged.command
+    with monkeypatch.context() as patch:
+        changes = {flag: str(other.root / file)}
+        patch.setattr(damaged, "command", lambda each, *more: replaced(command(each, *more), changes))
+        assert text in refused(damaged, step, monkeypatch, capsys)
+
+
+DCD = {"name": "dcd", "batch_size": 8, "iterations": 1, "learning_rate": 0.01, "teacher_every": 1}
+
+
+@pytest.mark.parametrize(
+    ("flag", "file", "text"),
+    [
+        ("--parent", "seed0/models/pairflow", OTHER_DATA),
+        ("--data", "data/train.parquet", OTHER_DATA),
+        ("--validation", "data/validation.parquet", OTHER_DATA),
+        ("--data", None, "data/validation.parquet: holds validation rows, expected train rows"),
+        ("--validation", None, "data/train.parquet: holds train rows, expected validation rows"),
+    ],
+)
+def test_a_distillation_keeps_to_the_data_of_its_parent(
+    damaged, other, flag, file, text, monkeypatch, capsys
+):
+    """None: training and validation rows of its own, one in the place of the other."""
+    settings = json.dumps({"method": "pairflow+dcd", "distillation": DCD})
+    swapped = {"--data": "data/validation.parquet", "--validation": "data/train.parquet"}
+    path = str(other.root / file) if file else f"results/mini/{swapped[flag]}"
+    changes = {"--settings": settings, "--data": "results/mini/data/train.parquet", flag: path}
+    monkeypatch.chdir(damaged.folder)
+    with pytest.raises(SystemExit) as end:
+        main(replaced(damaged.command("distill"), changes))
+    assert end.value.code == 2
+    assert text in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_pairs_of_validation_rows_are_not_trained_on(damaged, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(damaged.folder)
+    files = {"--tokens": "results/mini/data/validation.parquet", "--out": str(tmp_path / "pairs.parquet")}
+    with pytest.raises(SystemExit) as end:
+        main(replaced(damaged.command("pair"), files))
+    assert end.value.code == 0
+    changes = {"--data": files["--out"], "--model": str(tmp_path / "model.safetensors")}
+    with pytest.raises(SystemExit) as end:
+        main(replaced(damaged.command("train"), changes))
+    assert end.value.code == 2
+    assert "pairs.parquet: holds validation rows, expected train rows" in capsys.readouterr().err
+
+
+MADE_OF = "made of another file than results/mini/"
+
+
+@pytest.mark.parametrize(
+    ("artifact", "text"),
+    [
+        ("data/train.parquet", "split_seed is 1 there and 42 in the configuration"),
+        ("data/smiles.parquet", "split_seed is 1 there and 42 in the configuration"),
+        ("reference/molecules.parquet", MADE_OF + "data/smiles.parquet"),
+        ("seed0/pairs/pairflow.parquet", MADE_OF + "data/train.parquet"),
+        ("seed0/metrics/pairflow/coupling.parquet", MADE_OF + "seed0/pairs/pairflow.parquet"),
+        ("seed0/metrics/forward/coverage.parquet", MADE_OF + "data/train.parquet"),
+        ("seed0/models/pairflow", MADE_OF + "data/validation.parquet"),
+        ("seed0/models/pairflow/model.safetensors", MADE_OF + "seed0/models/pairflow/model.safetensors"),
+        (
+            "seed0/samples/pairflow/main/nfe1.parquet",
+            MADE_OF + "seed0/models/pairflow/model.safetensors",
+        ),
+        (
+            "seed0/metrics/pairflow/main/nfe1.parquet",
+            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
+        ),
+        (
+            "seed0/properties/pairflow/main/nfe1.parquet",
+            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
+        ),
+    ],
+)
+def test_the_report_refuses_files_of_another_experiment(damaged, other, artifact, text, monkeypatch, capsys):
+    path, spare = damaged.root / artifact, damaged.folder / "spare"
+    path.rename(spare)
+    copy = shutil.copytree if spare.is_dir() else shutil.copy
+    copy(other.root / artifact, path)
+    try:
+        line = refused(damaged, "report", monkeypatch, capsys)
+    finally:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        spare.rename(path)
+    assert line.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("artifact", "step", "changes", "text"),
+    [
+        ("data/train.parquet", None, {}, "holds validation rows, expected train rows"),
+        ("seed0/pairs/pairflow.parquet", "pair", {"seed": 1}, "seed is 1 there and 0 in the configuration"),
+        ("seed0/pairs/pairflow.parquet", "pair", {"steps": 2}, "steps is 2 there and 3 in the configuration"),
+    ],
+)
+def test_the_report_refuses_files_of_another_part_or_seed(
+    damaged, artifact, step, changes, text, tmp_path, monkeypatch, capsys
+):
+    path, made = damaged.root / artifact, damaged.root / "data/validation.parquet"
+    monkeypatch.chdir(damaged.folder)
+    if step:
+        settings = damaged.experiment.pair_settings("pairflow", 0).model_dump(mode="json") | changes
+        made = tmp_path / "made.parquet"
+        with pytest.raises(SystemExit) as end:
+            main(replaced(damaged.command(step), {"--settings": json.dumps(settings), "--out": str(made)}))
+        assert end.value.code == 0
+    content = path.read_bytes()
+    path.write_bytes(made.read_bytes())
+    try:
+        line = refused(damaged, "report", monkeypatch, capsys)
+    finally:
+        path.write_bytes(content)
+    assert line.endswith(text)
+
+
 def test_clocks_that_went_back_or_ahead_change_nothing(calm, place):
     """States and inputs from the year 2100 and from 1980: what is saved is taken up, to the same bytes."""
     knocked = place("clock")

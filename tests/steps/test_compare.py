@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Science, as_metrics, read_table, write_table
+from pairflow.artifacts import Science, as_metrics, digest, read_table, write_table
 from pairflow.config import Experiment
 from pairflow.steps.compare import main
 
@@ -354,3 +354,15 @@ def test_other_mistakes_are_one_line(compare, finish, tmp_path):
 def test_help_has_an_example():
     text = CliRunner().invoke(main, ["--help"]).output
     assert "pairflow compare results/demo results/demo_wide --out comparison.html" in text
+
+
+def test_times_of_other_metric_rows_are_refused(compare, finish):
+    root = finish()
+    table, _ = read_table(root / "timings.parquet", "timings")
+    path, known = root / "timings.parquet", digest(root / "metrics.parquet")
+    write_table(path, table, Science(kind="timings", inputs={"metrics": known}))
+    assert compare(root)[0].exit_code == 0
+    write_table(path, table, Science(kind="timings", inputs={"metrics": known[::-1]}))
+    done, _, _ = compare(root)
+    assert done.exit_code == 2
+    assert f"{path}: not the times of {root / 'metrics.parquet'}: make the report anew" in done.stderr
