@@ -62,25 +62,31 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path`, which takes its place if the block succeeds; else as `atomic`."""
-    temporary, before = _temporary(path), _temporary(path.with_name(f"{path.name}.old"))
+    temporary = _temporary(path)
+    before = temporary.with_suffix(".old")
     try:
         with _disk_named(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_orphans(path)
-            _remove_orphans(path.with_name(f"{path.name}.old"))
             temporary.mkdir()
             yield temporary
             for part in temporary.rglob("*"):
                 _flush(part)
             if path.is_dir():
                 path.replace(before)
-            temporary.replace(path)
+            try:
+                temporary.replace(path)
+            except OSError:
+                if before.is_dir():
+                    before.replace(path)
+                raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(before, ignore_errors=True)
 
 
 def _temporary(path: Path) -> Path:
+    """A name beside `path` that is this process's alone."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
 
 
@@ -103,11 +109,15 @@ def _disk_named(path: Path) -> Iterator[None]:
 
 def _remove_orphans(path: Path) -> None:
     """Remove what processes of this machine that are gone have left of `path`, a file or a folder."""
-    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.partial")
+    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.(partial|old)")
     for part in path.parent.iterdir():
         found = name.fullmatch(part.name)
-        if found and not _runs(int(found[1])):
-            shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
+        if not found or _runs(int(found[1])):
+            continue
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def _runs(process: int) -> bool:

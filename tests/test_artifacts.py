@@ -1,11 +1,13 @@
 """Parquet contracts: round trips, whole-or-nothing writes, refusals by name."""
 
+import errno
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -190,15 +192,31 @@ def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_what_a_dead_process_left_of_a_folder_goes_and_a_living_ones_stays(tmp_path, kept):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    owner = os.getppid() if kept else dead.pid
-    left = tmp_path / f".figures.{platform.node()}.{owner}.partial"
-    (left / "deeper").mkdir(parents=True)
-    (left / "deeper" / "a.svg").write_text("half")
-    with atomic_folder(tmp_path / "figures") as temporary:
-        (temporary / "a.svg").write_text("whole")
-    assert left.exists() is kept
-    assert (tmp_path / "figures" / "a.svg").read_text() == "whole"
+def test_a_folder_that_cannot_be_moved_leaves_what_was_there(tmp_path, monkeypatch):
+    folder = tmp_path / "figures"
+    with atomic_folder(folder) as temporary:
+        (temporary / "a").write_text("whole")
+    move = Path.replace
+
+    def refused(self, target):
+        if self.suffix == ".partial":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(InputError, match="No space left"), atomic_folder(folder) as temporary:
+        (temporary / "a").write_text("other")
+    assert (folder / "a").read_text() == "whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+
+
+def test_what_killed_processes_have_left_is_removed(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for end in ("partial", "old"):
+        (tmp_path / f".figures.{platform.node()}.{ended.pid}.{end}").mkdir()
+    (tmp_path / f".figures.{platform.node()}.{os.getppid()}.partial").mkdir()  # of one that still runs
+    with atomic_folder(tmp_path / "figures"):
+        pass
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"figures", f".figures.{platform.node()}.{os.getppid()}.partial"}

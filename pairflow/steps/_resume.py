@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def folder_of(folder: Path, name: str, facts: dict[str, Any]) -> Path:
 def remove(folder: Path) -> None:
     """Remove what a finished step no longer needs, and the folder above if nothing else is there."""
     shutil.rmtree(folder, ignore_errors=True)
-    if folder.parent.is_dir() and not any(folder.parent.iterdir()):
+    with suppress(OSError):  # steps side by side share it
         folder.parent.rmdir()
 
 

@@ -159,7 +159,7 @@ def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:
 
 def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     """Ranges of rows of about BLOCK token comparisons each, `comparisons` being those of one row."""
-    size = max(1, BLOCK // comparisons)
+    size = max(1, BLOCK // max(1, comparisons))
     return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 

@@ -205,6 +205,8 @@ def test_pairing_reads_npy_and_says_what_it_needs(pairflow_command, tmp_path):
     mistake(run, "pair", "expected a token in 0..3, found 4")
     run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--steps", 0)
     mistake(run, "pair", "steps: input should be greater than or equal to 1, found 0")
+    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--subsets", 10_000)
+    mistake(run, "pair", "subsets (of 40 rows): expected an integer in 1..40, found 10000")
     run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--stepz", 3)
     assert run.returncode == 2
     assert "No such option '--stepz'. (Did you mean" in run.stderr
