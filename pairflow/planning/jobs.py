@@ -1,4 +1,7 @@
-"""The jobs of an experiment, as the rules make them: a test holds them against Snakemake's own count."""
+"""The jobs of an experiment, as the rules make them: a test holds them against Snakemake's own count.
+
+What an estimate counts and a report's timings are of.
+"""
 
 import json
 from collections.abc import Iterator
@@ -41,6 +44,7 @@ class Job:
     settings: Settings | None = None
     method: str | None = None
     seed: int | None = None
+    evaluation: str | None = None
     nfe: int | None = None
     shards: int = 1
 
@@ -92,7 +96,7 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
             found.append(Job("correlate", out, inputs, settings, name, seed))
     found += _evaluations(root, experiment)
     inputs = tuple(path for kind in layout.report_inputs(root, experiment).values() for path in kind)
-    outputs = (root / "metrics.parquet", root / "timings.parquet", root / "report.html")
+    outputs = tuple(root / name for name in ("metrics.parquet", "timings.parquet", "report.html", "figures"))
     return [*found, Job("report", outputs, inputs, experiment)]
 
 
@@ -146,11 +150,9 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
         if experiment.chemistry_settings().fcd:
             described.append(layout.chemnet(root))
     for run in layout.runs(experiment):
-        drawn, settings = (
-            layout.samples(root, run),
-            experiment.sample_settings(run.evaluation, run.nfe, run.seed),
-        )
-        shared = {"method": run.method, "seed": run.seed, "nfe": run.nfe, "settings": settings}
+        drawn = layout.samples(root, run)
+        settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
+        shared = {**run._asdict(), "settings": settings}
         yield Job("sample", (drawn,), (_weights(root, run.seed, run.method),), **shared)
         measured = [layout.metrics(root, run)]
         if experiment.modality == "molecules":
@@ -180,7 +182,7 @@ def done(every: list[Job]) -> set[Job]:
 
 
 def _is_made(job: Job) -> bool:
-    if not all(path.is_file() for path in job.outputs):
+    if not all(path.exists() for path in job.outputs):
         return False
     if job.settings is None:
         return True

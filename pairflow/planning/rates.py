@@ -62,6 +62,8 @@ def needed(experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:
             every.append(distillation_work(experiment, sizes, name, device))
     every += [draw_work(experiment, sizes, name, device) for name in experiment.trained()]
     every += [pair_work(experiment, sizes, name, device) for name in experiment.couplings()]
+    if experiment.pairing.coverage:
+        every.append(pair_work(experiment, sizes, "pairflow", "cpu"))
     return [work for work in dict.fromkeys(every) if work.kind != "pair" or work.steps]
 
 

@@ -55,15 +55,6 @@ def contents(root: Path, experiment: Experiment, samples: Samples) -> dict[str, 
     }
 
 
-def jobs(root: Path, experiment: Experiment) -> list[tuple[str, None, None, Path]]:
-    """The jobs on real images alone: (step, no method, no seed, output)."""
-    made = layout.extractor_files(root, experiment)
-    found = [("classify", made["classifier"])] if made else []
-    found += [("reference", layout.reference(root, of)) for of in ("train", "test")]
-    found += [("floor", path) for path in layout.floors(root, experiment)]
-    return [(step, None, None, path) for step, path in found]
-
-
 def _pairs(root: Path, seed: int, coupling: str, train: Train) -> tuple[np.ndarray, ...]:
     """x1, states between (B, S, H, W, C) and x0 of a few random data points, the same of every coupling."""
     table, _ = read_table(layout.pairs(root, seed, coupling), "pairs")

@@ -1,5 +1,6 @@
 """What an experiment will take, before it is run."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from pairflow.artifacts import read_table
+from pairflow.artifacts import machine, read_table
 from pairflow.config import Experiment
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
@@ -18,22 +19,15 @@ from pairflow.planning.jobs import Job, done, jobs
 from pairflow.planning.rates import Rate, Work
 from pairflow.planning.schedule import wall_seconds
 from pairflow.planning.sizes import Sizes, sizes
-from pairflow.steps._command import device, quiet, step
+from pairflow.steps._command import configuration, device, quiet, step
 
 NO_GPU = "unknown: no GPU here, and no record of one"
 
 
 @step()
 @click.argument("experiment")
-@click.option(
-    "--config",
-    "configuration",
-    type=click.Path(path_type=Path),
-    default=Path("workflow_config.yaml"),
-    show_default=True,
-    help="Where the experiment is described; results/ is beside it.",
-)
-@click.option("--cores", type=click.IntRange(1), help="As for Snakemake  [default: all]")
+@configuration("Where the experiment is described; results/ is beside it.")
+@click.option("--cores", type=click.IntRange(1), help="As for Snakemake.  [default: all]")
 @click.option("--recorded", is_flag=True, help="Measure nothing: go by records alone.")
 @device
 @quiet
@@ -60,7 +54,7 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     cores = cores or available_cpus()
     costs = Costs(plan, size, found, cores, where == "cuda")
     cost = {job: costs.of(job) for job in every}
-    click.echo(_head(experiment, plan, size, found))
+    click.echo(_head(experiment, plan, size))
     click.echo(_table(every, finished, cost))
     click.echo(_totals(todo, cost, cores, where, every))
     click.echo(_basis(plan, size, found, where, todo))
@@ -68,8 +62,6 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
 
 def _device(name: str) -> str:
     """`cpu` or `cuda`; torch is imported only where a driver says that there may be a GPU."""
-    import shutil
-
     if name == "auto":
         if shutil.which("nvidia-smi") is None:
             return "cpu"
@@ -86,12 +78,10 @@ def _rates(
     found = {**rates.packaged(), **_own(root, plan, size)} if recorded else _own(root, plan, size)
     kinds = {"train", "distill", "teach", "sample", "correlate", "pair", "pair_shard", "cover"}
     wanted = rates.needed(plan, size, where) if any(job.rule in kinds for job in todo) else []
-    if plan.pairing.coverage:
-        wanted.append(rates.pair_work(plan, size, "pairflow", "cpu"))
     for work in wanted:
         if recorded and work not in found and (rate := _suggested(work, plan)):
             found[work] = rate
-    absent = rates.unknown(dict.fromkeys(wanted), found)
+    absent = rates.unknown(wanted, found)
     if recorded or (where == "cuda" and not _cuda()):
         return {**rates.packaged(), **found}
     from pairflow.steps._measure import measured
@@ -107,8 +97,6 @@ def _rates(
 
 def _own(root: Path, plan: Experiment, size: Sizes) -> dict[Work, Rate]:
     """The rates of this experiment's own results, if this machine made them."""
-    from pairflow.artifacts import machine
-
     path = root / "timings.parquet"
     if not path.is_file():
         return {}
@@ -143,7 +131,7 @@ def _cuda() -> bool:
     return torch.cuda.is_available()
 
 
-def _head(name: str, plan: Experiment, size: Sizes, found: Mapping[Work, Rate]) -> str:
+def _head(name: str, plan: Experiment, size: Sizes) -> str:
     count = len(plan.seeds)
     methods = f"{len(plan.methods)} methods, {count} seed{'s' * (count > 1)}"
     facts = f"{size.rows:,} rows of N = {size.length:,} tokens, K = {size.vocabulary_size}"

@@ -22,15 +22,22 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
+from pairflow.config import Experiment, Settings
 from pairflow.errors import InputError
+from pairflow.planning.jobs import jobs
 from pairflow.steps import _lineage, _pictures
 from pairflow.steps._command import out, step
 
 if TYPE_CHECKING:
     from pairflow.report import Contents
 
-_PROVENANCE = {
+_UNTIMED = ("diagnose", "report")
+_TIMINGS = {
+    "step": "string",
+    "method": "string",
+    "seed": "Int64",
+    "evaluation": "string",
+    "nfe": "Int64",
     "seconds": "float64",
     "device_seconds": "float64",
     "samples_seen": "Int64",
@@ -146,46 +153,17 @@ def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """A row per job, from the provenance beside its output."""
-    jobs = [("preprocess", None, None, layout.data(root, "train.parquet"))]
-    for seed in experiment.seeds:
-        jobs += [("pair", name, seed, layout.pairs(root, seed, name)) for name in experiment.couplings()]
-        if experiment.pairing.coverage:
-            jobs.append(("cover", None, seed, layout.coverage(root, seed)))
-        jobs += [job for name in experiment.trained() for job in _training_jobs(root, name, seed)]
-        jobs += [
-            ("correlate", name, seed, layout.correlation(root, seed, name))
-            for name in experiment.correlated()
-        ]
-    if experiment.modality == "images":
-        jobs += _pictures.jobs(root, experiment)
-    else:
-        jobs.append(("describe_molecules", None, None, layout.molecules(root)))
-        if experiment.chemistry_settings().fcd:
-            jobs.append(("chemnet", None, None, layout.chemnet(root)))
-    rows = [_timing(path, step=step, method=method, seed=seed) for step, method, seed, path in jobs]
-    for run in layout.runs(experiment):
-        rows.append(_timing(layout.samples(root, run), step="sample", **run._asdict()))
-        rows.append(_timing(layout.metrics(root, run), step="evaluate", **run._asdict()))
-    columns = {"step": "string", "method": "string", "seed": "Int64", "evaluation": "string", "nfe": "Int64"}
-    return pd.DataFrame(rows).reindex(columns=[*columns, *_PROVENANCE]).astype({**columns, **_PROVENANCE})
-
-
-def _timing(path: Path, **job: Any) -> dict[str, Any]:
-    """The row of the job that wrote `path`."""
-    facts = read_provenance(path)
-    return {**job, **{key: facts.get(key) for key in _PROVENANCE}}
-
-
-def _training_jobs(root: Path, method: str, seed: int) -> list[tuple[str, str, int, Path]]:
-    """The jobs that end in a method's model, without those of its parent: (step, method, seed, output)."""
-    parsed = parse_method(method)
-    model = layout.model(root, seed, method) / "model.safetensors"
-    if parsed.parent is None:
-        return [("train", method, seed, model)]
-    on_pairs = DISTILLATIONS[parsed.distillations[-1]].on_pairs
-    taught = [("teach", method, seed, layout.pairs(root, seed, method))] if on_pairs else []
-    return [*taught, ("distill", method, seed, model)]
+    """A row per job, from the provenance beside its first output."""
+    rows = [
+        {
+            **read_provenance(job.outputs[0]),
+            "step": job.rule,
+            **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
+        }
+        for job in jobs(root, experiment)
+        if job.rule not in _UNTIMED
+    ]
+    return pd.DataFrame(rows).reindex(columns=list(_TIMINGS)).astype(_TIMINGS)
 
 
 def _contents(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> "Contents":

@@ -85,7 +85,7 @@ def test_the_jobs_are_those_of_snakemakes_dry_run(tmp_path, kind, shards):
         "--cores",
         "4",
     ]
-    command += ["--dry-run", "--quiet", "rules", "--", "results/small/report.html"]
+    command += ["--dry-run", "--", "results/small/report.html"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     counted = dict(re.findall(r"^(\w+) +(\d+)$", run.stdout + run.stderr, re.MULTILINE))
@@ -94,6 +94,12 @@ def test_the_jobs_are_those_of_snakemakes_dry_run(tmp_path, kind, shards):
     assert len(every) == total
     own = Counter("pair" if job.rule == "gather" else job.rule for job in every)
     assert own == {name.removesuffix("_images"): int(number) for name, number in counted.items()}
+    made = {tuple(each.split(", ")) for each in re.findall(r"^    output: (.+)$", run.stdout, re.MULTILINE)}
+    assert {path.as_posix() for job in every for path in job.outputs} <= {
+        path for each in made for path in each
+    }
+    report = next(each for each in made if "results/small/report.html" in each)
+    assert sorted(path.as_posix() for path in every[-1].outputs) == sorted(report)
 
 
 def test_every_job_comes_after_those_that_it_waits_for():
