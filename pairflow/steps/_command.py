@@ -25,17 +25,31 @@ existing = functools.partial(click.option, type=click.Path(path_type=Path), requ
 out = functools.partial(click.option, type=click.Path(path_type=Path, dir_okay=False), required=True)
 quiet = click.option("--quiet", is_flag=True, help="No progress bar.")
 device = click.option(
-    "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="auto: CUDA if there is a GPU.",
 )
-threads = click.option("--threads", type=click.IntRange(1), help="CPU threads  [default: all]")
+threads = click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all]")
 micro_batch = click.option(
     "--micro-batch",
     type=click.IntRange(0),
     default=0,
-    help="Rows in the network at once, where the memory of a GPU is too small; 0: all  [default: 0]",
+    show_default=True,
+    help="Rows in the network at once, where the memory of a GPU is too small; 0: all.",
 )
 
+WORKFLOW = Path("workflow_config.yaml")
 GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step where one has failed
+
+
+def configuration(text: str) -> Callable:
+    """Decorator: the option that names workflow_config.yaml, with `text` as its help."""
+    file = click.Path(path_type=Path)
+    return click.option(
+        "--config", "configuration", type=file, default=WORKFLOW, show_default=True, help=text
+    )
 
 
 def resumable(function: Callable) -> Callable:
@@ -49,7 +63,7 @@ def resumable(function: Callable) -> Callable:
         help="Seconds between two saved states, at least.",
     )(function)
     return click.option(
-        "--resume", type=folder, help="Folder for saved states  [default: beside the output]"
+        "--resume", type=folder, help="Folder for saved states.  [default: beside the output]"
     )(function)
 
 

@@ -44,7 +44,7 @@ _ROWS = (
 @click.option(
     "--baseline",
     metavar="METHOD",
-    help="Of a single folder: the method that the others are set against  [default: udlm, else the first]",
+    help="Of a single folder: the method that the others are set against.  [default: udlm, else the first]",
 )
 @out("--out", help="The page, .html; its numbers go beside it, .parquet.")
 def main(folders: tuple[Path, ...], baseline: str | None, out: Path):

@@ -6,20 +6,13 @@ from pathlib import Path
 import click
 
 from pairflow._version import __version__
-from pairflow.steps._command import step
+from pairflow.steps._command import configuration, step
 
 _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red"}
 
 
 @step()
-@click.option(
-    "--config",
-    "configuration",
-    type=click.Path(path_type=Path),
-    default=Path("workflow_config.yaml"),
-    show_default=True,
-    help="The experiments whose data sets are looked for.",
-)
+@configuration("The experiments whose data sets are looked for.")
 @click.option("--offline", is_flag=True, help="Leave the network alone.")
 def main(configuration: Path, offline: bool):
     """Say what works here, what is missing, and the command that mends it. Changes nothing.

@@ -15,21 +15,14 @@ from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, S
 from pairflow.config.append import append, require_free
 from pairflow.config.file import read_text
 from pairflow.errors import InputError
-from pairflow.steps._command import device, quiet, step
+from pairflow.steps._command import configuration, device, quiet, step
 
 MINIMUM = 100  # distinct molecules
 
 
 @step(NewSettings)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--config",
-    "configuration",
-    type=click.Path(path_type=Path),
-    default=Path("workflow_config.yaml"),
-    show_default=True,
-    help="Where the experiment is written.",
-)
+@configuration("Where the experiment is written.")
 @click.option("--force", is_flag=True, help="Replace an experiment of that name.")
 @device
 @quiet

@@ -50,7 +50,13 @@ class _Shard(click.ParamType):
 )
 @out("--out", help="Pairs, Parquet: x0, x1, one row per data point, in data order.")
 @click.option("--vocabulary-size", type=int, help="K; needed for .npy alone.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True)
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="auto",
+    show_default=True,
+    help="Same bytes by each; auto: the GPU if there is one, else the CPU.",
+)
 @click.option(
     "--shard", type=_Shard(), help="Pair only the k-th of P equal ranges of rows, for `pairflow gather`."
 )
