@@ -279,14 +279,6 @@ def _checksum(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()
 
 
-def read_timings(path: Path, metrics: Path) -> pa.Table:
-    """The times of the jobs that ended in the metric rows `metrics`; InputError if of others."""
-    table, science = read_table(path, "timings")
-    if science.inputs.get("metrics") not in (None, digest(metrics)):
-        raise InputError(f"{path}: not the times of {metrics}: make the report anew")
-    return table
-
-
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
     """Token rows (M, N) as a fixed-size list column; InputError where a token would wrap around in it."""
     dtype = token_dtype(vocabulary_size)
@@ -303,7 +295,7 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 
 
-_METRICS = {
+METRIC_COLUMNS = {
     "method": "string",
     "nfe": "Int32",
     "trial": "Int32",
@@ -324,7 +316,7 @@ def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
     nothing was sampled, `reference` where nothing is compared with, `extractor` for molecules.
     """
     rows = rows.assign(**shared)
-    return rows.reindex(columns=list(_METRICS)).astype(_METRICS)
+    return rows.reindex(columns=list(METRIC_COLUMNS)).astype(METRIC_COLUMNS)
 
 
 @dataclass

@@ -129,15 +129,15 @@ def _part(table: Table, caption: str) -> Part:
     if table.floor:
         rows.append(["real images", *[Entry(table.floor.text)] * len(table.columns)])
     marked = any(cell.best for cells in table.rows.values() for cell in cells)
+    spread = "; ± is between seeds" if table.seeds > 1 else ""
     bold = f"; {METRICS[table.metric].best} mean in bold" if marked else ""
-    return Part(f"{caption}{bold}", ["NFE", *map(str, table.columns)], rows)
+    return Part(f"{caption}{spread}{bold}", ["NFE", *map(str, table.columns)], rows)
 
 
 def _entry(cell: Cell, table: Table) -> Entry:
     if not cell.count:
         return Entry("")
-    note = f"n = {cell.count}" if cell.count < table.count else ""
-    return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, note)
+    return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
 def _records(table: Table, images: bool) -> Iterable[dict[str, Any]]:

@@ -107,6 +107,8 @@ def quality(table: Table, samples: str, evaluation: str) -> Plot:
 
 def _words(label: str, nfe: int, cell: Cell) -> list[str]:
     trials = f"{cell.count:,} trial{'s' if cell.count > 1 else ''}"
+    if cell.seeds > 1:
+        trials = f"{cell.seeds} seeds, {trials} in all"
     return [f"NFE {nfe:,}", f"{label} {cell.text} {cell.spread}".rstrip(), trials]
 
 

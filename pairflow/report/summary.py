@@ -57,10 +57,10 @@ def _quality(contents: Contents) -> str:
     if found is None:
         return ""
     counts = table(summarise(found.rows), found.evaluation, found.metric, contents.methods)
-    sign = 1 if found.lower else -1
+    first = 1 if found.lower else -1
     cells = sorted(
         ((method, cells[0]) for method, cells in counts.rows.items() if cells[0].count),
-        key=lambda item: sign * item[1].mean,
+        key=lambda item: first * item[1].mean,
     )
     parts = {
         method: f"{cell.text}{' ' * bool(cell.spread)}{cell.spread} with {method}" for method, cell in cells
@@ -118,7 +118,7 @@ def _verdict(signs: Mapping[int, int]) -> str:
     """What a newcomer wants to know first, from NFE -> sign of the effect, 1 being better."""
     who = f"{OURS}, which learns from sources paired with the data, is"
     rest = f"{BASELINE}, which learns from random ones,"
-    groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
+    groups = {word: [nfe for nfe in signs if signs[nfe] == found] for found, word in _WORDS.items()}
     (first, steps), *others = ((word, found) for word, found in groups.items() if found)
     where = f"at {_steps_of(steps)}"
     if not others:

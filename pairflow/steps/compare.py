@@ -7,36 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from pairflow import layout
-from pairflow.artifacts import (
-    Science,
-    Stopwatch,
-    atomic,
-    digest,
-    read_provenance,
-    read_table,
-    read_timings,
-    write_table,
-)
-from pairflow.config import Experiment, check, nearest
+from pairflow.artifacts import Science, Stopwatch, atomic, digest, write_table
+from pairflow.config import nearest
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
+from pairflow.steps._results import results_of
 
 if TYPE_CHECKING:
     from pairflow.report.compare import Run
 
-_METRICS, _TIMINGS = "metrics.parquet", "timings.parquet"
-_ROWS = (
-    "method",
-    "nfe",
-    "trial",
-    "metric",
-    "value",
-    "seed",
-    "evaluation",
-    "samples",
-    "reference",
-    "extractor",
-)
+_METRICS = "metrics.parquet"
 
 
 @step()
@@ -91,7 +71,7 @@ def _beside(page: Path, folders: tuple[Path, ...]) -> Path:
         raise InputError(f"--out {page}: expected a name that ends in .html")
     numbers = page.with_suffix(".parquet")
     for folder in folders:
-        for own in ("report.html", _METRICS, _TIMINGS):
+        for own in ("report.html", _METRICS, "timings.parquet"):
             if (folder / own).resolve() in (page.resolve(), numbers.resolve()):
                 raise InputError(f"--out {page}: would take the place of {folder / own}; choose another name")
     return numbers
@@ -122,22 +102,14 @@ def _run(folder: Path, name: str) -> "Run":
         raise InputError(
             f"{folder}: not a finished experiment, {_METRICS} is not there: it comes with report.html"
         )
-    metrics, science = read_table(path, "metrics")
-    try:
-        settings = check(Experiment, dict(science.parameters), "its configuration")
-    except InputError as error:
-        raise InputError(f"{path}: not the metrics of an experiment of this version ({error})") from error
-    for column in _ROWS:
-        if column not in metrics.column_names:
-            raise InputError(f"{path}: has no column '{column}'")
-    timings = read_timings(folder / _TIMINGS, path)
+    found = results_of(folder)
     tokens = layout.data(folder, "train.parquet")
     run = Run(
         name=name,
-        settings=settings.model_dump(mode="json"),
-        metrics=metrics.to_pandas(),
-        timings=timings.to_pandas(),
-        provenance=read_provenance(folder / "report.html"),
+        settings=found.experiment.model_dump(mode="json"),
+        metrics=found.metrics,
+        timings=found.timings,
+        provenance=found.provenance,
         rows=digest(tokens) if tokens.is_file() else None,
     )
     if run.repeated:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from pairflow.artifacts import machine, read_table
+from pairflow.artifacts import machine
 from pairflow.config import Experiment
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
@@ -20,6 +20,7 @@ from pairflow.planning.rates import Rate, Work
 from pairflow.planning.schedule import wall_seconds
 from pairflow.planning.sizes import Sizes, sizes
 from pairflow.steps._command import configuration, device, quiet, step
+from pairflow.steps._results import results_of
 
 NO_GPU = "unknown: no GPU here, and no record of one"
 
@@ -97,19 +98,14 @@ def _rates(
 
 def _own(root: Path, plan: Experiment, size: Sizes) -> dict[Work, Rate]:
     """The rates of this experiment's own results, if this machine made them."""
-    path = root / "timings.parquet"
-    if not path.is_file():
-        return {}
     try:
-        metrics, timings = (read_table(root / f"{name}.parquet", name) for name in ("metrics", "timings"))
+        results = results_of(root)
     except InputError:
         return {}
-    made_with, frame = metrics[1].parameters, timings[0].to_pandas()
     same = ("data", "network", "training", "distillation", "pairing", "evaluations")
-    settings = plan.model_dump(mode="json")
-    if any(made_with.get(key) != settings[key] for key in same):
+    if any(getattr(results.experiment, key) != getattr(plan, key) for key in same):
         return {}
-    here = frame[frame["machine"] == machine()]
+    here = results.timings[results.timings["machine"] == machine()]
     origin = f"results/{root.name}/timings.parquet, of this machine"
     return rates.of_timings(here, plan, size, origin)
 

@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from pairflow import layout
-from pairflow.artifacts import (
-    Science,
-    Stopwatch,
-    atomic,
-    atomic_folder,
-    read_provenance,
-    read_table,
-    read_timings,
-    write_table,
-)
-from pairflow.config import Experiment, PaperSettings, check
+from pairflow.artifacts import Science, Stopwatch, atomic, atomic_folder, write_table
+from pairflow.config import Experiment, PaperSettings
 from pairflow.errors import InputError
 from pairflow.steps._command import out, step
+from pairflow.steps._results import results_of
 
 if TYPE_CHECKING:
     from pairflow.report.paper import Run
@@ -67,24 +59,19 @@ def _run(path: Path, experiment: Experiment) -> "Run":
     from pairflow.report.paper import Run
 
     root = path.parent
-    metrics, science = read_table(path, "metrics")
-    try:
-        made_with = check(Experiment, dict(science.parameters), "its configuration")
-    except InputError as error:
-        raise InputError(f"{path}: not the metrics of an experiment of this version ({error})") from error
+    found = results_of(root)
     for key in Experiment.model_fields:
-        if key != "description" and getattr(made_with, key) != getattr(experiment, key):
+        if key != "description" and getattr(found.experiment, key) != getattr(experiment, key):
             raise InputError(
                 f"{path}: made with another configuration, which differs in '{key}': run it again with "
                 f"snakemake {root.as_posix()}/report.html"
             )
-    timings = read_timings(root / "timings.parquet", path)
     return Run(
         name=root.name,
         settings=experiment.model_dump(mode="json"),
-        metrics=metrics.to_pandas(),
-        timings=timings.to_pandas(),
-        provenance=read_provenance(root / "report.html"),
+        metrics=found.metrics,
+        timings=found.timings,
+        provenance=found.provenance,
     )
 
 

@@ -97,6 +97,17 @@ def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
     assert float(row["trial_std"]) == pytest.approx(2**0.5)
 
 
+def test_files_of_several_seeds_say_what_a_deviation_is_between_and_which_seed_is_missing(make):
+    rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
+    rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
+    one = tables.table(tables.summarise(rows), "main", "valid", ["a", "b"])
+    _, tex, markdown = texts(results(make(metrics=rows), [one], "scope", "Valid"))
+    assert r"scope; $\pm$ is between seeds; highest mean in bold." in tex.replace("\n", " ")
+    assert lines_of(tex, "a &") == [r"a & $\mathbf{7.0} \pm 7.1$ \\"]
+    assert lines_of(tex, "b &") == [r"b & $5.0$ (1 of 2 seeds) \\"]
+    assert lines_of(markdown, "| b") == ["| b | 5.0 (1 of 2 seeds) |"]
+
+
 def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     text, tex, markdown = texts(
         sheet({("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3, ("b", 1): [5.0] * 3, ("b", 2): [0.5]})

@@ -34,6 +34,9 @@ def test_quality_is_the_cells_of_its_table():
     assert udlm.said[0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
     assert (distilled.y, distilled.error) == ([1352, 1352], [None, None])
     assert distilled.said[1] == ["NFE 4", "valid 1,352.0", "1 trial"]
+    over_seeds = Table("valid", [1], {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)
+    [line] = interactive.quality(over_seeds, "1,024", "main").lines
+    assert line.said[0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
