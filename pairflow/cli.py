@@ -6,7 +6,7 @@ import click
 
 from pairflow._version import __version__
 
-COMMANDS = ("new", "compare", "doctor", "estimate")  # beside the steps
+COMMANDS = ("doctor", "new", "estimate", "compare")  # beside the steps, in the order in which they are of use
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -37,6 +37,13 @@ class Steps(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *STEPS]
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What a user begins and ends with stands apart from the steps between."""
+        for title, names in (("Commands", COMMANDS), ("Steps, in the order of the workflow", STEPS)):
+            with formatter.section(title):
+                commands = {name: self.get_command(ctx, name) for name in names}
+                formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in commands.items()])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in (*COMMANDS, *STEPS):
             return None
@@ -51,7 +58,5 @@ def main() -> None:
     Two ways to start: the demo on embedded molecules, `snakemake --cores 2 results/demo/report.html`, or your
     own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it.
 
-    `pairflow doctor` says what is missing or broken here, `pairflow estimate demo` what an experiment takes.
-
-    Every other command is one step; Snakemake chains them.
+    Snakemake chains the steps; each runs alone, too.
     """
