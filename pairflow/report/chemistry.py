@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from pairflow.report import figures, interactive, tables
 from pairflow.report.contents import Contents
+from pairflow.report.drawing import Picture, swatch
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 
@@ -78,7 +79,7 @@ class Group:
 class Reasons:
     """Per method the chart of its invalid samples; fills and names of the reasons."""
 
-    charts: dict[str, figures.Picture]
+    charts: dict[str, Picture]
     legend: list[tuple[Markup, str]]
 
 
@@ -88,7 +89,7 @@ class Property:
 
     label: str
     nfe: int
-    picture: figures.Picture
+    picture: Picture
     distances: dict[str, str]
 
 
@@ -96,7 +97,7 @@ class Property:
 class Speed:
     """Valid molecules against time: a chart, its data, the table of molecules per second, and the devices."""
 
-    picture: figures.Picture
+    picture: Picture
     plot: interactive.Plot
     table: tables.Table
     devices: str
@@ -125,7 +126,7 @@ def chemistry(contents: Contents, evaluation: str, prefix: str) -> Chemistry:
         groups=_groups(found),
         reasons=_reasons(found, int(rows.samples.max()), prefix),
         properties=_properties(contents, evaluation, found, prefix),
-        training=figures.swatch(figures.TRAINING, f"{prefix}-training"),
+        training=swatch(figures.TRAINING, f"{prefix}-training"),
         speed=_speed(contents, evaluation, rows, prefix),
     )
 
@@ -149,8 +150,7 @@ def _reasons(found: Callable[[str], tables.Table], samples: int, prefix: str) ->
         for i, method in enumerate(shown[0].rows)
     }
     legend = [
-        (figures.swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label)
-        for table in shown
+        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in shown
     ]
     return Reasons(charts, legend)
 

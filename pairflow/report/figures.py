@@ -1,73 +1,20 @@
-"""Charts, drawn once: inline SVG for the page, whose legends have the names, and files that have them inside.
+"""The charts of a page, each drawn once: labels inside name what the page's legends name beside it."""
 
-Both are the same bytes every time.
-"""
+from collections.abc import Mapping, Sequence
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from io import StringIO
-from typing import Any
-
-import matplotlib
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
-from pairflow.report.colours import HEX, Style, style, themed
+from pairflow.report.colours import Style, style
+from pairflow.report.drawing import LOW, SIZE, TALL, Fill, Picture, canvas
 from pairflow.report.tables import METRICS, Cell, Table
 
-WIDTH = 3.35  # inches: a column of a paper; the page scales it
-_SIZE = (WIDTH, 2.37)
-_TALL = (WIDTH, 3.19)  # for more methods than a few
-_LOW = (WIDTH, 1.8)
-_KEY = (0.46, 0.13)
 _FEW = 6
 _CURVE_POINTS = 50
 _BINS = 100  # of a histogram; one distance each where rows are no longer than that
-RC = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "pairflow",
-    "font.family": "sans-serif",
-    "font.size": 7.75,
-    "axes.edgecolor": HEX["muted"],
-    "axes.labelcolor": HEX["ink"],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": HEX["rule"],
-    "grid.linewidth": 0.6,
-    "xtick.color": HEX["muted"],
-    "ytick.color": HEX["muted"],
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-}
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """An SVG element that the page may show as it is, and what it was made of: labels name what it shows."""
-
-    svg: Markup
-    figure: Figure
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawing, and the text that stands in for it."""
-
-    drawing: Drawing
-    alt: str
-
-    @property
-    def svg(self) -> Markup:
-        return self.drawing.svg
 
 
 def quality(table: Table, samples: str, name: str) -> Picture:
@@ -76,7 +23,7 @@ def quality(table: Table, samples: str, name: str) -> Picture:
     Counts start at 0. Distances are on a logarithmic axis, as long as all are positive.
     """
     metric = METRICS[table.metric]
-    with _axes(name, _SIZE if len(table.rows) <= _FEW else _TALL) as (axes, drawn):
+    with canvas(name, SIZE if len(table.rows) <= _FEW else TALL) as (axes, drawn):
         for method, cells in table.rows.items():
             mean = [cell.mean for cell in cells]
             std = [cell.std for cell in cells]
@@ -98,23 +45,6 @@ def _at_each(steps: Sequence[int], cells: Sequence[Cell]) -> str:
     return ", ".join(f"{cell.text} at {nfe}" for nfe, cell in zip(steps, cells, strict=True))
 
 
-@dataclass(frozen=True)
-class Fill:
-    """How an area looks: name of a colour, matplotlib's hatch."""
-
-    colour: str
-    hatch: str = ""
-
-    @property
-    def drawn(self) -> dict[str, Any]:
-        return {
-            "facecolor": HEX[self.colour],
-            "hatch": self.hatch,
-            "edgecolor": HEX["page"],
-            "linewidth": 0.6,
-        }
-
-
 REASONS = {
     "invalid_empty": Fill("muted"),
     "invalid_syntax": Fill("blue", "////"),
@@ -128,7 +58,7 @@ TRAINING = Fill("rule")
 def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Picture:
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
-    with _axes(name, _LOW) as (axes, drawn):
+    with canvas(name, LOW) as (axes, drawn):
         below = np.zeros(len(steps))
         for table in tables:
             values = np.array([cell.mean for cell in table.rows[method]])
@@ -153,7 +83,7 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
     middles = (edges[1:] + edges[:-1]) / 2
-    with _axes(name) as (axes, drawn):
+    with canvas(name) as (axes, drawn):
         known = _closed(training["training"])
         axes.stairs(known, edges, fill=True, **TRAINING.drawn, label="training molecules")
         for method, each in shown.items():
@@ -185,7 +115,7 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture
 
     Rows nfe, seconds (per `samples`), valid.
     """
-    with _axes(name, _SIZE if len(lines) <= _FEW else _TALL) as (axes, drawn):
+    with canvas(name, SIZE if len(lines) <= _FEW else TALL) as (axes, drawn):
         for method, points in lines.items():
             axes.plot(points["seconds"], points["valid"], **style(method).drawn, label=method)
         axes.set_xscale("log")
@@ -209,7 +139,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
     expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
     edges, width = _bins([*shares.values(), expected])
-    with _axes(name) as (axes, drawn):
+    with canvas(name) as (axes, drawn):
         for coupling, share in shares.items():
             look, share = style(coupling), _binned(share, edges)
             axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
@@ -226,7 +156,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     """Positions that jump per row in each backward step, (T,) per coupling, against the time it starts at."""
-    with _axes(name) as (axes, drawn):
+    with canvas(name) as (axes, drawn):
         for coupling, values in per_step.items():
             times = np.arange(1, len(values) + 1) / len(values)
             every = max(1, len(values) // 6)
@@ -240,7 +170,7 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation and its standard error of each method, beside the ceiling that data have."""
-    with _axes(name, _LOW if len(values) <= _FEW else _SIZE) as (axes, drawn):
+    with canvas(name, LOW if len(values) <= _FEW else SIZE) as (axes, drawn):
         for place, (method, (mean, error)) in enumerate(values.items()):
             axes.errorbar(mean, place, xerr=error, **style(method).drawn, capsize=2.5, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
@@ -253,7 +183,7 @@ def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit
 
 def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
     """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
-    with _axes(name) as (axes, drawn):
+    with canvas(name) as (axes, drawn):
         for method, values in distances.items():
             axes.plot(times, values, **style(method).drawn, markevery=4, label=method)
         axes.invert_xaxis()
@@ -279,7 +209,7 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     The first tenth of the run does not set the vertical range: it would flatten all the rest.
     """
     lines = smoothed(logs, column)
-    with _axes(name) as (axes, drawn):
+    with canvas(name) as (axes, drawn):
         for method, line in lines.items():
             every = max(1, len(line) // 6)
             axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every, label=method)
@@ -308,47 +238,6 @@ def late_limits(lines: Mapping[str, pd.DataFrame], column: str) -> tuple[float, 
 def has_values(log: pd.DataFrame, column: str) -> bool:
     """Whether a training log has anything to draw in a column."""
     return not _finite(log, column).empty
-
-
-def key(look: Style, name: str) -> Markup:
-    """The sample of a line that stands before its name in a legend."""
-    with _axes(name, _KEY) as (axes, drawn):
-        axes.set_axis_off()
-        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
-        line.set_in_layout(False)
-    return drawn[0].svg
-
-
-def swatch(fill: Fill, name: str) -> Markup:
-    """The sample of an area that stands before its name in a legend."""
-    with _axes(name, _KEY) as (axes, drawn):
-        axes.set_axis_off()
-        axes.set_xlim(0, 1)
-        axes.bar([0.5], [1], 0.6, **fill.drawn).patches[0].set_in_layout(False)
-    return drawn[0].svg
-
-
-@contextmanager
-def _axes(name: str, size: tuple[float, float] = _SIZE) -> Iterator[tuple[Axes, list[Drawing]]]:
-    """Empty axes to draw on; the drawing is in the list afterwards. `name` sets its ids apart on the page."""
-    drawn: list[Drawing] = []
-    with matplotlib.rc_context(RC):
-        figure = Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot(), drawn
-        drawn.append(Drawing(Markup(_embed(figure, name)), figure))
-
-
-def _embed(figure: Figure, name: str) -> str:
-    """The figure as an element that scales with the page: no prologue, metadata, styles or fixed size."""
-    buffer = StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<(metadata|style).*?</\1>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    return themed(svg)
 
 
 def _step_axis(axes: Axes, steps: list[int]) -> None:

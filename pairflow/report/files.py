@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from PIL import Image
 
-from pairflow.report.figures import RC, WIDTH, Picture
+from pairflow.report.drawing import RC, WIDTH, Picture
 from pairflow.report.images import Png
 from pairflow.report.quality import Block
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pairflow.report import figures
+from pairflow.report import drawing
 from pairflow.report.colours import Style, family, style
 
 _IN_ROW = 6  # names
@@ -19,7 +19,7 @@ class Legend:
 
     def add(self, look: Style, name: str, key: str) -> None:
         """A last name with a look of its own; `key` sets its drawing apart on the page."""
-        self.rows[-1].append((figures.key(look, key), name))
+        self.rows[-1].append((drawing.key(look, key), name))
 
 
 def legend(names: Iterable[str], prefix: str) -> Legend:
@@ -29,6 +29,6 @@ def legend(names: Iterable[str], prefix: str) -> Legend:
     rows: dict[str, list[tuple[Markup, str]]] = {}
     for i, name in enumerate(names):
         together = len(names) <= _IN_ROW or families.count(families[i]) == 1
-        line = figures.key(style(name), f"{prefix}-key{i}")
+        line = drawing.key(style(name), f"{prefix}-key{i}")
         rows.setdefault("" if together else families[i], []).append((line, name))
     return Legend(list(rows.values()))

@@ -9,6 +9,7 @@ import pandas as pd
 from pairflow.report import figures, interactive, tables
 from pairflow.report.chemistry import Chemistry, chemistry
 from pairflow.report.contents import Contents
+from pairflow.report.drawing import Picture
 from pairflow.report.legends import Legend, legend
 
 _REFERENCES = {"train": "training", "test": "test", "": ""}
@@ -38,7 +39,7 @@ class Block:
     scope: str
     pooled: bool
     legend: Legend
-    charts: list[figures.Picture]
+    charts: list[Picture]
     plots: list[interactive.Plot]
     tables: list[tables.Table]
     plain: list[tables.Table] = field(default_factory=list)

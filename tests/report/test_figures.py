@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report import figures
+from pairflow.report import drawing, figures
 from pairflow.report.colours import HEX, style, themed
 from pairflow.report.tables import Cell, Table
 
@@ -131,12 +131,12 @@ def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
 
 def test_hollow_markers_are_filled_with_the_colour_of_the_page():
     page = f"var(--page, {HEX['page']})"
-    assert page in figures.key(style("udlm+dcd"), "k")
-    assert page not in figures.key(style("udlm"), "k")
+    assert page in drawing.key(style("udlm+dcd"), "k")
+    assert page not in drawing.key(style("udlm"), "k")
 
 
 def test_keys_show_the_whole_marker(recwarn):
-    assert "clip-path" not in figures.key(style("mdlm"), "k")
+    assert "clip-path" not in drawing.key(style("mdlm"), "k")
     assert not recwarn.list
 
 

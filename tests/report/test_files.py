@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from pairflow.report import draw, files, render
-from pairflow.report.figures import Picture, quality
+from pairflow.report.drawing import Picture
+from pairflow.report.figures import quality
 from pairflow.report.tables import Cell, Table
 
 TABLE = Table("valid", [1, 2], {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")})

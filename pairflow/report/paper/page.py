@@ -10,6 +10,7 @@ from pairflow.config import Experiment
 from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.downloads import data_uri
+from pairflow.report.drawing import key
 from pairflow.report.legends import Legend
 from pairflow.report.page import environment
 from pairflow.report.paper import illustration as figure2
@@ -76,7 +77,7 @@ def render(page: Page) -> str:
         figure=found,
         toy=figure2,
         legend_of_figure=Legend(
-            [[(figures.key(style(name), f"figure-key-{name}"), text) for name, text in lines.items()]]
+            [[(key(style(name), f"figure-key-{name}"), text) for name, text in lines.items()]]
         ),
         picture=figures.corruption(
             found.times, {"pairflow": found.backward, "udlm": found.uniform}, "figure"
