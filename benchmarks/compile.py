@@ -1,0 +1,140 @@
+"""What `torch.compile` and channels-last memory gain in training: the same networks and batches side by side.
+
+    python benchmarks/compile.py --out benchmarks/records/compile.json      (minutes)
+
+What is measured: rows per second of forward, backward and AdamW, after the first iterations; the seconds that
+compiling took stand beside. Contenders take turns in one process; ratios are to the plain network of a turn.
+On a CPU, one thread as the rules have it; with a GPU under bf16 autocast, but for the U-Net, as in training.
+"""
+
+import argparse
+import json
+import os
+import time
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import torch
+from pairing import commit, machine, spread
+
+from pairflow import networks
+
+CASES = {  # settings, length N, symbols K, rows per batch, shape of an image
+    "mlp of the demo": ({"name": "mlp", "width": 384, "blocks": 2}, 16, 24, 256, None),
+    "transformer, width 128": (
+        {"name": "transformer", "width": 128, "blocks": 4, "heads": 4},
+        32,
+        40,
+        64,
+        None,
+    ),
+    "unet of mnist_binary_small": (
+        {
+            "name": "unet",
+            "channels": 16,
+            "multipliers": [1, 2, 4],
+            "blocks": 1,
+            "attention": [2],
+            "dropout": 0.0,
+        },
+        784,
+        2,
+        32,
+        (1, 28, 28),
+    ),
+}
+SECONDS = 6.0  # of one turn of one contender
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="the JSON record")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    record = {
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "configuration": {
+            "turns": options.turns,
+            "device": device.type,
+            "torch": torch.__version__,
+            "load_before": os.getloadavg()[0],
+        },
+        "cases": {case: side_by_side(case, options.turns, device) for case in CASES},
+        "load_after": os.getloadavg()[0],
+    }
+    for case, found in record["cases"].items():
+        for name, each in found.items():
+            ratio, rate = each["ratio"], each["rows_per_second"]["median"]
+            between = f"{ratio['min']:.2f} to {ratio['max']:.2f}"
+            print(f"{case:28} {name:22} {rate:8.4g} rows/s  {ratio['median']:.2f}x ({between})")
+    if options.out:
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def side_by_side(case: str, turns: int, device: torch.device) -> dict:
+    """Contender -> rows per second, ratio to the plain one, seconds until its first iteration was over."""
+    kinds = ["plain", "compiled"] + ["channels last"] * case.startswith("unet")
+    contenders, first = {}, {}
+    for kind in kinds:
+        started = time.perf_counter()
+        contenders[kind] = trainer(case, kind, device)
+        contenders[kind]()
+        first[kind] = time.perf_counter() - started
+    rates = {kind: [] for kind in kinds}
+    for _ in range(turns):
+        for kind, step in contenders.items():
+            rates[kind].append(rate(step, CASES[case][3], device))
+    return {
+        kind: {
+            "rows_per_second": spread(rates[kind]),
+            "ratio": spread(np.divide(rates[kind], rates["plain"])),
+            "first_iteration_seconds": first[kind],
+        }
+        for kind in kinds
+    }
+
+
+def rate(step, rows: int, device: torch.device) -> float:
+    for _ in range(2):
+        step()
+    done, started = 0, time.perf_counter()
+    while time.perf_counter() - started < SECONDS:
+        step()
+        done += 1
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    return rows * done / (time.perf_counter() - started)
+
+
+def trainer(case: str, kind: str, device: torch.device):
+    """One iteration on a fixed batch."""
+    settings, length, symbols, rows, shape = CASES[case]
+    torch.manual_seed(0)
+    image = {} if shape is None else {"shape": shape}
+    network = networks.build(settings, length=length, vocabulary_size=symbols, **image).to(device).train()
+    if kind == "channels last":
+        network = network.to(memory_format=torch.channels_last)
+    called = torch.compile(network) if kind == "compiled" else network
+    optimiser = torch.optim.AdamW(network.parameters(), 1e-4)
+    tokens = torch.randint(0, symbols, (rows, length), device=device)
+    times = torch.rand(rows, device=device)
+    bf16 = device.type == "cuda" and settings["name"] != "unet"
+
+    def step() -> None:
+        with torch.autocast("cuda", torch.bfloat16) if bf16 else nullcontext():
+            scores = called(tokens, times)
+        torch.nn.functional.cross_entropy(scores.float().flatten(0, 1), tokens.flatten()).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+
+    return step
+
+
+if __name__ == "__main__":
+    main()
