@@ -96,12 +96,6 @@ def test_pairs_are_of_the_same_data_points(experiment, folder):
     assert found["random"][0].dtype == np.uint8
 
 
-def test_jobs_on_real_images_have_no_method(experiment, tmp_path):
-    jobs = _pictures.jobs(tmp_path, experiment)
-    assert [job[0] for job in jobs] == ["classify", "reference", "reference", "floor"]
-    assert {job[1:3] for job in jobs} == {(None, None)}
-
-
 def test_the_report_declares_what_it_shows(experiment, tmp_path):
     declared = layout.report_inputs(tmp_path, experiment)["pictured"]
     assert [path.name for path in declared[:2]] == ["pairflow.parquet", "random.parquet"]
