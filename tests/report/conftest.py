@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
@@ -321,3 +322,20 @@ def open_page(browser, tmp_path):
         context.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
+
+
+@pytest.fixture
+def compile_latex(tmp_path):
+    """Have pdflatex set tables; what it does not understand fails the test."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex here to compile the tables")
+
+    def compile(tables: str) -> None:
+        head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
+        file = tmp_path / "all.tex"
+        file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{tables}\\end{{document}}\n")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout[-2000:]
+
+    return compile

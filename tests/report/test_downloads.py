@@ -4,9 +4,7 @@ import html
 import io
 import json
 import re
-import shutil
 import statistics
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -246,22 +244,11 @@ def test_as_csv_quotes_what_needs_it():
     )
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")
-def test_latex_compiles(sheet, page, make_images, tmp_path):
+def test_latex_compiles(sheet, page, make_images, compile_latex):
     sheets = [sheet({(name, nfe): [1234.5, 2.0] for name in NAMES for nfe in STEPS}).files[1].text]
     for each in (page, render(make_images())):
         sheets += [text for name, text in downloads(each).items() if name.endswith(".tex")]
-    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
-    file = tmp_path / "all.tex"
-    file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{''.join(sheets)}\\end{{document}}\n")
-    run = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[-2000:]
+    compile_latex("".join(sheets))
 
 
 def downloads(page: str) -> dict[str, str]:

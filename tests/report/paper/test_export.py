@@ -2,8 +2,6 @@ import csv
 import html
 import io
 import re
-import shutil
-import subprocess
 
 import pandas as pd
 import pytest
@@ -127,17 +125,6 @@ def text_of(page: str, table: str) -> str:
     return re.sub(r"(?<=\d),(?=\d{3})", "", words).replace("−", "-")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here to compile the tables")
-def test_latex_compiles(exported, tmp_path):
+def test_latex_compiles(exported, compile_latex):
     tables = "\n".join(text for name, text in exported.items() if name.endswith(".tex"))
-    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
-    file = tmp_path / "all.tex"
-    file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{tables}\\end{{document}}\n")
-    run = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[-2000:]
+    compile_latex(tables)
