@@ -21,29 +21,28 @@ from pairing import commit, machine, spread
 
 from pairflow import networks
 
+MLP = {"name": "mlp", "width": 384, "blocks": 2, "time_width": 128, "dropout": 0.0}
+TRANSFORMER = {
+    "name": "transformer",
+    "width": 128,
+    "blocks": 4,
+    "heads": 4,
+    "time_width": 64,
+    "dropout": 0.0,
+}
+UNET = {
+    "name": "unet",
+    "channels": 16,
+    "multipliers": [1, 2, 4],
+    "blocks": 1,
+    "attention": [2],
+    "dropout": 0.0,
+    "head": "logistic",
+}
 CASES = {  # settings, length N, symbols K, rows per batch, shape of an image
-    "mlp of the demo": ({"name": "mlp", "width": 384, "blocks": 2}, 16, 24, 256, None),
-    "transformer, width 128": (
-        {"name": "transformer", "width": 128, "blocks": 4, "heads": 4},
-        32,
-        40,
-        64,
-        None,
-    ),
-    "unet of mnist_binary_small": (
-        {
-            "name": "unet",
-            "channels": 16,
-            "multipliers": [1, 2, 4],
-            "blocks": 1,
-            "attention": [2],
-            "dropout": 0.0,
-        },
-        784,
-        2,
-        32,
-        (1, 28, 28),
-    ),
+    "mlp of the demo": (MLP, 16, 24, 256, None),
+    "transformer, width 128": (TRANSFORMER, 32, 40, 64, None),
+    "unet of mnist_binary_small": (UNET, 784, 2, 32, (1, 28, 28)),
 }
 SECONDS = 6.0  # of one turn of one contender
 
