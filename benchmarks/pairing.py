@@ -36,11 +36,14 @@ import numpy as np
 import torch
 
 from pairflow.data import library, molecules, sources
-from pairflow.pairing import block, cpu, gpu, keys, levels
-from pairflow.pairing.threads import available_cpus
-from pairflow.pairing.trajectory import walk
-from pairflow.pairing.workspace import workspace
-from pairflow.schedule import gamma
+from pairflow.flow.schedule import gamma
+from pairflow.pairing import rule
+from pairflow.pairing.cpu import block, keys
+from pairflow.pairing.cpu import engine as cpu
+from pairflow.pairing.cpu.trajectory import walk
+from pairflow.pairing.cpu.workspace import workspace
+from pairflow.pairing.gpu import engine as gpu
+from pairflow.runtime.threads import available_cpus
 
 STEPS = 20
 HALF = (8, 12)  # the first and the last of the steps around t = 1/2
@@ -177,8 +180,8 @@ class Engine:
     def __init__(self, data: np.ndarray, symbols: int):
         self.data, self.symbols = data, symbols
         self.keys = keys.prepare(data, symbols)
-        self.rates = levels.step_rates(STEPS, symbols)
-        self.tables = levels.level_tables(STEPS, data.shape[1], symbols)
+        self.rates = rule.step_rates(STEPS, symbols)
+        self.tables = rule.level_tables(STEPS, data.shape[1], symbols)
 
     def seconds(self, queries: np.ndarray, threads: int, first_step: int) -> float:
         """Time to walk from the data (t = 1) to the end of step `first_step` (of 1..T)."""
@@ -251,8 +254,8 @@ def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
 
 def gpu_seconds(data: np.ndarray, symbols: int, rows: np.ndarray) -> float:
     """Time of whole trajectories on the GPU, transfers included: its steps do not come apart from outside."""
-    rule = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0, "progress": False}
-    return seconds_of(lambda: gpu.pair_rows(data, data[rows], rows, **rule))
+    settings = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0, "progress": False}
+    return seconds_of(lambda: gpu.pair_rows(data, data[rows], rows, **settings))
 
 
 def spread(values) -> dict:
@@ -287,8 +290,8 @@ def floor_rate() -> float:
 
 def pair_seconds(data: np.ndarray, symbols: int, queries: np.ndarray, steps: int = STEPS) -> float:
     """Wall time to pair some queries among all rows of `data` with all threads, index and all."""
-    rule = {"vocabulary_size": symbols, "steps": steps, "seed": 0, "threads": None, "progress": False}
-    return seconds_of(lambda: cpu.pair_rows(data, data[queries], queries, **rule))
+    settings = {"vocabulary_size": symbols, "steps": steps, "seed": 0, "threads": None, "progress": False}
+    return seconds_of(lambda: cpu.pair_rows(data, data[queries], queries, **settings))
 
 
 def growth(qm9: np.ndarray, qm9_symbols: int, quick: bool) -> dict:

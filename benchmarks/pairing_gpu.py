@@ -20,8 +20,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from pairflow.pairing import cpu, gpu
-from pairflow.pairing.threads import available_cpus
+from pairflow.pairing.cpu import engine as cpu
+from pairflow.pairing.gpu import engine as gpu
+from pairflow.runtime.threads import available_cpus
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Rates of finished experiments to pairflow/planning/recorded.json, for `pairflow estimate --recorded`.
+"""Rates of finished experiments to pairflow/estimate/recorded.json, for `pairflow estimate --recorded`.
 
 python benchmarks/rates.py results/demo results/digits ...
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pairflow.artifacts import read_table
 from pairflow.config import Experiment, check
-from pairflow.planning import rates
-from pairflow.planning.sizes import sizes
+from pairflow.estimate import rates
+from pairflow.estimate.sizes import sizes
 
 OUT = Path(rates.__file__).with_name("recorded.json")
 

@@ -24,9 +24,10 @@ import numpy as np
 import torch
 from pairing import commit, machine, spread
 
-from pairflow import networks, processes
+from pairflow import networks
 from pairflow.config import Training
-from pairflow.flow.noise import Uniform
+from pairflow.flow.corruption import Uniform
+from pairflow.runtime import processes
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective
 

@@ -8,7 +8,7 @@ from pairflow.errors import InputError
 
 if TYPE_CHECKING:
     from pairflow import pairing
-    from pairflow.pairing.engine import pair
+    from pairflow.pairing.pair import pair
 
 __all__ = ["InputError", "__version__", "pair", "pairing"]
 
@@ -16,7 +16,7 @@ __all__ = ["InputError", "__version__", "pair", "pairing"]
 def __getattr__(name: str) -> Any:
     """`pair` and `pairing`, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
     if name == "pair":
-        return importlib.import_module("pairflow.pairing.engine").pair
+        return importlib.import_module("pairflow.pairing.pair").pair
     if name == "pairing":
         return importlib.import_module("pairflow.pairing")
     raise AttributeError(f"module 'pairflow' has no attribute '{name}'")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from pairflow import layout
+from pairflow.plan import paths
 from pairflow.artifacts import digest
 from pairflow.config import DISTILLATIONS, Configuration, check, nearest, parse_method
 from pairflow.errors import InputError
@@ -100,11 +100,11 @@ def distill_settings(wildcards):
 def chemnet_statistics(wildcards):
     """Of the training molecules, where the experiment asks for distances between them."""
     root = Path("results", wildcards.experiment)
-    return {"chemnet": layout.chemnet(root)} if experiment_of(wildcards).chemistry_settings().fcd else {}
+    return {"chemnet": paths.chemnet(root)} if experiment_of(wildcards).chemistry_settings().fcd else {}
 
 
 def extractor_files(wildcards):
-    return layout.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
+    return paths.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
 
 
 def training_data(wildcards):
@@ -112,8 +112,8 @@ def training_data(wildcards):
     root = Path("results", wildcards.experiment)
     coupling = parse_method(wildcards.base).coupling
     if coupling is None:
-        return layout.data(root, "train.parquet")
-    return layout.pairs(root, int(wildcards.seed), coupling)
+        return paths.data(root, "train.parquet")
+    return paths.pairs(root, int(wildcards.seed), coupling)
 
 
 def distilled(wildcards):
@@ -124,17 +124,17 @@ def distillation_data(wildcards):
     """The parent's own pairs, or the data."""
     root = Path("results", wildcards.experiment)
     if DISTILLATIONS[wildcards.distillation].on_pairs:
-        return layout.pairs(root, int(wildcards.seed), distilled(wildcards))
-    return layout.data(root, "train.parquet")
+        return paths.pairs(root, int(wildcards.seed), distilled(wildcards))
+    return paths.data(root, "train.parquet")
 
 
 def report_inputs(wildcards):
-    return layout.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
+    return paths.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
 
 
 def finished_experiments(wildcards):
     """Digests of the metrics that there are: the page is made anew where one changes, and nothing else is."""
-    found = layout.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
+    found = paths.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
     return {name: digest(path) for name, path in found.items()}
 
 

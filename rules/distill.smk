@@ -57,7 +57,7 @@ rule distill:
     params:
         settings=distill_settings,
     shell:
-        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.steps._torchrun {resources.gpu}) pairflow.steps.distill"
+        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.runtime.torchrun {resources.gpu}) pairflow.steps.distill"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"

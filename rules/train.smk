@@ -31,7 +31,7 @@ rule train:
         settings=settings_of("train_settings", "base", "seed"),
         carried="--vocabulary results/{experiment}/data/vocabulary.json --smiles results/{experiment}/data/smiles.parquet",
     shell:
-        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.steps._torchrun {resources.gpu}) pairflow.steps.train"
+        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.runtime.torchrun {resources.gpu}) pairflow.steps.train"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --data {input.data:q} --validation {input.validation:q} {params.carried}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pairflow.artifacts import Science, atomic, token_column, write_table
+from pairflow.artifacts import Metadata, atomic, token_column, write_table
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -33,7 +33,7 @@ def token_file(tmp_path):
         name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", padding: int | None = None
     ):
         path = tmp_path / name
-        made = Science(
+        made = Metadata(
             kind="tokens",
             length=tokens.shape[1],
             vocabulary_size=vocabulary_size,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pairflow import rng
-from pairflow.pairing import trajectory
+from pairflow.pairing.cpu import trajectory
 
 # Known answers of Random123 (kat_vectors, philox4x32 10): counter, key, output.
 KNOWN_ANSWERS = [

@@ -250,7 +250,7 @@ def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow
     run = workflow.run(
         "--dry-run", "--printshellcmds", "--forcerun", "train", *machine, "--", "results/mini/report.html"
     )
-    started = "python -m $([ 2 -gt 1 ] && echo pairflow.steps._torchrun 2) pairflow.steps.train "
+    started = "python -m $([ 2 -gt 1 ] && echo pairflow.runtime.torchrun 2) pairflow.steps.train "
     assert re.search(re.escape(started) + ".* --micro-batch 8 ", run.stdout + run.stderr)
 
 

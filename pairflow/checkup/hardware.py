@@ -48,7 +48,7 @@ def memory() -> Line:
 
 
 def cores() -> Line:
-    from pairflow.pairing.threads import available_cpus
+    from pairflow.runtime.threads import available_cpus
 
     usable, all_of_them = available_cpus(), os.cpu_count() or 1
     found = f"{usable}" if usable == all_of_them else f"{usable} of {all_of_them} may be used"

@@ -73,7 +73,7 @@ def _broken(data_set: Any, folder: Path) -> str | None:
 
 
 def _cupy() -> dict[str, Any]:
-    from pairflow.pairing.gpu import missing
+    from pairflow.pairing.gpu.engine import missing
 
     return {"lacks": missing()}
 

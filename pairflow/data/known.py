@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, read_table, write_table
+from pairflow.artifacts import Metadata, read_table, write_table
 
 _KIND = "known molecules"
 
@@ -35,9 +35,9 @@ class Known:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def save(self, file: Any, **science: Any) -> None:
-        """Write a Parquet file under a path or into an open file; `science` is more of its metadata."""
-        write_table(file, pa.table({"hash": self.hashes}), Science(kind=_KIND, **science))
+    def save(self, file: Any, **metadata: Any) -> None:
+        """Write a Parquet file under a path or into an open file; `metadata` is more of its metadata."""
+        write_table(file, pa.table({"hash": self.hashes}), Metadata(kind=_KIND, **metadata))
 
     @classmethod
     def load(cls, path: str | Path) -> "Known":

@@ -10,11 +10,11 @@ import pandas as pd
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
-from pairflow.artifacts import Science, write_table
+from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
 
 
-def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.DataFrame, Science], None]:
+def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.DataFrame, Metadata], None]:
     """What writes a file of the suffix of `path`; InputError where there is none, or none for such a table.
 
     `parsed`: every string of the table is a molecule; `properties`: the table has such.
@@ -29,19 +29,19 @@ def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.Dat
     return _WRITERS[suffix]
 
 
-def _smi(path: Path, table: pd.DataFrame, science: Science) -> None:
+def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """One `SMILES name` per line, no header."""
     lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(lines)
 
 
-def _csv(path: Path, table: pd.DataFrame, science: Science) -> None:
+def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         table.to_csv(file, index=False, lineterminator="\n")
 
 
-def _sdf(path: Path, table: pd.DataFrame, science: Science) -> None:
+def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """Each molecule drawn in the plane; `smiles` and the properties are its data items."""
     with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter says nothing of a full disk
         for number, row in enumerate(table.to_dict("records")):

@@ -16,12 +16,12 @@ from itertools import pairwise
 
 import torch
 
-from pairflow.flow.process import (
+from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
 )
-from pairflow.schedule import DIFFUSION
+from pairflow.flow.schedule import DIFFUSION
 
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 

@@ -7,10 +7,23 @@ these functions compare; pixels are the token rows themselves.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from pairflow.errors import InputError
+
+
+class RealImages(NamedTuple):
+    """Files of the images that samples are compared with, and of the classifier that compares them."""
+
+    tokens: Path
+    validation: Path
+    train_reference: Path
+    test_reference: Path
+    classifier: Path | None
+
 
 _KERNEL_ROWS = 2048  # rows of a kernel matrix at once: bounds the memory
 _SAMPLE_ROWS, _DATA_ROWS = 1024, 4096  # of a distance matrix

@@ -4,16 +4,16 @@
 
 A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
 (1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the
-symbol of a data point m drawn by its weight. The last step replaces all. Weights are those of `levels`.
+symbol of a data point m drawn by its weight. The last step replaces all. Weights are those of `pairing.rule`.
 """
 
 import numpy as np
 
 from pairflow import rng
-from pairflow.pairing import levels
-from pairflow.pairing.compiled import compiled
-from pairflow.pairing.threads import run_blocks
-from pairflow.schedule import PAIRING, gamma
+from pairflow.flow.schedule import PAIRING, gamma
+from pairflow.pairing import rule
+from pairflow.pairing.cpu.compiled import compiled
+from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 30  # comparisons per task, a fraction of a second
 _FORWARD = 1 << 31  # added to a step's number: the random numbers of Algorithm 1 are others
@@ -21,7 +21,7 @@ _FORWARD = 1 << 31  # added to a step's number: the random numbers of Algorithm 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
 _split = compiled(rng.split)
-_level_weights = compiled(levels.level_weights)
+_level_weights = compiled(rule.level_weights)
 
 
 def sample(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pairflow.report import latex
-from pairflow.report.contents import REAL, Contents
+from pairflow.report.experiment.contents import REAL, Contents
 from pairflow.report.tables import METRICS, Cell, Table
 
 _MIME = {"tex": "application/x-tex", "csv": "text/csv", "md": "text/markdown"}

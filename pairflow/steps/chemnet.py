@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Stopwatch, atomic
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.artifacts import Provenance, atomic
+from pairflow.steps.command import device, existing, out, quiet, step, threads
 
 
 @step()
@@ -14,20 +14,19 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 @quiet
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Measure ChemNet's features, which FCD compares, on up to 10,000 training molecules."""
-    from pairflow.metrics import chemnet
+    from pairflow.metrics import chemnet, training_molecules
     from pairflow.metrics.images import Moments
-    from pairflow.steps import _molecules
-    from pairflow.steps._device import choose
+    from pairflow.runtime.device import choose
 
-    stopwatch = Stopwatch()
-    known = _molecules.Known.read(smiles)
-    chosen = _molecules.some(len(known.trained), _molecules.CHEMNET_ROWS)
+    provenance = Provenance()
+    known = training_molecules.Known.read(smiles)
+    chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    provenance.device = str(where)
     features = chemnet.features([known.trained[row] for row in chosen], str(where), not quiet)
     with atomic(out) as [temporary]:
-        _molecules.write_chemnet(temporary, known, Moments.of(features))
-    stopwatch.write(out)
+        training_molecules.write_chemnet(temporary, known, Moments.of(features))
+    provenance.write(out)
 
 
 if __name__ == "__main__":

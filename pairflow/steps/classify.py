@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Stopwatch, atomic, digest
+from pairflow.artifacts import Provenance, atomic, digest
 from pairflow.config import ClassifySettings
 from pairflow.errors import InputError
-from pairflow.steps._command import existing, out, quiet, step, threads
+from pairflow.steps.command import existing, out, quiet, step, threads
 
 
 @step(ClassifySettings)
@@ -18,10 +18,10 @@ from pairflow.steps._command import existing, out, quiet, step, threads
 def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, description, threads, quiet):
     """Train a small classifier on the CPU; its accuracy on the test images is in the description."""
     from pairflow.metrics import classifier
-    from pairflow.steps._device import choose
-    from pairflow.steps._images import read_images
+    from pairflow.metrics.image_rows import read_images
+    from pairflow.runtime.device import choose
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     choose("cpu", threads)
     images, test = read_images(tokens), read_images(validation)
     images.require_like(test)
@@ -30,18 +30,18 @@ def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, 
             raise InputError(f"{each.path}: not every image has a label, and the classifier learns from them")
     if description != out.with_suffix(".json"):
         raise InputError(f"--description: expected {out.with_suffix('.json')}, found {description}")
-    stopwatch.samples = settings.iterations * classifier.BATCH
+    provenance.samples = settings.iterations * classifier.BATCH
     network = classifier.train(images[:], images.labels, settings.iterations, settings.seed, not quiet)
     facts = {
         **settings.model_dump(mode="json"),
-        "shape": images.science.shape,
+        "shape": images.metadata.shape,
         "classes": int(images.labels.max()) + 1,
         "accuracy": classifier.accuracy(network, test[:], test.labels),
         "inputs": {"tokens": digest(tokens), "validation": digest(validation)},
     }
     with atomic(out, description) as [new_weights, new_description]:
         classifier.save(new_weights, new_description, network, facts)
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 if __name__ == "__main__":

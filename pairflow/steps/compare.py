@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pairflow import layout
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, digest, write_table
 from pairflow.config import nearest
 from pairflow.errors import InputError
-from pairflow.steps._command import out, step
-from pairflow.steps._results import results_of
+from pairflow.plan import paths
+from pairflow.report.results import results_of
+from pairflow.steps.command import out, step
 
 if TYPE_CHECKING:
     from pairflow.report.compare import Run
@@ -43,7 +43,7 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     """
     from pairflow.report.compare import frame, render, sections
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     numbers = _beside(out, folders)
     runs = [_run(folder, name) for folder, name in _named(folders).items()]
     _require_method(baseline, runs)
@@ -53,7 +53,7 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     inputs = {
         f"{run.name}/{_METRICS}": digest(folder / _METRICS) for run, folder in zip(runs, folders, strict=True)
     }
-    made = Science(
+    made = Metadata(
         kind="comparison",
         parameters={"experiments": [run.name for run in runs], "baseline": found[0].baseline},
         inputs=inputs,
@@ -62,7 +62,7 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     with atomic(out, numbers) as [new_page, new_numbers]:
         new_page.write_text(page, encoding="utf-8")
         write_table(new_numbers, frame(found), made)
-    stopwatch.write(out, numbers)
+    provenance.write(out, numbers)
 
 
 def _beside(page: Path, folders: tuple[Path, ...]) -> Path:
@@ -103,7 +103,7 @@ def _run(folder: Path, name: str) -> "Run":
             f"{folder}: not a finished experiment, {_METRICS} is not there: it comes with report.html"
         )
     found = results_of(folder)
-    tokens = layout.data(folder, "train.parquet")
+    tokens = paths.data(folder, "train.parquet")
     run = Run(
         name=name,
         settings=found.experiment.model_dump(mode="json"),

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     as_metrics,
     atomic,
     digest,
@@ -17,8 +17,8 @@ from pairflow.artifacts import (
 )
 from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
-from pairflow.steps._resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 CEILING_GROUPS = 20_000  # at most
 
@@ -50,21 +50,21 @@ def main(
     import torch
 
     from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
-    from pairflow.steps._device import choose
-    from pairflow.steps._progress import bar_of
-    from pairflow.training import checkpoint
+    from pairflow.runtime.device import choose
+    from pairflow.runtime.progress import bar_of
+    from pairflow.training import model as checkpoint
 
-    stopwatch = Stopwatch()
-    table, science = read_table(tokens, "tokens")
+    provenance = Provenance()
+    table, metadata = read_table(tokens, "tokens")
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    provenance.device = str(where)
     network, facts = checkpoint.load(model, device=where)
-    _require_fit(facts, model, science, tokens)
+    _require_fit(facts, model, metadata, tokens)
     groups = min(settings.sources, CEILING_GROUPS)
     of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
     at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
     at_most = max(1, at_once // settings.samples)
-    made = Science(
+    made = Metadata(
         kind="metrics",
         vocabulary=facts["vocabulary"],
         parameters={"method": facts["method"], **settings.model_dump(mode="json")},
@@ -80,27 +80,27 @@ def main(
     def batch(block: tuple[int, int]) -> np.ndarray:
         return total_correlation(_draw(network, facts, settings, *block, where))
 
-    blocks = Blocks(batches, states, save_every, stopwatch)
+    blocks = Blocks(batches, states, save_every, provenance)
     left = sum(sources for _, sources in blocks.left)
     with bar_of(network, left * settings.samples, settings.steps + 1, quiet):
         found = np.concatenate(blocks.make(batch))
     frame = _rows(facts["method"], settings, describe(found, of_data), groups)
     with atomic(out) as [temporary]:
         write_table(temporary, frame, made)
-    stopwatch.write(out)
+    provenance.write(out)
     remove(states)
 
 
-def _require_fit(facts, model: Path, science: Science, tokens: Path) -> None:
+def _require_fit(facts, model: Path, metadata: Metadata, tokens: Path) -> None:
     """InputError unless the model has many source states, and its samples are rows like the tokens."""
     if parse_method(facts["method"]).noise != "uniform":
         raise InputError(
             f"{model}: {facts['method']} has a single source state, all masks: nothing to condition on"
         )
-    science.require_same_vocabulary(facts["vocabulary"], tokens, model)
-    science.require_same_data(facts.get("data"), tokens, model)
-    science.require_split("train", tokens)
-    expected, found = (facts["length"], facts["vocabulary_size"]), (science.length, science.vocabulary_size)
+    metadata.require_same_vocabulary(facts["vocabulary"], tokens, model)
+    metadata.require_same_data(facts.get("data"), tokens, model)
+    metadata.require_split("train", tokens)
+    expected, found = (facts["length"], facts["vocabulary_size"]), (metadata.length, metadata.vocabulary_size)
     if found != expected:
         raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model}, found {found}")
 
@@ -110,7 +110,7 @@ def _draw(network, facts, settings: CorrelateSettings, first: int, sources: int,
     import torch
 
     from pairflow import rng
-    from pairflow.training.checkpoint import noise_of
+    from pairflow.training.model import noise_of
 
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
     noise = noise_of(facts)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     as_metrics,
     atomic,
     digest,
@@ -16,8 +16,8 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.config import CoverSettings
-from pairflow.steps._command import existing, out, quiet, resumable, step, threads
-from pairflow.steps._resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 4 * 10**11  # token comparisons that are saved or lost together: about a minute on two cores
 
@@ -35,12 +35,12 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume, save_every, t
     """
     from pairflow.pairing import forward
 
-    stopwatch = Stopwatch()
-    table, science = read_table(tokens, "tokens")
+    provenance = Provenance()
+    table, metadata = read_table(tokens, "tokens")
     rows = token_array(table["tokens"])
-    rules = {"vocabulary_size": science.vocabulary_size, "steps": settings.steps, "seed": settings.seed}
+    rules = {"vocabulary_size": metadata.vocabulary_size, "steps": settings.steps, "seed": settings.seed}
     parameters, inputs = settings.model_dump(mode="json"), {"tokens": digest(tokens)}
-    made = Science(kind="metrics", parameters=parameters, inputs=inputs)
+    made = Metadata(kind="metrics", parameters=parameters, inputs=inputs)
     states = folder_of(resume or out.parent / f".{out.name}.resume", "forward", made.__dict__)
     size = max(1, BLOCK // (rows.size * settings.steps))
     ranges = [(first, min(size, len(rows) - first)) for first in range(0, len(rows), size)]
@@ -49,7 +49,7 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume, save_every, t
         first, count = numbers
         return forward.sample(rows, count, **rules, threads=threads, progress=not quiet, first=first)
 
-    samples = np.concatenate(Blocks(ranges, states, save_every, stopwatch).make(block))
+    samples = np.concatenate(Blocks(ranges, states, save_every, provenance).make(block))
     found = forward.coverage(samples, rows)
     frame = as_metrics(
         pd.DataFrame({"metric": found.keys(), "value": found.values()}),
@@ -60,7 +60,7 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume, save_every, t
     )
     with atomic(out) as [temporary]:
         write_table(temporary, frame, made)
-    stopwatch.write(out)
+    provenance.write(out)
     remove(states)
 
 

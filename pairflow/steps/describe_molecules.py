@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Stopwatch, atomic
-from pairflow.steps._command import existing, out, quiet, step, threads
+from pairflow.artifacts import Provenance, atomic
+from pairflow.steps.command import existing, out, quiet, step, threads
 
 
 @step()
@@ -13,19 +13,18 @@ from pairflow.steps._command import existing, out, quiet, step, threads
 @quiet
 def main(smiles: Path, out: Path, threads, quiet):
     """Compute fingerprint and scaffold of all training molecules, and properties of up to 20,000 of them."""
-    from pairflow.metrics import descriptors
-    from pairflow.pairing.threads import available_cpus
-    from pairflow.steps import _molecules
+    from pairflow.metrics import descriptors, training_molecules
+    from pairflow.runtime.threads import available_cpus
 
-    stopwatch = Stopwatch()
-    known = _molecules.Known.read(smiles)
-    chosen = _molecules.some(len(known.trained), _molecules.PROPERTY_ROWS)
+    provenance = Provenance()
+    known = training_molecules.Known.read(smiles)
+    chosen = training_molecules.some(len(known.trained), training_molecules.PROPERTY_ROWS)
     processes = threads or available_cpus()
     fingerprints, scaffolds = descriptors.structures(known.trained, processes, not quiet)
     properties = descriptors.properties([known.trained[row] for row in chosen], processes, not quiet)
     with atomic(out) as [temporary]:
-        _molecules.write_training(temporary, known, fingerprints, scaffolds, properties)
-    stopwatch.write(out)
+        training_molecules.write_training(temporary, known, fingerprints, scaffolds, properties)
+    provenance.write(out)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from pairflow import processes
-from pairflow.artifacts import Stopwatch, digest, read_table, token_array
+from pairflow.artifacts import Provenance, digest, read_table, token_array
 from pairflow.config import DistillSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, micro_batch, out, quiet, resumable, step, threads
-from pairflow.steps._resume import folder_of, remove, snapshots_of
+from pairflow.runtime import processes
+from pairflow.runtime.resume import folder_of, remove, snapshots_of
+from pairflow.steps.command import device, existing, micro_batch, out, quiet, resumable, step, threads
 
 
 @step(DistillSettings)
@@ -47,25 +47,26 @@ def main(
     A distillation that was stopped goes on where it was, to the same bits. What the parent's folder carries
     for `pairflow sample --count` is carried on. torchrun starts it on several GPUs, as `pairflow train`.
     """
-    from pairflow.steps._device import choose
-    from pairflow.steps._models import write_model
-    from pairflow.training import carried, checkpoint, loop, objectives
+    from pairflow.runtime.device import choose
+    from pairflow.training import carried, loop, objectives
+    from pairflow.training import model as checkpoint
+    from pairflow.training.model_files import write_model
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     facts = _parent(settings, parent)
     files = carried.of_parent(parent, facts)
     how, seed = settings.distillation, settings.seed
-    x0, x1, science = _read(settings, facts, parent, data)
+    x0, x1, metadata = _read(settings, facts, parent, data)
     table, held_out = read_table(validation, "tokens")
-    science.require_same_vocabulary(facts["vocabulary"], data, parent)
-    science.require_same_vocabulary(held_out.vocabulary, data, validation)
+    metadata.require_same_vocabulary(facts["vocabulary"], data, parent)
+    metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
     for other, path in ((facts.get("data"), parent), (held_out.data, validation)):
-        science.require_same_data(other, data, path)
-    science.require_split("train", data)
+        metadata.require_same_data(other, data, path)
+    metadata.require_split("train", data)
     held_out.require_split("validation", validation)
     where = choose(device, threads)
-    stopwatch.device, stopwatch.devices = str(where), processes.count()
-    stopwatch.samples = how.iterations * how.batch_size
+    provenance.device, provenance.devices = str(where), processes.world_size()
+    provenance.samples = how.iterations * how.batch_size
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
     noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
     made = {
@@ -86,19 +87,19 @@ def main(
         seed=seed,
         average=_average(how, facts, parent, where),
         validate=objectives.Validator(rows, noise, facts["prediction"], held_out.padding, seed, where),
-        snapshots=snapshots_of(states, save_every, stopwatch),
+        snapshots=snapshots_of(states, save_every, provenance),
         micro_batch=micro_batch,
         progress=not quiet,
     )
     if processes.rank() == 0:
         write_model(model, description, log, trained, made, files)
-        stopwatch.write(model)
+        provenance.write(model)
         remove(states)
 
 
 def _parent(settings: DistillSettings, parent: Path) -> dict:
     """The parent's description; InputError unless it and the settings are what the method's name says."""
-    from pairflow.training.checkpoint import read_description
+    from pairflow.training.model import read_description
 
     method = parse_method(settings.method)
     if method.parent is None:
@@ -117,19 +118,20 @@ def _parent(settings: DistillSettings, parent: Path) -> dict:
 
 
 def _read(settings: DistillSettings, facts: dict, parent: Path, path: Path):
-    """(x0 or None, x1, science) of the data, or of the pairs that this very parent made."""
+    """(x0 or None, x1, metadata) of the data, or of the pairs that this very parent made."""
     if not settings.distillation.on_pairs:
-        table, science = read_table(path, "tokens")
-        return None, token_array(table["tokens"]), science
-    table, science = read_table(path, "pairs")
-    if science.inputs.get("model") != facts["weights"]:
+        table, metadata = read_table(path, "tokens")
+        return None, token_array(table["tokens"]), metadata
+    table, metadata = read_table(path, "pairs")
+    if metadata.inputs.get("model") != facts["weights"]:
         raise InputError(f"{path}: not pairs that the model in {parent} made")
-    return token_array(table["x0"]), token_array(table["x1"]), science
+    return token_array(table["x0"]), token_array(table["x1"]), metadata
 
 
 def _average(how, facts: dict, parent: Path, device):
     """The parent's moving average, with its decay and its age, if it is to be inherited."""
-    from pairflow.training import checkpoint, loop
+    from pairflow.training import loop
+    from pairflow.training import model as checkpoint
 
     if how.ema == "fresh":
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from pairflow._version import __version__
-from pairflow.steps._command import configuration, step
+from pairflow.steps.command import configuration, step
 
 _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red"}
 

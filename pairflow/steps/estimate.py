@@ -13,14 +13,14 @@ from pairflow.config import Experiment
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.errors import InputError
-from pairflow.planning import rates
-from pairflow.planning.costs import Cost, Costs
-from pairflow.planning.jobs import Job, done, jobs
-from pairflow.planning.rates import Rate, Work
-from pairflow.planning.schedule import wall_seconds
-from pairflow.planning.sizes import Sizes, sizes
-from pairflow.steps._command import configuration, device, quiet, step
-from pairflow.steps._results import results_of
+from pairflow.estimate import rates
+from pairflow.estimate.costs import Cost, Costs
+from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.schedule import wall_seconds
+from pairflow.estimate.sizes import Sizes, sizes
+from pairflow.plan.jobs import Job, done, jobs
+from pairflow.report.results import results_of
+from pairflow.steps.command import configuration, device, quiet, step
 
 NO_GPU = "unknown: no GPU here, and no record of one"
 
@@ -40,7 +40,7 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     is not measured again, and what is done is not counted. With --device cuda the steps run on the GPU, one
     at a time, as `snakemake --resources gpu=1` has it.
     """
-    from pairflow.pairing.threads import available_cpus
+    from pairflow.runtime.threads import available_cpus
 
     described = read(configuration)
     plan = named(described, experiment, configuration)
@@ -66,7 +66,7 @@ def _device(name: str) -> str:
     if name == "auto":
         if shutil.which("nvidia-smi") is None:
             return "cpu"
-        from pairflow.steps._device import choose
+        from pairflow.runtime.device import choose
 
         return choose(name, None).type
     return name
@@ -85,7 +85,7 @@ def _rates(
     absent = rates.unknown(wanted, found)
     if recorded or (where == "cuda" and not _cuda()):
         return {**rates.packaged(), **found}
-    from pairflow.steps._measure import measured
+    from pairflow.estimate.measure import measured
 
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
     for work in tqdm(absent, desc="measure", unit="rate", disable=quiet or not absent):
@@ -112,12 +112,12 @@ def _own(root: Path, plan: Experiment, size: Sizes) -> dict[Work, Rate]:
 
 def _suggested(work: Work, plan: Experiment) -> Rate | None:
     """What `pairflow new` goes by, if this is a training of the network that it suggests for a CPU."""
-    from pairflow.steps import _suggest
+    from pairflow.config import suggest
 
-    network = type(plan.network)(**_suggest.SMALL) if plan.network.name == "mlp" else None
-    if (work.kind, work.device, work.batch) != ("train", "cpu", _suggest.BATCH) or plan.network != network:
+    network = type(plan.network)(**suggest.SMALL) if plan.network.name == "mlp" else None
+    if (work.kind, work.device, work.batch) != ("train", "cpu", suggest.BATCH) or plan.network != network:
         return None
-    seconds = _suggest.iteration_seconds(work.length, work.vocabulary_size)
+    seconds = suggest.iteration_seconds(work.length, work.vocabulary_size)
     return Rate(seconds, 900.0, "what `pairflow new` goes by (AMD EPYC, 2026-11-21)")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     as_metrics,
     atomic,
     digest,
@@ -19,7 +19,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import Chemistry
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps.command import device, existing, out, quiet, step, threads
 
 
 @step(Chemistry)
@@ -51,25 +51,24 @@ def main(
     """Count each trial's valid, unique and novel molecules, say why others are not valid, and compare the
     distinct ones with the training molecules."""
     from pairflow.data.molecules import Vocabulary
-    from pairflow.metrics import chemistry
+    from pairflow.metrics import chemistry, training_molecules
     from pairflow.metrics.molecules import canonical, count
     from pairflow.metrics.validity import count_reasons
-    from pairflow.steps import _molecules
 
-    stopwatch = Stopwatch()
-    table, science = read_table(samples, "samples")
+    provenance = Provenance()
+    table, metadata = read_table(samples, "samples")
     words = Vocabulary.load(vocabulary)
-    science.require_same_vocabulary(words.hash, samples, vocabulary)
-    known = _molecules.Known.read(smiles)
-    known.science.require_same_vocabulary(words.hash, smiles, vocabulary)
-    science.require_same_data(known.science.data, samples, smiles)
-    training = _molecules.read_training(molecules, known)
+    metadata.require_same_vocabulary(words.hash, samples, vocabulary)
+    known = training_molecules.Known.read(smiles)
+    known.metadata.require_same_vocabulary(words.hash, smiles, vocabulary)
+    metadata.require_same_data(known.metadata.data, samples, smiles)
+    training = training_molecules.read_training(molecules, known)
     strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])], dtype=object)
     spellings = chemistry.distinct(strings)
     found = chemistry.Described.of(list(spellings.values()), training, threads or 1, not quiet)
     frechet = _fcd(settings, known, chemnet, list(spellings), (device, threads), not quiet)
     place = {molecule: row for row, molecule in enumerate(spellings)}
-    facts = science.parameters
+    facts = metadata.parameters
     rows, drawn = [], [np.empty(0, np.int64)]
     for trial, group in strings.groupby(table["trial"].to_numpy()):
         texts = list(group)
@@ -92,12 +91,12 @@ def main(
     )
     inputs = {"samples": digest(samples), "smiles": digest(smiles), "molecules": digest(molecules)}
     parameters = {**facts, **settings.model_dump(mode="json")}
-    made = Science(kind="metrics", vocabulary=words.hash, parameters=parameters, inputs=inputs)
+    made = Metadata(kind="metrics", vocabulary=words.hash, parameters=parameters, inputs=inputs)
     counts = chemistry.histograms(found.properties[np.concatenate(drawn)], training.properties)
     with atomic(out, properties) as [new_rows, new_counts]:
         write_table(new_rows, frame, made)
         write_table(new_counts, counts, replace(made, kind="property histograms"))
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 def _fcd(settings: Chemistry, known, statistics: Path | None, molecules: list[str], where, progress: bool):
@@ -106,12 +105,11 @@ def _fcd(settings: Chemistry, known, statistics: Path | None, molecules: list[st
         return lambda rows: []
     if statistics is None:
         raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
-    from pairflow.metrics import chemnet
+    from pairflow.metrics import chemnet, training_molecules
     from pairflow.metrics.images import Moments, frechet_distance
-    from pairflow.steps import _molecules
-    from pairflow.steps._device import choose
+    from pairflow.runtime.device import choose
 
-    reference = _molecules.read_chemnet(statistics, known)
+    reference = training_molecules.read_chemnet(statistics, known)
     features = chemnet.features(molecules, str(choose(*where)), progress)
 
     def compare(rows: np.ndarray) -> list[dict]:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import Science, Stopwatch, as_metrics, atomic, write_table
+from pairflow.artifacts import Metadata, Provenance, as_metrics, atomic, write_table
 from pairflow.config import FloorSettings
-from pairflow.steps._command import RealImages, device, out, quiet, real_images, step, threads
+from pairflow.metrics.images import RealImages
+from pairflow.steps.command import device, out, quiet, real_images, step, threads
 
 
 @step(FloorSettings)
@@ -33,13 +34,13 @@ def main(
     Each trial draws from one half of the training images and compares with the other half (train) and with
     all test images (test). The nearest training images are those of test images: what no memory explains.
     """
-    from pairflow.steps import _images, _reference
-    from pairflow.steps._device import choose
+    from pairflow.metrics import image_reference, image_rows
+    from pairflow.runtime.device import choose
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     where = choose(device, threads)
-    stopwatch.device = str(where)
-    compared = _reference.Compared.read(real, settings, where)
+    provenance.device = str(where)
+    compared = image_reference.Compared.read(real, settings, where)
     train, test, extractor = compared.train, compared.test, compared.extractor
     of_train, of_test = compared.references["train"], compared.references["test"]
     rows = []
@@ -47,30 +48,30 @@ def main(
     def add(trial: int, count: int, found: list) -> None:
         rows.extend({**row, "trial": trial, "samples": count} for row in found)
 
-    ours, _ = _reference.halves(train.originals)
+    ours, _ = image_reference.halves(train.originals)
     for trial, drawn in _draws(settings, "train", ours):
-        features, probabilities = _images.gather(_images.extract(extractor, train, drawn, not quiet))
-        found = _images.compare(extractor, features, of_train.held, of_train.held_kernel, "train")
-        found += _images.compare(extractor, features, of_test.whole, of_test.kernel, "test")
-        add(trial, len(drawn), [*found, *_images.score(probabilities)])
+        features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, not quiet))
+        found = image_rows.compare(extractor, features, of_train.held, of_train.held_kernel, "train")
+        found += image_rows.compare(extractor, features, of_test.whole, of_test.kernel, "test")
+        add(trial, len(drawn), [*found, *image_rows.score(probabilities)])
     for trial, drawn in _draws(settings, "test", np.arange(test.originals)):
-        found = _images.neighbours(test.values[drawn], train, where)
+        found = image_rows.neighbours(test.values[drawn], train, where)
         if extractor.all_rows:
-            found += _images.likeness(extractor, of_test.features[drawn], of_train.features, where)
+            found += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, where)
         add(trial, len(drawn), found)
     count = min(settings.samples, len(ours))
     counts = {"train": (count, of_train.held.count), "test": (count, of_test.whole.count)}
-    rows += [{**row, "samples": count} for row in _images.rank("floor", extractor, counts)]
+    rows += [{**row, "samples": count} for row in image_rows.rank("floor", extractor, counts)]
     shared = {"method": "data", "seed": settings.seed, "evaluation": evaluation, "extractor": extractor.name}
-    made = Science(
+    made = Metadata(
         kind="metrics",
-        vocabulary=train.science.vocabulary,
+        vocabulary=train.metadata.vocabulary,
         parameters={**settings.model_dump(mode="json"), "extractor": extractor.name},
         inputs=compared.inputs,
     )
     with atomic(out) as [temporary]:
         write_table(temporary, as_metrics(pd.DataFrame(rows), **shared), made)
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 def _draws(settings: FloorSettings, of: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:

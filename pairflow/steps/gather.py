@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     atomic,
     read_provenance,
     read_table,
@@ -17,7 +17,7 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.errors import InputError
-from pairflow.steps._command import out, step
+from pairflow.steps.command import out, step
 
 
 @step()
@@ -25,18 +25,18 @@ from pairflow.steps._command import out, step
 @out("--out", help="Pairs, Parquet: the bytes of the unsharded pairing.")
 def main(shards: tuple[Path, ...], out: Path):
     """Join the shards that `pairflow pair --shard k/P` made, in any order."""
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     read = [(path, *read_table(path, "shard of pairs")) for path in shards]
     whole = _whole(read[0][2])
-    for path, _, science in read:
-        if _whole(science) != whole:
+    for path, _, metadata in read:
+        if _whole(metadata) != whole:
             raise InputError(
                 f"{path}: a shard of another pairing than {shards[0]} (other tokens or parameters)"
             )
     read.sort(key=lambda shard: shard[2].parameters["rows"])
     expected = 0
-    for _, _, science in read:
-        first, last = science.parameters["rows"]
+    for _, _, metadata in read:
+        first, last = metadata.parameters["rows"]
         if first != expected:
             break
         expected = last
@@ -51,14 +51,14 @@ def main(shards: tuple[Path, ...], out: Path):
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), whole)
     for path in shards:
-        stopwatch.add(read_provenance(path))
-    stopwatch.write(out)
+        provenance.add(read_provenance(path))
+    provenance.write(out)
 
 
-def _whole(science: Science) -> Science:
+def _whole(metadata: Metadata) -> Metadata:
     """What the metadata of the joined pairs say."""
-    parameters = {key: value for key, value in science.parameters.items() if key not in ("rows", "of")}
-    return Science(**{**science.__dict__, "kind": "pairs", "parameters": parameters})
+    parameters = {key: value for key, value in metadata.parameters.items() if key not in ("rows", "of")}
+    return Metadata(**{**metadata.__dict__, "kind": "pairs", "parameters": parameters})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, S
 from pairflow.config.append import append, require_free
 from pairflow.config.file import read_text
 from pairflow.errors import InputError
-from pairflow.steps._command import configuration, device, quiet, step
+from pairflow.steps.command import configuration, device, quiet, step
 
 MINIMUM = 100  # distinct molecules
 
@@ -74,8 +74,8 @@ def plan(found, settings: NewSettings, data: dict, device: str) -> tuple[dict, C
 
     Raises InputError where the molecules are too few or too long, or cannot be split as asked for.
     """
+    from pairflow.config import suggest
     from pairflow.data.split import split_rows
-    from pairflow.steps import _suggest
 
     length = found.length(settings.max_too_long_share)
     fitting = found.lengths <= length
@@ -94,7 +94,7 @@ def plan(found, settings: NewSettings, data: dict, device: str) -> tuple[dict, C
     def split(rows):
         return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
 
-    training_rows = _suggest.training_rows(split(None)["train"], device)
+    training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)
     choices = {key: getattr(settings, key) for key in (*Standardisation.model_fields, "split")}
     data = {
@@ -111,7 +111,7 @@ def plan(found, settings: NewSettings, data: dict, device: str) -> tuple[dict, C
         "scale": "reduced",
         "seeds": [0],
         "data": data,
-        **_suggest.scale(length, found.vocabulary_size(length), sizes["train"], device),
+        **suggest.scale(length, found.vocabulary_size(length), sizes["train"], device),
     }
     return experiment, sizes
 
@@ -128,7 +128,7 @@ def _device(name):
     """`cpu` or `cuda`; torch, which takes seconds to import, is asked only where it must be."""
     if name == "cpu":
         return name
-    from pairflow.steps._device import choose
+    from pairflow.runtime.device import choose
 
     return choose(name, None).type
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pairflow
 from pairflow import rng
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     atomic,
     digest,
     read_table,
@@ -23,12 +23,12 @@ from pairflow.artifacts import (
 )
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
-from pairflow.pairing import gpu
-from pairflow.pairing.engine import BACKENDS, checked_tokens, runs_on_gpu
+from pairflow.pairing.gpu import engine as gpu
+from pairflow.pairing.pair import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
-from pairflow.steps import _gpus
-from pairflow.steps._command import existing, out, quiet, resumable, step, threads
-from pairflow.steps._resume import Blocks, folder_of, remove
+from pairflow.runtime import gpus
+from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 2 * 10**13  # token comparisons that are saved or lost together: about a minute on two cores
 PROBE_SECONDS = 3.0  # how long a dry run measures
@@ -82,11 +82,11 @@ def main(
     A long pairing that was interrupted goes on where it stopped. Its bytes depend on the tokens, K, steps,
     subsets and seed alone.
     """
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     if backend in ("auto", "gpu"):
-        _gpus.take()
-    x1, science = _read(tokens, vocabulary_size)
-    size = science.vocabulary_size
+        gpus.take()
+    x1, metadata = _read(tokens, vocabulary_size)
+    size = metadata.vocabulary_size
     pair = functools.partial(
         _sources, settings, x1, size, backend=backend, threads=threads, progress=not quiet
     )
@@ -94,35 +94,35 @@ def main(
         return _estimate(settings, x1, pair)
     first, last = _rows(len(x1), shard)
     rows = {} if shard is None else {"rows": [first, last], "of": len(x1)}
-    made = Science(
+    made = Metadata(
         kind="shard of pairs" if shard else "pairs",
         length=x1.shape[1],
         vocabulary_size=size,
-        vocabulary=science.vocabulary,
-        padding=science.padding,
-        mask=science.mask,
-        shape=science.shape,
-        data=science.data,
-        split=science.split,
+        vocabulary=metadata.vocabulary,
+        padding=metadata.padding,
+        mask=metadata.mask,
+        shape=metadata.shape,
+        data=metadata.data,
+        split=metadata.split,
         parameters={**settings.model_dump(mode="json"), **rows},
         inputs={"tokens": digest(tokens)},
     )
     _check_output(out, made)
     if settings.coupling == "pairflow" and runs_on_gpu(backend):
-        stopwatch.device, stopwatch.device_memory_mb = "cuda", gpu.held_memory_mb
+        provenance.device, provenance.device_memory_mb = "cuda", gpu.held_memory_mb
     resume = resume or out.parent / f".{out.name}.resume"
     states = folder_of(resume, settings.coupling, made.__dict__)
     ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    sources = Blocks(ranges, states, save_every, stopwatch).make(lambda rows: pair(rows=rows))
+    sources = Blocks(ranges, states, save_every, provenance).make(lambda rows: pair(rows=rows))
     columns = {"x0": np.concatenate(sources), "x1": x1[first:last]}
     with atomic(out) as [temporary]:
         table = pa.table({name: token_column(part, size) for name, part in columns.items()})
         write_table(temporary, table, made)
-    stopwatch.write(out)
+    provenance.write(out)
     remove(states)
 
 
-def _check_output(out: Path, made: Science) -> None:
+def _check_output(out: Path, made: Metadata) -> None:
     """InputError where `out` is there and was made from something else."""
     if not out.exists():
         return
@@ -180,14 +180,14 @@ def _estimate(settings: PairSettings, x1, pair) -> None:
     click.echo(f"memory: about {memory:.1f} GB")
 
 
-def _read(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Science]:
+def _read(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Metadata]:
     if path.suffix != ".npy":
-        table, science = read_table(path, "tokens")
-        if vocabulary_size not in (None, science.vocabulary_size):
+        table, metadata = read_table(path, "tokens")
+        if vocabulary_size not in (None, metadata.vocabulary_size):
             raise InputError(
-                f"{path}: K = {science.vocabulary_size}, but --vocabulary-size says {vocabulary_size}"
+                f"{path}: K = {metadata.vocabulary_size}, but --vocabulary-size says {vocabulary_size}"
             )
-        return token_array(table["tokens"]), science
+        return token_array(table["tokens"]), metadata
     if vocabulary_size is None:
         raise InputError(f"{path}: --vocabulary-size is needed with a .npy file")
     if not path.is_file():
@@ -197,7 +197,7 @@ def _read(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Science]
     except ValueError as error:
         raise InputError(f"{path}: not a .npy array") from error
     rows = checked_tokens(rows, vocabulary_size)
-    return rows, Science(kind="tokens", length=rows.shape[1], vocabulary_size=vocabulary_size)
+    return rows, Metadata(kind="tokens", length=rows.shape[1], vocabulary_size=vocabulary_size)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pairflow import layout
-from pairflow.artifacts import Science, Stopwatch, atomic, atomic_folder, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, write_table
 from pairflow.config import Experiment, PaperSettings
 from pairflow.errors import InputError
-from pairflow.steps._command import out, step
-from pairflow.steps._results import results_of
+from pairflow.plan import paths
+from pairflow.report.results import results_of
+from pairflow.steps.command import out, step
 
 if TYPE_CHECKING:
     from pairflow.report.paper import Run
@@ -35,9 +35,9 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
     """Set the paper's tables beside every finished experiment on its data."""
     from pairflow.report.paper import Page, render
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     runs, left_out = {}, []
-    for name, path in layout.finished(results, settings.experiments).items():
+    for name, path in paths.finished(results, settings.experiments).items():
         try:
             runs[name] = _run(path, settings.experiments[name])
         except InputError as error:
@@ -49,9 +49,9 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
         for each in page.files.values():
             for name, text in each.items():
                 (new_tables / name).write_text(text, encoding="utf-8")
-        write_table(new_values, page.values, Science(kind="paper values"))
+        write_table(new_values, page.values, Metadata(kind="paper values"))
         new_page.write_text(html, encoding="utf-8")
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 def _run(path: Path, experiment: Experiment) -> "Run":

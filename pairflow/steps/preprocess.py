@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, digest, identity, token_column, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
 from pairflow.config import Molecules, Standardisation
-from pairflow.steps._command import out, quiet, step
+from pairflow.steps.command import out, quiet, step
 
 
 @step(Molecules)
@@ -31,7 +31,7 @@ def main(
     """
     from pairflow.data import library, molecules, sources
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     raw = sources.fetch(settings.source)
     prepared = molecules.prepare(
         library.rows(raw, settings.column, progress=not quiet),
@@ -54,11 +54,11 @@ def main(
     with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_rejected]:
         for path, split in ((new_train, "train"), (new_validation, "validation")):
             table = pa.table({"tokens": token_column(getattr(prepared, split), words.size)})
-            write_table(path, table, Science(kind="tokens", split=split, **rows_are, **shared))
+            write_table(path, table, Metadata(kind="tokens", split=split, **rows_are, **shared))
         words.save(new_vocabulary)
-        write_table(new_smiles, prepared.smiles, Science(kind="smiles", **shared))
-        write_table(new_rejected, prepared.rejected, Science(kind="rejected rows", **shared))
-    stopwatch.write(train)
+        write_table(new_smiles, prepared.smiles, Metadata(kind="smiles", **shared))
+        write_table(new_rejected, prepared.rejected, Metadata(kind="rejected rows", **shared))
+    provenance.write(train)
 
 
 if __name__ == "__main__":

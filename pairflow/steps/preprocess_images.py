@@ -7,9 +7,9 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, identity, token_column, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
 from pairflow.config import Images
-from pairflow.steps._command import out, quiet, step
+from pairflow.steps.command import out, quiet, step
 
 
 @step(Images)
@@ -24,11 +24,11 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
     """
     from pairflow.data import images
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     prepared = images.prepare(**settings.model_dump(), progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
-    made = Science(
+    made = Metadata(
         kind="tokens",
         length=prepared.train.shape[1],
         vocabulary_size=prepared.levels,
@@ -43,7 +43,7 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
     with atomic(train, validation) as [new_train, new_validation]:
         write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
         write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), held_out)
-    stopwatch.write(train)
+    provenance.write(train)
 
 
 def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Stopwatch, atomic
+from pairflow.artifacts import Provenance, atomic
 from pairflow.config import ExtractorSettings
-from pairflow.steps._command import device, existing, out, quiet, step, threads
+from pairflow.steps.command import device, existing, out, quiet, step, threads
 
 
 @step(ExtractorSettings)
@@ -17,19 +17,19 @@ from pairflow.steps._command import device, existing, out, quiet, step, threads
 def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path, device, threads, quiet):
     """Measure mean and covariance of the features of all images and of a random half."""
     from pairflow.metrics import extractors
-    from pairflow.steps._device import choose
-    from pairflow.steps._images import read_images
-    from pairflow.steps._reference import measure
+    from pairflow.metrics.image_reference import measure
+    from pairflow.metrics.image_rows import read_images
+    from pairflow.runtime.device import choose
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     images = read_images(tokens)
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    provenance.device = str(where)
     extractor = extractors.load(settings, classifier, where)
     found = measure(extractor, images, not quiet)
     with atomic(out) as [temporary]:
         found.write(temporary)
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pairflow import layout
 from pairflow.artifacts import (
-    Science,
-    Stopwatch,
+    Metadata,
+    Provenance,
     as_metrics,
     atomic,
     atomic_folder,
@@ -24,12 +23,13 @@ from pairflow.artifacts import (
 )
 from pairflow.config import Experiment, Settings
 from pairflow.errors import InputError
-from pairflow.planning.jobs import jobs
-from pairflow.steps import _lineage, _pictures
-from pairflow.steps._command import out, step
+from pairflow.plan import lineage, paths
+from pairflow.plan.jobs import jobs
+from pairflow.report.experiment import pictures
+from pairflow.steps.command import out, step
 
 if TYPE_CHECKING:
-    from pairflow.report import Contents
+    from pairflow.report.experiment import Contents
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
@@ -67,19 +67,19 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     A figure's file has its name from what it shows: main-valid.pdf is the metric `valid` of the evaluation
     `main`.
     """
-    from pairflow.report import draw, files, render
+    from pairflow.report.experiment import draw, files, render
 
-    stopwatch = Stopwatch()
-    inputs = layout.report_inputs(root, settings)
+    provenance = Provenance()
+    inputs = paths.report_inputs(root, settings)
     frames = [_metrics(root, settings), _coupling_metrics(root, settings), *_correlations(root, settings)]
     frames += _floors(root, settings)
-    _lineage.require(root, settings)
+    lineage.require(root, settings)
     rows = pd.concat(frames, ignore_index=True)
     times = _timings(root, settings)
     contents = _contents(root, settings, rows, times)
     parts = draw(contents)
     page = render(contents, parts)
-    made = Science(
+    made = Metadata(
         kind="metrics",
         parameters=settings.model_dump(mode="json"),
         inputs={
@@ -93,25 +93,25 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
         atomic_folder(figures) as new_figures,
     ):
         write_table(new_metrics, rows, made)
-        write_table(new_timings, times, Science(kind="timings", inputs={"metrics": digest(new_metrics)}))
+        write_table(new_timings, times, Metadata(kind="timings", inputs={"metrics": digest(new_metrics)}))
         new_page.write_text(page, encoding="utf-8")
         files.save(parts, new_figures)
-    stopwatch.write(out)
+    provenance.write(out)
 
 
 def _metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """All metric rows; a file that another configuration made is refused by name."""
     frames = []
-    for run in layout.runs(experiment):
+    for run in paths.runs(experiment):
         settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
-        frames.append(_rows_made_with(layout.metrics(root, run), run.method, settings))
+        frames.append(_rows_made_with(paths.metrics(root, run), run.method, settings))
     return pd.concat(frames, ignore_index=True)
 
 
 def _correlations(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
     """Rows of the methods' total correlations, where the experiment asks for them."""
     return [
-        _rows_made_with(layout.correlation(root, seed, name), name, experiment.correlate_settings(seed))
+        _rows_made_with(paths.correlation(root, seed, name), name, experiment.correlate_settings(seed))
         for seed in experiment.seeds
         for name in experiment.correlated()
     ]
@@ -121,7 +121,7 @@ def _floors(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
     """Rows of real images against real images; none of molecules."""
     if experiment.modality != "images":
         return []
-    return [read_table(path, "metrics")[0].to_pandas() for path in layout.floors(root, experiment)]
+    return [read_table(path, "metrics")[0].to_pandas() for path in paths.floors(root, experiment)]
 
 
 def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
@@ -130,9 +130,9 @@ def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame
 
 
 def _made_with(path: Path, kind: str, method: str, settings: Settings) -> pa.Table:
-    table, science = read_table(path, kind)
+    table, metadata = read_table(path, kind)
     for key, value in {"method": method, **settings.model_dump(mode="json")}.items():
-        found = science.parameters.get(key)
+        found = metadata.parameters.get(key)
         if found != value:
             raise InputError(
                 f"{path}: from another configuration, {key} is {found} there and {value} in the configuration"
@@ -142,9 +142,7 @@ def _made_with(path: Path, kind: str, method: str, settings: Settings) -> pa.Tab
 
 def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """Rows of the couplings, and of the forward velocity's coverage where the experiment asks for it."""
-    frames = [
-        read_table(path, "metrics")[0].to_pandas() for path in layout.coupling_metrics(root, experiment)
-    ]
+    frames = [read_table(path, "metrics")[0].to_pandas() for path in paths.coupling_metrics(root, experiment)]
     return (
         pd.concat(frames, ignore_index=True)
         if frames
@@ -167,13 +165,13 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def _contents(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> "Contents":
-    from pairflow.report import Contents
+    from pairflow.report.experiment import Contents
 
     seed = experiment.seeds[0]
     methods = experiment.methods
-    provenance = read_provenance(layout.model(root, seed, methods[-1]) / "model.safetensors")
-    logs = {name: layout.model(root, seed, name) / "log.parquet" for name in methods}
-    show = _pictures.contents if experiment.modality == "images" else _molecules
+    provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
+    logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
+    show = pictures.contents if experiment.modality == "images" else _molecules
     return Contents(
         experiment=root.name,
         settings=experiment.model_dump(mode="json"),
@@ -194,19 +192,19 @@ def _command(root: Path) -> str:
 
 
 def _data(root: Path, experiment: Experiment) -> dict[str, Any]:
-    train, science = read_table(layout.data(root, "train.parquet"), "tokens")
+    train, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
     facts = {
         "training_rows": len(train),
-        "validation_rows": len(read_table(layout.data(root, "validation.parquet"), "tokens")[0]),
-        "length": science.length,
-        "vocabulary_size": science.vocabulary_size,
+        "validation_rows": len(read_table(paths.data(root, "validation.parquet"), "tokens")[0]),
+        "length": metadata.length,
+        "vocabulary_size": metadata.vocabulary_size,
     }
     if experiment.modality == "images":
-        return {**facts, "shape": science.shape, "partial": science.parameters["partial"]}
+        return {**facts, "shape": metadata.shape, "partial": metadata.parameters["partial"]}
     return {
         **facts,
-        "rejected_rows": len(read_table(layout.data(root, "rejected.parquet"), "rejected rows")[0]),
-        "reference_rows": len(read_table(layout.data(root, "smiles.parquet"), "smiles")[0]),
+        "rejected_rows": len(read_table(paths.data(root, "rejected.parquet"), "rejected rows")[0]),
+        "reference_rows": len(read_table(paths.data(root, "smiles.parquet"), "smiles")[0]),
     }
 
 
@@ -220,15 +218,15 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
 
 def _samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
     """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
-    most = _pictures.SAMPLES if experiment.modality == "images" else None
+    most = pictures.SAMPLES if experiment.modality == "images" else None
     first = next(iter(experiment.evaluations))
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
-    for run in layout.runs(experiment):
+    for run in paths.runs(experiment):
         if (run.seed, run.evaluation) != (experiment.seeds[0], first):
             continue
-        if run.nfe in layout.shown_nfe(experiment, run):
+        if run.nfe in paths.shown_nfe(experiment, run):
             settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
-            table = _made_with(layout.samples(root, run), "samples", run.method, settings)
+            table = _made_with(paths.samples(root, run), "samples", run.method, settings)
             tokens = token_array(table["tokens"])
             samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
     return samples
@@ -240,15 +238,15 @@ def _molecules(
     """The samples as SMILES, and the histograms of properties at the lowest and the highest NFE."""
     from pairflow.data.molecules import Vocabulary
 
-    words = Vocabulary.load(layout.data(root, "vocabulary.json"))
+    words = Vocabulary.load(paths.data(root, "vocabulary.json"))
     decoded = {
         method: {nfe: [words.decode(row) for row in tokens] for nfe, tokens in each.items()}
         for method, each in samples.items()
     }
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
-    for run in layout.runs(experiment):
-        if run.nfe in layout.shown_nfe(experiment, run):
-            table, _ = read_table(layout.properties(root, run), "property histograms")
+    for run in paths.runs(experiment):
+        if run.nfe in paths.shown_nfe(experiment, run):
+            table, _ = read_table(paths.properties(root, run), "property histograms")
             at_nfe = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
             at_nfe[run.method] = _added(at_nfe.get(run.method), table.to_pandas())
     return {"samples": decoded, "properties": properties}

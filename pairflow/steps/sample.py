@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, token_column, token_dtype, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, token_column, token_dtype, write_table
 from pairflow.config import DemandSettings, SampleSettings
-from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
-from pairflow.steps._resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 
 @step(SampleSettings, count=DemandSettings)
@@ -40,33 +40,33 @@ def main(
     \b
       pairflow sample --model models/pairflow --count 1000 --steps 4 --unique --novel --out molecules.sdf
     """
-    from pairflow.steps._device import choose
+    from pairflow.runtime.device import choose
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    provenance.device = str(where)
     if isinstance(settings, DemandSettings):
-        from pairflow.steps._demand import deliver
+        from pairflow.training.demand import deliver
 
         deliver(settings, model, out, where, quiet)
-        stopwatch.write(out)
+        provenance.write(out)
     else:
         resume = resume or out.parent / f".{out.name}.resume"
-        _evaluate(settings, model, out, where, quiet, resume, save_every, stopwatch)
+        _evaluate(settings, model, out, where, quiet, resume, save_every, provenance)
 
 
 def _evaluate(
-    settings: SampleSettings, model: Path, out: Path, where, quiet: bool, resume: Path, save_every, stopwatch
+    settings: SampleSettings, model: Path, out: Path, where, quiet: bool, resume: Path, save_every, provenance
 ) -> None:
     """Write the token rows of all trials: every method and NFE starts from the same noise."""
     import torch
 
-    from pairflow.steps._progress import bar_of
-    from pairflow.training import checkpoint
+    from pairflow.runtime.progress import bar_of
+    from pairflow.training import model as checkpoint
     from pairflow.training.generate import draw
 
     network, facts = checkpoint.load(model, device=where)
-    made = Science(
+    made = Metadata(
         kind="samples",
         length=facts["length"],
         vocabulary_size=facts["vocabulary_size"],
@@ -91,7 +91,7 @@ def _evaluate(
         tokens = draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
         return tokens.numpy().astype(token_dtype(noise.symbols))
 
-    blocks = Blocks(batches, states, save_every, stopwatch)
+    blocks = Blocks(batches, states, save_every, provenance)
     left = sum(rows for _, _, rows in blocks.left)
     with bar_of(network, left, settings.nfe + settings.greedy_tail, quiet):
         tokens = np.concatenate(blocks.make(batch))
@@ -102,7 +102,7 @@ def _evaluate(
     }
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), made)
-    stopwatch.write(out)
+    provenance.write(out)
     remove(states)
 
 

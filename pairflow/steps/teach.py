@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Science, Stopwatch, atomic, token_column, token_dtype, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, token_column, token_dtype, write_table
 from pairflow.config import TeachSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, out, quiet, resumable, step, threads
-from pairflow.steps._resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 
 @step(TeachSettings)
@@ -26,20 +26,20 @@ def main(settings: TeachSettings, model: Path, out: Path, resume, save_every, de
     """
     import torch
 
-    from pairflow.steps._device import choose
-    from pairflow.steps._progress import bar_of
-    from pairflow.training import checkpoint
+    from pairflow.runtime.device import choose
+    from pairflow.runtime.progress import bar_of
+    from pairflow.training import model as checkpoint
     from pairflow.training.redi import draw_pairs
 
-    stopwatch = Stopwatch()
+    provenance = Provenance()
     where = choose(device, threads)
-    stopwatch.device = str(where)
+    provenance.device = str(where)
     network, facts = checkpoint.load(model, device=where)
     parent = parse_method(settings.method).parent
     if parent != facts["method"]:
         raise InputError(f"{model}: a model of {facts['method']}, but {settings.method} needs {parent}")
     size = facts["vocabulary_size"]
-    made = Science(
+    made = Metadata(
         kind="pairs",
         length=facts["length"],
         vocabulary_size=size,
@@ -62,13 +62,13 @@ def main(settings: TeachSettings, model: Path, out: Path, resume, save_every, de
 
     at_once = noise.rows_at_once(facts["length"])
     batches = [(first, min(at_once, settings.count - first)) for first in range(0, settings.count, at_once)]
-    blocks = Blocks(batches, states, save_every, stopwatch)
+    blocks = Blocks(batches, states, save_every, provenance)
     with bar_of(network, sum(rows for _, rows in blocks.left), settings.steps + 1, quiet):
         x0, x1 = np.concatenate(blocks.make(batch), axis=1)
     columns = {"x0": token_column(x0, size), "x1": token_column(x1, size)}
     with atomic(out) as [temporary]:
         write_table(temporary, pa.table(columns), made)
-    stopwatch.write(out)
+    provenance.write(out)
     remove(states)
 
 

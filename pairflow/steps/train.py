@@ -1,11 +1,11 @@
 """Token rows or pairs to a model."""
 
-from pairflow import processes
-from pairflow.artifacts import Stopwatch, digest, read_table, token_array
+from pairflow.artifacts import Provenance, digest, read_table, token_array
 from pairflow.config import TrainSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.steps._command import device, existing, micro_batch, out, quiet, resumable, step, threads
-from pairflow.steps._resume import folder_of, remove, snapshots_of
+from pairflow.runtime import processes
+from pairflow.runtime.resume import folder_of, remove, snapshots_of
+from pairflow.steps.command import device, existing, micro_batch, out, quiet, resumable, step, threads
 
 
 @step(TrainSettings)
@@ -48,41 +48,41 @@ def main(
     import torch
 
     from pairflow import networks, rng
-    from pairflow.flow.noise import NOISES
-    from pairflow.steps._device import choose
-    from pairflow.steps._models import write_model
+    from pairflow.flow.corruption import NOISES
+    from pairflow.runtime.device import choose
     from pairflow.training import carried, loop, objectives
+    from pairflow.training.model_files import write_model
 
-    stopwatch = Stopwatch()
-    x0, x1, science = _read(settings.method, data)
+    provenance = Provenance()
+    x0, x1, metadata = _read(settings.method, data)
     table, held_out = read_table(validation, "tokens")
-    science.require_same_vocabulary(held_out.vocabulary, data, validation)
-    science.require_same_data(held_out.data, data, validation)
-    science.require_split("train", data)
+    metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
+    metadata.require_same_data(held_out.data, data, validation)
+    metadata.require_split("train", data)
     held_out.require_split("validation", validation)
-    files = carried.of_data(vocabulary, smiles, data, science)
+    files = carried.of_data(vocabulary, smiles, data, metadata)
     where = choose(device, threads)
-    stopwatch.device, stopwatch.devices = str(where), processes.count()
+    provenance.device, provenance.devices = str(where), processes.world_size()
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
     training, seed = settings.training, settings.seed
-    stopwatch.samples = training.iterations * training.batch_size
-    noise = NOISES[parse_method(settings.method).noise](science.vocabulary_size, science.mask)
+    provenance.samples = training.iterations * training.batch_size
+    noise = NOISES[parse_method(settings.method).noise](metadata.vocabulary_size, metadata.mask)
     prediction = noise.losses[training.loss].learns
     network = networks.build(
         settings.network.model_dump(),
-        length=science.length,
+        length=metadata.length,
         vocabulary_size=noise.symbols,
-        shape=science.shape,
+        shape=metadata.shape,
         mask=noise.mask,
     ).to(where)
     facts = {
         **settings.model_dump(mode="json"),
-        "length": science.length,
-        "vocabulary_size": science.vocabulary_size,
-        "vocabulary": science.vocabulary,
-        "mask": science.mask,
-        "shape": science.shape,
-        "data": science.data,
+        "length": metadata.length,
+        "vocabulary_size": metadata.vocabulary_size,
+        "vocabulary": metadata.vocabulary,
+        "mask": metadata.mask,
+        "shape": metadata.shape,
+        "data": metadata.data,
         "prediction": prediction,
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "inputs": {"data": digest(data), "validation": digest(validation)},
@@ -96,30 +96,30 @@ def main(
         objectives.FlowObjective(x1, x0, noise, training.batch_size, training.loss, seed, where),
         training,
         seed=seed,
-        validate=objectives.Validator(held_out_rows, noise, prediction, science.padding, seed, where),
-        snapshots=snapshots_of(states, save_every, stopwatch),
+        validate=objectives.Validator(held_out_rows, noise, prediction, metadata.padding, seed, where),
+        snapshots=snapshots_of(states, save_every, provenance),
         micro_batch=micro_batch,
         progress=not quiet,
     )
     if processes.rank() == 0:
         write_model(model, description, log, trained, facts, files)
-        stopwatch.write(model)
+        provenance.write(model)
         remove(states)
 
 
 def _read(method: str, path):
-    """(x0 or None, x1, science) of the file that the method trains on."""
+    """(x0 or None, x1, metadata) of the file that the method trains on."""
     coupling = parse_method(method).coupling
     if parse_method(method).parent:
         raise InputError(f"method '{method}': this step trains bases, `pairflow distill` the rest")
     if coupling is None:
-        table, science = read_table(path, "tokens")
-        return None, token_array(table["tokens"]), science
-    table, science = read_table(path, "pairs")
-    found = science.parameters["coupling"]
+        table, metadata = read_table(path, "tokens")
+        return None, token_array(table["tokens"]), metadata
+    table, metadata = read_table(path, "pairs")
+    found = metadata.parameters["coupling"]
     if found != parse_method(coupling).base:
         raise InputError(f"{path}: pairs of the coupling {found}, but the method is {method}")
-    return token_array(table["x0"]), token_array(table["x1"]), science
+    return token_array(table["x0"]), token_array(table["x1"]), metadata
 
 
 if __name__ == "__main__":

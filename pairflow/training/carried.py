@@ -11,26 +11,26 @@ import io
 from pathlib import Path
 from typing import Any
 
-from pairflow.artifacts import Science, digest, read_table
+from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.data.known import Known
 from pairflow.errors import InputError
 
 VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
 
 
-def of_data(vocabulary: Path | None, smiles: Path | None, data: Path, science: Science) -> dict[str, bytes]:
+def of_data(vocabulary: Path | None, smiles: Path | None, data: Path, metadata: Metadata) -> dict[str, bytes]:
     """The files of a new model, by name, from those of its data set; InputError unless they belong to `data`.
 
     `vocabulary` is the data set's vocabulary.json and `smiles` its smiles.parquet, where there are such;
-    `science` is that of `data`, which the model learns.
+    `metadata` is that of `data`, which the model learns.
     """
     files = {}
     if vocabulary:
-        files[VOCABULARY] = _vocabulary(vocabulary, science.vocabulary, data)
+        files[VOCABULARY] = _vocabulary(vocabulary, metadata.vocabulary, data)
     if smiles:
         table, origin = read_table(smiles, "smiles")
-        origin.require_same_vocabulary(science.vocabulary, smiles, data)
-        origin.require_same_data(science.data, smiles, data)
+        origin.require_same_vocabulary(metadata.vocabulary, smiles, data)
+        origin.require_same_data(metadata.data, smiles, data)
         content = io.BytesIO()
         known = Known.of(table["smiles"].to_pylist())
         known.save(content, vocabulary=origin.vocabulary, inputs={"smiles": digest(smiles)})

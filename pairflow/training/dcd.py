@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.artifacts import Science, atomic, read_table, write_table
+from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
 from pairflow.flow.duality import Transformation, shared_noise
+from pairflow.runtime.distributed import unwrap
 from pairflow.training.objectives import WHOLE, Batches, random_generator
-from pairflow.training.together import own
 
 DOUBLINGS = 6  # the first step is 1/64 of the noise time; six doublings make it all of it
 
@@ -43,7 +43,7 @@ class Consistency:
 
     def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
         if iteration % self.settings.teacher_every == 0:
-            self._renew(own(network))
+            self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
         shared = shared_noise(x1, self.noise.symbols, generator).of(seen)
@@ -101,10 +101,10 @@ def transformation(vocabulary_size: int, cache: Path | None = None) -> Transform
         return Transformation.compute(vocabulary_size)
     path = Path(cache) / f"K{vocabulary_size}.parquet"
     if not path.exists():
-        science = Science(kind="transformation", vocabulary_size=vocabulary_size)
+        metadata = Metadata(kind="transformation", vocabulary_size=vocabulary_size)
         with atomic(path) as [temporary]:
-            write_table(temporary, Transformation.compute(vocabulary_size).table(), science)
-    table, science = read_table(path, "transformation")
-    if science.vocabulary_size != vocabulary_size:
-        raise InputError(f"{path}: K = {science.vocabulary_size}, expected {vocabulary_size}")
+            write_table(temporary, Transformation.compute(vocabulary_size).table(), metadata)
+    table, metadata = read_table(path, "transformation")
+    if metadata.vocabulary_size != vocabulary_size:
+        raise InputError(f"{path}: K = {metadata.vocabulary_size}, expected {vocabulary_size}")
     return Transformation.from_table(table.to_pandas())

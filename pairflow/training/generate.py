@@ -11,7 +11,8 @@ from torch import nn
 from pairflow import rng
 from pairflow.config import DemandSettings, SampleSettings
 from pairflow.errors import InputError
-from pairflow.training import carried, checkpoint
+from pairflow.training import carried
+from pairflow.training import model as checkpoint
 
 PATIENCE = 20_000  # samples of which none is kept, after which the next are not waited for
 

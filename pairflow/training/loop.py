@@ -14,12 +14,12 @@ from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, LR
 from torch.optim.swa_utils import AveragedModel
 from tqdm import tqdm
 
-from pairflow import processes, rng
+from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
 from pairflow.networks.dropout import sees
-from pairflow.training import signals, together
-from pairflow.training.snapshots import Snapshots
+from pairflow.runtime import distributed, processes, signals
+from pairflow.runtime.snapshots import Snapshots
 
 LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
 
@@ -63,7 +63,7 @@ def optimise(
     this alike, or more rows in it than `micro_batch`: that changes the order in which floats are added, and
     nothing else. The first process alone validates, saves and shows progress.
     """
-    with together.joined():
+    with distributed.process_group():
         return _optimise(
             _Run(network, objective, settings, average, micro_batch),
             seed,
@@ -78,7 +78,7 @@ def _optimise(
 ) -> Trained:
     settings = run.settings
     first = run.restore(snapshots) if snapshots else 0
-    if together.largest(first, -first) != [first, -first]:
+    if distributed.all_reduce_max(first, -first) != [first, -first]:
         raise InputError(f"{snapshots.folder}: not the same folder of saved states for all processes")
     bar = tqdm(
         range(first, settings.iterations),
@@ -89,7 +89,7 @@ def _optimise(
         mininterval=1.0,
         dynamic_ncols=True,
     )
-    with signals.kept(alone=processes.count() == 1) if snapshots else nullcontext() as received:
+    with signals.kept(alone=processes.world_size() == 1) if snapshots else nullcontext() as received:
         for iteration in bar:
             learning_rate = run.schedule.get_last_lr()[0]
             loss = run.update(iteration, seed)
@@ -108,11 +108,11 @@ def _heed(received: list[int], run: "_Run", snapshots: Snapshots, done: int) -> 
     del received[: len(asked)]
     first = processes.rank() == 0
     stop = max((number for number in asked if number in signals.STOP), default=0)
-    save, stop = together.largest(bool(asked) or (first and snapshots.due), stop)
+    save, stop = distributed.all_reduce_max(bool(asked) or (first and snapshots.due), stop)
     if save and first:
         run.save(snapshots, done)
     if stop:
-        together.largest(0)  # none ends, and has torchrun end the others, before the state is whole
+        distributed.all_reduce_max(0)  # none ends, and has torchrun end the others, before the state is whole
         iterations = run.settings.iterations
         raise Interrupted(f"stopped after {done:,} of {iterations:,} iterations, which are saved", stop)
 
@@ -124,8 +124,8 @@ class _Run:
         self, network, objective, settings: Optimisation, average: AveragedModel | None, micro_batch
     ):
         self.network, self.objective, self.settings = network, objective, settings
-        self.slices = together.slices(settings.batch_size, micro_batch)
-        self.shared = together.shared(network)
+        self.slices = distributed.batch_slices(settings.batch_size, micro_batch)
+        self.shared = distributed.wrap(network)
         parameters = network.parameters()
         self.optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0.0, fused=True)
         self.schedule = learning_rate_schedule(self.optimizer, settings)
@@ -138,9 +138,9 @@ class _Run:
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
         *others, last = self.slices
-        with together.apart(self.shared):
+        with distributed.no_sync(self.shared):
             losses = [self._pass(iteration, seed, rows) for rows in others]
-        loss = together.added(sum(losses, self._pass(iteration, seed, last)))
+        loss = distributed.all_reduce_sum(sum(losses, self._pass(iteration, seed, last)))
         nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_clip)
         self.optimizer.step()
         self.schedule.step()
@@ -156,7 +156,9 @@ class _Run:
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
                 loss = self.objective(self.shared, iteration, rows)
-            (loss * (part * processes.count())).backward()  # the mean over processes is taken of gradients
+            (
+                loss * (part * processes.world_size())
+            ).backward()  # the mean over processes is taken of gradients
         except torch.OutOfMemoryError as error:
             seen = rows.stop - rows.start
             raise InputError(

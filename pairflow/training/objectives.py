@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.flow.process import interpolate, stratified_times
-from pairflow.schedule import DIFFUSION
+from pairflow.flow.posterior import interpolate, stratified_times
+from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # of a batch
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from rdkit import Chem
 
-from pairflow.artifacts import Science, read_table
+from pairflow.artifacts import Metadata, read_table
 from pairflow.data.molecule_files import writer
 from pairflow.errors import InputError
 
@@ -16,7 +16,7 @@ TABLE = pd.DataFrame(
         "weight": [46.069, 79.102, 89.094, 64.034, 75.067, 16.043],
     }
 )
-MADE = Science(kind="molecules", parameters={"seed": 0})
+MADE = Metadata(kind="molecules", parameters={"seed": 0})
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def test_sdf_keeps_molecules_stereochemistry_and_properties_in_the_plane(write):
 
 def test_csv_and_parquet_hold_the_table(write):
     pd.testing.assert_frame_equal(pd.read_csv(write("x.csv")), TABLE)
-    found, science = read_table(write("x.parquet"), "molecules")
+    found, metadata = read_table(write("x.parquet"), "molecules")
     pd.testing.assert_frame_equal(found.to_pandas(), TABLE)
-    assert science.parameters == {"seed": 0}
+    assert metadata.parameters == {"seed": 0}
 
 
 def test_strings_that_are_no_molecules_come_back_from_csv(write):

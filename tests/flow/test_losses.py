@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
-from pairflow.flow.noise import Absorbing, Uniform
-from pairflow.flow.process import ancestral_posterior, leave_one_out_to_posterior
+from pairflow.flow.posterior import ancestral_posterior, leave_one_out_to_posterior
 
 
 def random_batch(vocabulary_size, dtype=torch.float64):

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pairflow.flow.noise import Absorbing, Uniform, in_parts
-from pairflow.flow.process import leave_one_out_to_posterior
+from pairflow.flow.corruption import Absorbing, Uniform, in_parts
+from pairflow.flow.posterior import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
     LAST_TIME,
     Remembered,
@@ -22,7 +22,7 @@ from pairflow.flow.samplers import (
     euler,
     euler_transition,
 )
-from pairflow.schedule import DIFFUSION, Linear
+from pairflow.flow.schedule import DIFFUSION, Linear
 
 K = 3
 FROM_NOISE = Linear(0.0)  # its kappa(0) = 0: a uniform source is then exactly the process at t = 0

@@ -191,10 +191,10 @@ def _forks():
 
 _HEAVY = [
     "torch",
-    "pairflow.pairing.cpu",
+    "pairflow.pairing.cpu.engine",
     "pairflow.training.loop",
     "pairflow.training.generate",
-    "pairflow.report.page",
+    "pairflow.report.experiment.page",
     "pairflow.metrics.chemistry",
     "rdkit.Chem",
 ]

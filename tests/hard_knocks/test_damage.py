@@ -87,7 +87,7 @@ def test_a_harmed_artifact_is_named(damaged, artifact, harm, monkeypatch, capsys
 def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_path):
     """One bit of each of about FLIPS bytes: the table is refused, or reads as it was."""
     content, path = (calm.root / artifact).read_bytes(), tmp_path / "table.parquet"
-    whole, science = read_table(calm.root / artifact)
+    whole, metadata = read_table(calm.root / artifact)
     bits = np.random.default_rng(0).integers(0, 8, len(content))
     places, unnoticed = range(0, len(content), max(1, len(content) // FLIPS)), 0
     for place in places:
@@ -100,7 +100,7 @@ def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_pat
             continue
         unnoticed += 1
         assert table.to_pydict() == whole.to_pydict()
-        assert found == science
+        assert found == metadata
     assert unnoticed < len(places) / 2  # statistics, padding and names of the format itself
 
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from pairflow.artifacts import Science, atomic
+from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS, main
 from pairflow.data import molecule_files
 from pairflow.errors import InputError
-from pairflow.steps._resume import Finished
+from pairflow.runtime.resume import Finished
 
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
 CHAIN += ["teach", "distill", "report"]
@@ -195,7 +195,7 @@ def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
     write = molecule_files.writer(path, parsed=True, properties=False)
     table = pd.DataFrame({"name": ["a", "b"], "smiles": ["CCO", "CCN"]})
     with full(disk), pytest.raises(InputError, match=no_room(disk)), atomic(path) as [temporary]:
-        write(temporary, table, Science(kind="molecules"))
+        write(temporary, table, Metadata(kind="molecules"))
 
 
 def test_a_full_disk_costs_no_state_that_was_saved(disk):

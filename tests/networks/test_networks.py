@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from pairflow.errors import InputError
-from pairflow.flow.noise import Absorbing, Uniform
+from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 
 N, K = 6, 5

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 
 from pairflow.config import Training, TrainSettings, check
 from pairflow.errors import InputError
-from pairflow.flow.noise import Absorbing, Uniform
+from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 from pairflow.networks.unet import truncated_logistic
-from pairflow.training import checkpoint
+from pairflow.training import model as checkpoint
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective
 

@@ -8,8 +8,8 @@ import pytest
 
 import pairflow
 from pairflow.metrics import coupling
-from pairflow.pairing import reference
-from pairflow.pairing.engine import subset_rows
+from pairflow.pairing import oracle
+from pairflow.pairing.pair import subset_rows
 
 
 def clustered(rows=2000, length=12, vocabulary_size=8, seed=0):
@@ -71,7 +71,7 @@ def test_a_pairing_in_subsets_is_the_pairing_of_its_parts():
     sources = pair(tokens, subsets=4, seed=5)
     for rows in subset_rows(203, 4, 5):
         part = tokens[rows]
-        alone = reference.pair_rows(part, part, rows, vocabulary_size=8, steps=20, seed=5)
+        alone = oracle.pair_rows(part, part, rows, vocabulary_size=8, steps=20, seed=5)
         assert np.array_equal(sources[rows], alone)
     assert not np.array_equal(sources, pair(tokens, seed=5))
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report import render, tables
+from pairflow.report import tables
 from pairflow.report.downloads import Sheet, as_csv, correlation, results, sort_keys
+from pairflow.report.experiment import render
 
 STEPS = [2**power for power in range(11)]
 NAMES = [

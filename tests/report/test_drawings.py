@@ -1,4 +1,4 @@
-from pairflow.report import molecules
+from pairflow.report.experiment import molecules
 
 SAMPLES = ["CCO", "CC(C", "", "c1cc[nH]c1", "C", "C", "CN", "CF", ""]
 

@@ -12,8 +12,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
-from pairflow.report import interactive, render
+from pairflow.report import interactive
 from pairflow.report.colours import style
+from pairflow.report.experiment import render
 from pairflow.report.scripts import scripts
 from pairflow.report.tables import Cell, Table
 

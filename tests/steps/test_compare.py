@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Science, as_metrics, digest, read_table, write_table
+from pairflow.artifacts import Metadata, as_metrics, digest, read_table, write_table
 from pairflow.config import Experiment
 from pairflow.steps.compare import main
 
@@ -49,9 +49,9 @@ def finish(tmp_path):
         frame = as_metrics(
             pd.DataFrame(rows), **{"metric": metric, "evaluation": "main", "samples": samples} | shared
         )
-        write_table(root / "metrics.parquet", frame, Science(kind="metrics", parameters=settings))
+        write_table(root / "metrics.parquet", frame, Metadata(kind="metrics", parameters=settings))
         times = pd.DataFrame(TIMES, columns=["step", "method", "seconds", "device", "seed"])
-        write_table(root / "timings.parquet", times, Science(kind="timings"))
+        write_table(root / "timings.parquet", times, Metadata(kind="timings"))
         return root
 
     return write
@@ -237,10 +237,10 @@ def test_other_extractors_are_shown_apart_and_other_references_are_other_tables(
 
 def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, tmp_path):
     folder = finish(metric="fcd")
-    table, science = read_table(folder / "metrics.parquet")
+    table, metadata = read_table(folder / "metrics.parquet")
     rows = table.to_pandas()
     rows.loc[rows.method == "udlm", "samples"] = 300
-    write_table(folder / "metrics.parquet", as_metrics(rows), science)
+    write_table(folder / "metrics.parquet", as_metrics(rows), metadata)
     _, page, numbers = compare(folder)
     assert "not tested: does not compare: 1,024 samples against 300 samples" in words(page)
     assert numbers[numbers.row == "difference"].value.isna().all()
@@ -273,8 +273,8 @@ def test_the_same_inputs_give_the_same_bytes(compare, finish, tmp_path):
     compare(*folders, out="two.html")
     assert files[1].read_bytes() == files[3].read_bytes()
     assert files[0].read_text() == files[2].read_text().replace("two.parquet", "one.parquet")
-    _, science = read_table(files[1], "comparison")
-    assert set(science.inputs) == {"a/metrics.parquet", "b/metrics.parquet"}
+    _, metadata = read_table(files[1], "comparison")
+    assert set(metadata.inputs) == {"a/metrics.parquet", "b/metrics.parquet"}
     assert json.loads((tmp_path / "one.parquet.provenance.json").read_text())["command"]
     assert not list(tmp_path.rglob("*.partial"))
 
@@ -307,19 +307,19 @@ def refused(done, folder, said):
 def test_what_is_no_finished_experiment_is_refused_by_name(compare, finish, tmp_path, breaks, said):
     folder = finish()
     path = folder / "metrics.parquet"
-    table, science = read_table(path)
+    table, metadata = read_table(path)
     if breaks == "folder":
         folder = folder.with_name("absent")
     elif breaks == "bytes":
         path.write_bytes(path.read_bytes()[:100])
     elif breaks == "kind":
-        write_table(path, table, Science(kind="samples"))
+        write_table(path, table, Metadata(kind="samples"))
     elif breaks == "column":
-        write_table(path, table.drop_columns("value"), science)
+        write_table(path, table.drop_columns("value"), metadata)
     elif breaks == "twice":
-        write_table(path, pd.concat([table.to_pandas()] * 2), science)
+        write_table(path, pd.concat([table.to_pandas()] * 2), metadata)
     elif breaks == "empty":
-        write_table(path, table.slice(0, 0), science)
+        write_table(path, table.slice(0, 0), metadata)
     else:
         (folder / f"{breaks}.parquet").unlink()
     refused(compare(folder)[0], folder, said)
@@ -329,7 +329,7 @@ def test_what_is_no_finished_experiment_is_refused_by_name(compare, finish, tmp_
 def test_metrics_of_another_version_are_refused(compare, finish):
     folder = finish()
     table, _ = read_table(folder / "metrics.parquet")
-    write_table(folder / "metrics.parquet", table, Science(kind="metrics", parameters={"nfe": 1}))
+    write_table(folder / "metrics.parquet", table, Metadata(kind="metrics", parameters={"nfe": 1}))
     said = "{folder}/metrics.parquet: not the metrics of an experiment of this version "
     refused(compare(folder)[0], folder, said + "(its configuration: unknown key 'nfe' (did you mean 'nfe'?))")
 
@@ -360,9 +360,9 @@ def test_times_of_other_metric_rows_are_refused(compare, finish):
     root = finish()
     table, _ = read_table(root / "timings.parquet", "timings")
     path, known = root / "timings.parquet", digest(root / "metrics.parquet")
-    write_table(path, table, Science(kind="timings", inputs={"metrics": known}))
+    write_table(path, table, Metadata(kind="timings", inputs={"metrics": known}))
     assert compare(root)[0].exit_code == 0
-    write_table(path, table, Science(kind="timings", inputs={"metrics": known[::-1]}))
+    write_table(path, table, Metadata(kind="timings", inputs={"metrics": known[::-1]}))
     done, _, _ = compare(root)
     assert done.exit_code == 2
     assert f"{path}: not the times of {root / 'metrics.parquet'}: make the report anew" in done.stderr

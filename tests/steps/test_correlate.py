@@ -13,12 +13,12 @@ import torch
 import yaml
 from click.testing import CliRunner
 
-from pairflow import layout
 from pairflow.artifacts import digest, read_table
 from pairflow.config import CorrelateSettings, Experiment
 from pairflow.errors import InputError
-from pairflow.flow.noise import Uniform
+from pairflow.flow.corruption import Uniform
 from pairflow.metrics.correlation import data_total_correlation, total_correlation
+from pairflow.plan import paths
 from pairflow.steps import correlate, train
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -51,7 +51,7 @@ def test_the_rows_say_what_was_measured_and_come_again_byte_for_byte(trained, pa
     before = digest(out)
     assert pairflow_command("correlate", *flags).returncode == 0
     assert digest(out) == before
-    table, science = read_table(out, "metrics")
+    table, metadata = read_table(out, "metrics")
     rows = table.to_pandas().set_index("metric")
     assert list(rows.index) == [
         "total_correlation",
@@ -64,8 +64,8 @@ def test_the_rows_say_what_was_measured_and_come_again_byte_for_byte(trained, pa
     assert rows["reference"].fillna("").tolist() == ["", "", "train"]
     assert rows["value"]["total_correlation_ceiling"] == data_total_correlation(TOKENS, 5, 30, 0).mean()
     assert 0 < rows["value"]["total_correlation_se"] < 1 < rows["value"]["total_correlation"] < 7 * np.log2(5)
-    assert science.inputs["tokens"] == digest(tokens)
-    assert science.parameters == {
+    assert metadata.inputs["tokens"] == digest(tokens)
+    assert metadata.parameters == {
         "method": "udlm",
         "sources": 30,
         "samples": 5,
@@ -142,7 +142,7 @@ def experiment(**changes) -> dict:
 def test_it_is_measured_where_asked_for_and_only_for_uniform_noise():
     asked = Experiment.model_validate(experiment(seeds=[0, 3]))
     assert asked.correlated() == ["udlm"]
-    assert layout.report_inputs(Path("r"), asked)["correlations"] == [
+    assert paths.report_inputs(Path("r"), asked)["correlations"] == [
         Path("r/seed0/metrics/udlm/correlation.parquet"),
         Path("r/seed3/metrics/udlm/correlation.parquet"),
     ]
@@ -155,7 +155,7 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise():
         "seed": 3,
     }
     silent = Experiment.model_validate(experiment(correlation=None))
-    assert silent.correlated() == layout.report_inputs(Path("r"), silent)["correlations"] == []
+    assert silent.correlated() == paths.report_inputs(Path("r"), silent)["correlations"] == []
     with pytest.raises(InputError, match="no settings 'correlation'"):
         silent.correlate_settings(0)
 

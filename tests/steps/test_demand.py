@@ -112,11 +112,11 @@ def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_pat
     assert list(table["name"]) == [f"pairflow-{n}" for n in range(1, 61)]
     drawn = Chem.SDMolSupplier(str(tmp_path / "new folder/x.sdf"))
     assert [Chem.MolToSmiles(molecule) for molecule in drawn] == found
-    table, science = read_table(tmp_path / "new folder/x.parquet", "molecules")
+    table, metadata = read_table(tmp_path / "new folder/x.parquet", "molecules")
     assert table["smiles"].to_pylist() == found
-    assert science.parameters["method"] == "udlm"
-    assert science.parameters["steps"] == 8
-    assert set(science.inputs) == {"model"}
+    assert metadata.parameters["method"] == "udlm"
+    assert metadata.parameters["steps"] == 8
+    assert set(metadata.inputs) == {"model"}
 
 
 def test_the_last_line_tells_the_shares_and_the_rate(sample, tmp_path):
@@ -158,7 +158,7 @@ def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sam
     assert sample("c.smi", unique=True, seed=1).exit_code == 0
     few = pd.read_parquet(tmp_path / "a.parquet")["smiles"]
     assert set(smiles_of(tmp_path / "c.smi")) != set(few)
-    monkeypatch.setattr("pairflow.flow.noise.MOST_ROWS", 16)  # several batches
+    monkeypatch.setattr("pairflow.flow.corruption.MOST_ROWS", 16)  # several batches
     assert sample("few.smi", unique=True).exit_code == 0
     assert sample("more.smi", unique=True, count=60).exit_code == 0
     assert smiles_of(tmp_path / "few.smi") == smiles_of(tmp_path / "more.smi")[:20]

@@ -9,7 +9,7 @@ import torch
 from click.testing import CliRunner
 
 from pairflow.artifacts import digest, read_table, token_array
-from pairflow.training import checkpoint
+from pairflow.training import model as checkpoint
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
@@ -84,11 +84,11 @@ def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(train, teach, f
     train("udlm")
     run = teach("udlm+redi", count=1030)  # two batches
     assert run.exit_code == 0, run.stderr
-    pairs, science = read_table(folder / "pairs.parquet", "pairs")
+    pairs, metadata = read_table(folder / "pairs.parquet", "pairs")
     x0, x1 = (torch.from_numpy(token_array(pairs[name]).astype(np.int64)) for name in ("x0", "x1"))
     assert len(x0) == 1030
     network, facts = checkpoint.load(folder / "udlm")
-    assert science.inputs == {"model": facts["weights"]}
+    assert metadata.inputs == {"model": facts["weights"]}
     noise = checkpoint.noise_of(facts)
     generator = torch.Generator().manual_seed(first_seed("udlm+redi", 1024))
     source = noise.source((6, N), generator)

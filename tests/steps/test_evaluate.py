@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Science, atomic, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, atomic, read_table, token_column, write_table
 from pairflow.data.molecules import MASK, Vocabulary, prepare
+from pairflow.metrics import training_molecules
 from pairflow.metrics.validity import reason
-from pairflow.steps import _molecules, chemnet, describe_molecules, evaluate
+from pairflow.steps import chemnet, describe_molecules, evaluate
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [
@@ -29,15 +30,15 @@ def folder(tmp_path_factory):
     words = Vocabulary.of("".join(["CNOc123()=#.", "n"]))
     made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0, vocabulary=words)
     words.save(root / "vocabulary.json")
-    save(root / "smiles.parquet", made.smiles, Science(kind="smiles", vocabulary=words.hash))
+    save(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
     assert describe(root).exit_code == 0
     return root
 
 
-def save(path, table, science):
+def save(path, table, metadata):
     with atomic(path) as [temporary]:
-        write_table(temporary, table, science)
+        write_table(temporary, table, metadata)
 
 
 def samples(path, trials, words):
@@ -47,7 +48,7 @@ def samples(path, trials, words):
         "trial": pa.array([trial for trial, texts in enumerate(trials) for _ in texts], pa.int32()),
     }
     facts = {"method": "udlm", "nfe": 2, "seed": 0, "samples": len(trials[0]) if trials else 8}
-    save(path, pa.table(table), Science(kind="samples", vocabulary=words.hash, parameters=facts))
+    save(path, pa.table(table), Metadata(kind="samples", vocabulary=words.hash, parameters=facts))
 
 
 def call(folder, step, files, *arguments):
@@ -121,10 +122,10 @@ def test_rows_name_what_they_compare_with(metrics, folder):
 
 
 def test_histograms_count_each_trials_distinct_molecules(metrics, folder):
-    table, science = read_table(folder / "properties.parquet", "property histograms")
+    table, metadata = read_table(folder / "properties.parquet", "property histograms")
     counts = table.to_pandas().groupby("property")[["samples", "training"]].sum()
     assert counts.to_numpy().tolist() == [[6, 8]] * 4
-    assert science.parameters["method"] == "udlm"
+    assert metadata.parameters["method"] == "udlm"
 
 
 def test_equal_runs_give_equal_bytes(metrics, folder):
@@ -136,24 +137,27 @@ def test_equal_runs_give_equal_bytes(metrics, folder):
 
 
 def test_training_molecules_are_described_once_each(folder):
-    table, science = read_table(folder / "molecules.parquet", "training molecules")
+    table, metadata = read_table(folder / "molecules.parquet", "training molecules")
     assert table.column_names == ["smiles", "scaffold", "fingerprint", "qed", "sa", "logp", "weight"]
     assert sorted(table["smiles"].to_pylist()) == sorted(TRAINED)
-    assert science.parameters == {"molecules": 8, "properties_of": 8}
+    assert metadata.parameters == {"molecules": 8, "properties_of": 8}
 
 
 def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypatch):
-    monkeypatch.setattr(_molecules, "PROPERTY_ROWS", 3)
-    known = _molecules.Known.read(folder / "smiles.parquet")
-    rows = _molecules.some(8, 3)
+    monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 3)
+    known = training_molecules.Known.read(folder / "smiles.parquet")
+    rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
     fingerprints, properties = np.zeros((8, 32), np.uint64), np.arange(12.0).reshape(3, 4)
     with atomic(folder / "some.parquet") as [temporary]:
-        _molecules.write_training(temporary, known, fingerprints, [""] * 8, properties)
-    table, science = read_table(folder / "some.parquet")
-    assert science.parameters["properties_of"] == 3
+        training_molecules.write_training(temporary, known, fingerprints, [""] * 8, properties)
+    table, metadata = read_table(folder / "some.parquet")
+    assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
-    assert _molecules.read_training(folder / "some.parquet", known).properties.tolist() == properties.tolist()
+    assert (
+        training_molecules.read_training(folder / "some.parquet", known).properties.tolist()
+        == properties.tolist()
+    )
 
 
 def test_no_samples_at_all_are_no_rows(folder):
@@ -176,7 +180,7 @@ def test_no_samples_at_all_are_no_rows(folder):
 def test_a_mistake_is_one_line_and_leaves_nothing(folder, files, text):
     words = Vocabulary.load(folder / "vocabulary.json")
     frame = read_table(folder / "smiles.parquet")[0].to_pandas()
-    save(folder / "other.parquet", frame[:5], Science(kind="smiles", vocabulary=words.hash))
+    save(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
     samples(folder / "foreign.parquet", TRIALS, Vocabulary.of("CNOc123()=#.F"))
     run = evaluated(folder, **files, out="x.parquet", properties="y.parquet")
     assert run.exit_code == 2

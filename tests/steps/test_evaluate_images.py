@@ -10,15 +10,15 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from pairflow import layout
-from pairflow.artifacts import Science, atomic, digest, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, atomic, digest, read_table, token_column, write_table
 from pairflow.config import Experiment, ExtractorSettings
 from pairflow.data.images import to_images
 from pairflow.errors import InputError
-from pairflow.metrics import extractors
+from pairflow.metrics import extractors, image_reference, image_rows
 from pairflow.metrics.dinov2 import DinoV2
 from pairflow.metrics.images import Moments, frechet_distance, kernel_distance, nearest
-from pairflow.steps import _images, _reference, classify, evaluate_images, floor, reference
+from pairflow.plan import paths
+from pairflow.steps import classify, evaluate_images, floor, reference
 
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def write(path: Path, tokens, labels=None, kind="tokens", levels=2, trials=None,
     else:
         columns["label"] = pa.array([None] * len(tokens) if labels is None else labels, pa.int32())
     with atomic(path) as [temporary]:
-        write_table(temporary, pa.table(columns), Science(kind=kind, vocabulary_size=levels, **made))
+        write_table(temporary, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made))
     return path
 
 
@@ -164,7 +164,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         ("rank_deficient", -1): ["train", "test"],
     }
     extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
-    images = [_images.read_images(data / f"{name}.parquet") for name in ("train", "validation")]
+    images = [image_rows.read_images(data / f"{name}.parquet") for name in ("train", "validation")]
     train, test = (extractor(each[:])[0] for each in images)
     tokens = np.stack(pd.read_parquet(data / "samples.parquet")["tokens"])
     for trial, part in enumerate((tokens[:70], tokens[70:])):
@@ -178,10 +178,10 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         assert distance == pytest.approx(255 * nearest(part, images[0].tokens)[0].mean())
     likely, noise = metric(out, "fd", reference="train")
     assert 5 * likely < noise
-    science = read_table(out, "metrics")[1]
-    assert science.parameters["extractor"] == name
-    assert science.parameters["method"] == "udlm"
-    assert science.inputs["samples"] == digest(data / "samples.parquet")
+    metadata = read_table(out, "metrics")[1]
+    assert metadata.parameters["extractor"] == name
+    assert metadata.parameters["method"] == "udlm"
+    assert metadata.inputs["samples"] == digest(data / "samples.parquet")
 
 
 def test_copies_of_training_images_are_counted(data, tmp_path):
@@ -210,7 +210,7 @@ def test_real_against_real_is_near_and_has_no_steps(data):
 
 def test_the_halves_have_nothing_in_common():
     """The draws are of one, the distance is from the other: also the rows of the kernel distance."""
-    ours, theirs = _reference.halves(301)
+    ours, theirs = image_reference.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
     settings = Experiment.model_validate(experiment()).floor_settings("main")
@@ -243,17 +243,17 @@ def test_mirror_images_are_neighbours_but_no_reference(tmp_path, data):
     both = np.concatenate([tokens, tokens.reshape(-1, 8, 8)[:, :, ::-1].reshape(-1, 64)])
     path = write(tmp_path / "flipped.parquet", both, parameters={"flips": True})
     extractor = extractors.load(ExtractorSettings(), data / "classifier.safetensors")
-    found = _reference.measure(extractor, _images.read_images(path), progress=False)
+    found = image_reference.measure(extractor, image_rows.read_images(path), progress=False)
     assert found.whole.count == 20
     np.testing.assert_allclose(
-        found.whole.mean, extractor(_images.read_images(path)[:20])[0].mean(0), rtol=1e-5, atol=1e-6
+        found.whole.mean, extractor(image_rows.read_images(path)[:20])[0].mean(0), rtol=1e-5, atol=1e-6
     )
 
 
 @pytest.mark.parametrize(("levels", "unit"), [(2, 255), (4, 85), (16, 17), (256, 1), (8, 1)])
 def test_neighbours_are_measured_in_pixel_values(levels, unit, tmp_path):
     tokens = np.random.default_rng(0).integers(0, levels, (30, 64), dtype=np.uint8)
-    images = _images.read_images(write(tmp_path / "x.parquet", tokens, levels=levels))
+    images = image_rows.read_images(write(tmp_path / "x.parquet", tokens, levels=levels))
     assert images.unit == unit
     pixels = images[:].reshape(30, -1)
     assert images[:].shape == (30, 8, 8, 1)
@@ -366,19 +366,19 @@ def test_a_step_gets_what_it_depends_on_and_no_more():
     extractor = {"extractor": "classifier", "weights": None, "sha256": None}
     assert images.extractor_settings().model_dump() == extractor
     assert images.floor_settings("main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
-    assert set(layout.extractor_files(Path("r"), images)) == {"classifier", "description"}
-    assert layout.report_inputs(Path("r"), images)["floors"] == [
+    assert set(paths.extractor_files(Path("r"), images)) == {"classifier", "description"}
+    assert paths.report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),
         Path("r/reference/floor-check.parquet"),
     ]
     inception = Experiment.model_validate(experiment(features={"extractor": "inception"}))
-    assert layout.extractor_files(Path("r"), inception) == {}
+    assert paths.extractor_files(Path("r"), inception) == {}
 
 
 def test_molecules_are_not_compared_by_features():
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
-    assert layout.report_inputs(Path("r"), molecules)["floors"] == []
+    assert paths.report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="the experiment has no images, which alone"):
         molecules.classify_settings()
     with pytest.raises(ValueError, match="features: for images, and these are molecules"):

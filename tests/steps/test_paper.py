@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Science, as_metrics, write_table
+from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.config import PaperSettings
 from pairflow.steps.paper import main
 
@@ -46,9 +46,9 @@ def finish(root, settings=QM9, kind="metrics"):
     ]
     frame = as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", samples=1024)
     [made] = PaperSettings(experiments={"x": settings}).model_dump(mode="json")["experiments"].values()
-    write_table(root / "metrics.parquet", frame, Science(kind=kind, parameters=made))
+    write_table(root / "metrics.parquet", frame, Metadata(kind=kind, parameters=made))
     timings = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
-    write_table(root / "timings.parquet", timings, Science(kind="timings"))
+    write_table(root / "timings.parquet", timings, Metadata(kind="timings"))
 
 
 def test_a_finished_experiment_is_shown(paper, tmp_path):
@@ -104,7 +104,7 @@ def test_foreign_metrics_are_left_out_and_named(paper, tmp_path, foreign):
         (root / "metrics.parquet").write_bytes(b"not Parquet")
     if foreign == "parameters":
         frame = as_metrics(pd.DataFrame({"metric": ["valid"], "value": [1.0]}), seed=0, samples=1)
-        write_table(root / "metrics.parquet", frame, Science(kind="metrics", parameters={"nfe": 1}))
+        write_table(root / "metrics.parquet", frame, Metadata(kind="metrics", parameters={"nfe": 1}))
     done, page = paper()
     assert done.exit_code == 0
     expected = {

@@ -44,16 +44,16 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
         (train, expected.train, expected.train_labels),
         (test, expected.test, expected.test_labels),
     ):
-        table, science = read_table(path, "tokens")
+        table, metadata = read_table(path, "tokens")
         assert table.column_names == ["tokens", "label"]
         assert np.array_equal(token_array(table["tokens"]), tokens)
         assert table["label"].to_pylist() == labels.tolist()
-        assert (science.length, science.vocabulary_size, science.shape) == (64, 2, [1, 8, 8])
-        assert science.vocabulary == contract_hash((1, 8, 8), 2)
-        assert (science.padding, science.mask) == (None, None)
-        assert science.parameters["source"] == "digits"
-        assert science.parameters["partial"] is None
-        assert science.inputs == {"source": expected.source}
+        assert (metadata.length, metadata.vocabulary_size, metadata.shape) == (64, 2, [1, 8, 8])
+        assert metadata.vocabulary == contract_hash((1, 8, 8), 2)
+        assert (metadata.padding, metadata.mask) == (None, None)
+        assert metadata.parameters["source"] == "digits"
+        assert metadata.parameters["partial"] is None
+        assert metadata.inputs == {"source": expected.source}
     assert provenance_path(train).is_file()
 
 
@@ -66,10 +66,10 @@ def test_equal_runs_give_equal_bytes(preprocess):
 def test_a_folder_of_images_has_no_labels(preprocess, pictures):
     run, train, test = preprocess("data", "--source", "image_folder", "--folder", pictures)
     assert run.returncode == 0, run.stderr
-    table, science = read_table(train, "tokens")
+    table, metadata = read_table(train, "tokens")
     assert table["label"].to_pylist() == [None] * 9
-    assert (science.shape, science.vocabulary_size) == ([3, 4, 6], 256)
-    shown = to_images(token_array(read_table(test, "tokens")[0]["tokens"]), science.shape, 256)
+    assert (metadata.shape, metadata.vocabulary_size) == ([3, 4, 6], 256)
+    shown = to_images(token_array(read_table(test, "tokens")[0]["tokens"]), metadata.shape, 256)
     assert any(np.array_equal(shown[0], np.asarray(Image.open(path))) for path in pictures.iterdir())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pairflow.artifacts import Science, read_provenance, token_column, write_table
+from pairflow.artifacts import Metadata, read_provenance, token_column, write_table
 
 NETWORK = {"name": "mlp", "width": 32, "blocks": 1, "time_width": 16, "dropout": 0.1}
 TRAINING = {
@@ -28,9 +28,9 @@ def folder(tmp_path_factory):
     """Token rows for training and validation, and an undisturbed udlm and its distillation."""
     folder = tmp_path_factory.mktemp("resume")
     tokens = np.random.default_rng(0).integers(0, 5, (200, 8), np.uint8)
-    science = Science(kind="tokens", length=8, vocabulary_size=5, vocabulary="five")
+    metadata = Metadata(kind="tokens", length=8, vocabulary_size=5, vocabulary="five")
     for name, part in (("train", tokens[:160]), ("validation", tokens[160:])):
-        write_table(folder / f"{name}.parquet", pa.table({"tokens": token_column(part, 5)}), science)
+        write_table(folder / f"{name}.parquet", pa.table({"tokens": token_column(part, 5)}), metadata)
     for step in ("train", "distill"):
         finish(start(step, folder, "calm"))
     return folder

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Science, read_table, token_array, token_column, write_table
+from pairflow.artifacts import Metadata, read_table, token_array, token_column, write_table
 
 NETWORK = {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1}
 RUN = {"batch_size": 8, "iterations": 2, "learning_rate": 1e-2}
@@ -23,7 +23,7 @@ def step(tmp_path, monkeypatch):
     rows = pa.table({"tokens": token_column(np.random.default_rng(0).integers(0, K, (20, N)), K)})
     shared = {"kind": "tokens", "length": N, "vocabulary_size": K, "vocabulary": "v"}
     for name, shape in (("train", SHAPE), ("validation", SHAPE), ("bare", None)):
-        write_table(tmp_path / f"{name}.parquet", rows, Science(**shared, shape=shape))
+        write_table(tmp_path / f"{name}.parquet", rows, Metadata(**shared, shape=shape))
 
     def run(name, **options):
         flags = [str(item) for key, value in options.items() for item in (f"--{key}", value)]
@@ -58,8 +58,8 @@ def test_a_shape_goes_from_token_rows_to_samples(step, method):
     done(train(step, method, data))
     sampling = json.dumps({"samples": 5, "trials": 1, "nfe": 2})
     done(step("sample", model=method, out="samples.parquet", settings=sampling, threads=1))
-    table, science = read_table("samples.parquet", "samples")
-    assert science.shape == SHAPE
+    table, metadata = read_table("samples.parquet", "samples")
+    assert metadata.shape == SHAPE
     assert token_array(table["tokens"]).shape == (5, N)
     assert token_array(table["tokens"]).max() < K
 

@@ -88,9 +88,9 @@ def train(command, folder, method, data, *options):
 
 
 def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, pairflow_command):
-    pairs, science = read_table(model / "pairs.parquet", "pairs")
-    assert science.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
-    assert science.inputs == {"tokens": digest(model / "data/train.parquet")}
+    pairs, metadata = read_table(model / "pairs.parquet", "pairs")
+    assert metadata.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
+    assert metadata.inputs == {"tokens": digest(model / "data/train.parquet")}
     train_rows, _ = read_table(model / "data/train.parquet", "tokens")
     np.testing.assert_array_equal(token_array(pairs["x1"]), token_array(train_rows["tokens"]))
     before = digest(model / "model/model.safetensors")

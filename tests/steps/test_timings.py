@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from pairflow import layout
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
+from pairflow.plan import paths
 from pairflow.steps.report import _timings
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
@@ -46,7 +46,7 @@ def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
     new = {"seconds": 2.0, "device_seconds": 3.5, "samples_seen": 32, "peak_memory_mb": 1.0, "device": "cpu"}
     old = {"seconds": 2.0, "peak_memory_mb": 1.0, "device": "cpu"}
     for method, facts in {"pairflow": new, "udlm": old}.items():
-        path = provenance_path(layout.model(tmp_path, 0, method) / "model.safetensors")
+        path = provenance_path(paths.model(tmp_path, 0, method) / "model.safetensors")
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(facts))
     times = _timings(tmp_path, experiment)

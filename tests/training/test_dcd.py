@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from pairflow import networks
-from pairflow.artifacts import Science, atomic, read_table, write_table
+from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
+from pairflow.flow.corruption import Uniform
 from pairflow.flow.duality import Transformation
-from pairflow.flow.noise import Uniform
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
 
@@ -189,9 +189,9 @@ def test_the_transformation_is_computed_once(tmp_path, monkeypatch):
     assert path.read_bytes() == before
     np.testing.assert_array_equal(again.alpha, first.alpha)
     np.testing.assert_array_equal(again.gamma, first.gamma)
-    table, science = read_table(path)
+    table, metadata = read_table(path)
     assert table.column_names == ["gamma", "alpha"]
-    assert science == Science(kind="transformation", vocabulary_size=K)
+    assert metadata == Metadata(kind="transformation", vocabulary_size=K)
 
 
 def test_the_cache_does_not_change_the_loss(tmp_path):
@@ -218,6 +218,6 @@ def test_a_broken_or_foreign_file_in_the_cache_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"K11\.parquet: not a Parquet file of pairflow, or damaged"):
         dcd.transformation(K, tmp_path)
     with atomic(path) as [temporary]:
-        write_table(temporary, Transformation.compute(K).table(), Science(kind="metrics", vocabulary_size=K))
+        write_table(temporary, Transformation.compute(K).table(), Metadata(kind="metrics", vocabulary_size=K))
     with pytest.raises(InputError, match=r"K11\.parquet: holds metrics, expected transformation$"):
         dcd.transformation(K, tmp_path)

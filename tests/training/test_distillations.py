@@ -9,7 +9,7 @@ import torch
 
 from pairflow import networks
 from pairflow.config import DISTILLATIONS
-from pairflow.flow.noise import Uniform
+from pairflow.flow.corruption import Uniform
 
 SHARED = {"batch_size": 4, "iterations": 4, "learning_rate": 1e-3}
 OWN = {"dcd": {"teacher_every": 2}, "redi": {}}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pairflow.flow.noise import Absorbing, Uniform
+from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.training.objectives import Batches, FlowObjective, Validator
 
 CPU = torch.device("cpu")

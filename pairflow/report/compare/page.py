@@ -8,8 +8,8 @@ from pairflow.report.compare import sections as words
 from pairflow.report.compare.inference import LEVEL
 from pairflow.report.compare.runs import Run, differing
 from pairflow.report.compare.sections import SIGNIFICANCE, Section
-from pairflow.report.cost import TrainingCost, training_costs
-from pairflow.report.page import environment
+from pairflow.report.experiment.cost import TrainingCost, training_costs
+from pairflow.report.experiment.page import environment
 
 _UNFOLDED = 12  # settings that differ: more are folded
 

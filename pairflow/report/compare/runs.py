@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairflow.report.contents import REAL
+from pairflow.report.experiment.contents import REAL
 
 _KEY = ["evaluation", "metric", "reference", "extractor", "method", "nfe"]
 

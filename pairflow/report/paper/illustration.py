@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from pairflow import rng
-from pairflow.pairing.reference import backward_states
+from pairflow.pairing.oracle import backward_states
 
 LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
 POINTS, STEPS, SEED = 1000, 20, 0

@@ -11,8 +11,8 @@ from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.downloads import data_uri
 from pairflow.report.drawing import key
+from pairflow.report.experiment.page import environment
 from pairflow.report.legends import Legend
-from pairflow.report.page import environment
 from pairflow.report.paper import illustration as figure2
 from pairflow.report.paper.advice import Advice, advice
 from pairflow.report.paper.compare import Section, sections

@@ -1,0 +1,36 @@
+"""Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
+
+from pairflow.artifacts.atomic import atomic, atomic_folder, digest
+from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
+from pairflow.artifacts.tables import (
+    METRIC_COLUMNS,
+    Metadata,
+    as_metrics,
+    identity,
+    read_metadata,
+    read_table,
+    token_array,
+    token_column,
+    token_dtype,
+    write_table,
+)
+
+__all__ = [
+    "METRIC_COLUMNS",
+    "Metadata",
+    "Provenance",
+    "as_metrics",
+    "atomic",
+    "atomic_folder",
+    "digest",
+    "identity",
+    "machine",
+    "provenance_path",
+    "read_metadata",
+    "read_provenance",
+    "read_table",
+    "token_array",
+    "token_column",
+    "token_dtype",
+    "write_table",
+]

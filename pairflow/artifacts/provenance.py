@@ -1,0 +1,126 @@
+"""Provenance of a file: when, where, by which commit and command it was made, and what that cost.
+
+It stands in `<file>.provenance.json`, so that the file itself has the same bytes wherever it is made.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pairflow.artifacts.atomic import atomic
+from pairflow.errors import InputError
+
+_PACKAGES = ("pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake", "cupy-cuda13x")
+
+
+@dataclass
+class Provenance:
+    """What a step costs since it began, where its long work ran, and the training rows it saw (None: none).
+
+    Beside wall time (`seconds`) it takes `device_seconds`. On a CPU they are the user and system time of this
+    process, all its threads together. On a GPU they are the wall time again, during which the step held that
+    one GPU: how busy its kernels kept it is not measured. Of several `devices` they are this one's, times
+    their number.
+    """
+
+    device: str = "cpu"
+    devices: int = 1  # alike, each with a process that works as long as this one
+    samples: int | None = None
+    device_memory_mb: Callable[[], float] | None = None  # where torch's allocator does not know it
+    started: float = field(default_factory=time.perf_counter)
+    processor_started: float = field(default_factory=time.process_time)
+    earlier: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, facts: dict[str, Any]) -> None:
+        """Count a provenance as part of this work: of an interrupted run, or of a shard."""
+        self.earlier.append(facts)
+
+    def write(self, *paths: Path) -> None:
+        """Write `<file>.provenance.json` beside each of `paths`."""
+        facts = {
+            **self._costs(),
+            "samples_seen": self.samples,
+            "device": self.device,
+            "devices": self.devices,
+            "machine": machine(),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": _commit(),
+            "command": sys.argv,
+            "versions": _versions(),
+        }
+        for path in paths:
+            with atomic(provenance_path(path)) as [temporary]:
+                temporary.write_text(json.dumps(facts, indent=1) + "\n")
+
+    def _costs(self) -> dict[str, float | None]:
+        """Times with those of earlier work, null where one of them is not known; the largest peak memory."""
+        wall = time.perf_counter() - self.started
+        busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
+        times = {"seconds": wall, "device_seconds": busy * self.devices}
+        for key in times:
+            parts = [times[key], *(facts.get(key) for facts in self.earlier)]
+            times[key] = None if None in parts else round(sum(parts), 3)
+        peaks = [self._peak_memory_mb(), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
+        return {**times, "peak_memory_mb": round(max(peaks), 1)}
+
+    def _peak_memory_mb(self) -> float:
+        """Peak resident memory of this process, or of the GPU's allocator where the work ran there."""
+        if self.device_memory_mb:
+            return self.device_memory_mb()
+        if self.device != "cpu":
+            import torch
+
+            return torch.cuda.max_memory_allocated() / 2**20
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def machine() -> str:
+    """What `timings` calls this machine."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+def provenance_path(path: Path) -> Path:
+    return path.with_name(path.name + ".provenance.json")
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """The provenance beside `path`; empty where there is none, InputError where it is damaged."""
+    beside = provenance_path(Path(path))
+    try:
+        facts = json.loads(beside.read_text()) if beside.is_file() else {}
+    except ValueError as error:
+        raise InputError(f"{beside}: not JSON; without the file, times are not known") from error
+    if not isinstance(facts, dict):
+        raise InputError(f"{beside}: not a record of a step; without the file, times are not known")
+    return facts
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this package was imported from, `+` if it has changes."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=10"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return run.stdout.strip() or None
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,176 @@
+"""What the steps on images share: token rows as images, features in batches, metric rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.data.images import to_images
+from pairflow.errors import InputError
+from pairflow.metrics.extractors import Extractor
+from pairflow.metrics.images import (
+    Moments,
+    frechet_distance,
+    inception_score,
+    kernel_distance,
+    most_similar,
+    nearest,
+)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Token rows (M, N) of images, and their labels (M,) if all are known."""
+
+    path: Path
+    tokens: np.ndarray
+    metadata: Metadata
+    labels: np.ndarray | None = None
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """Images uint8 (B, H, W, C)."""
+        return to_images(self.tokens[rows], self.metadata.shape, self.metadata.vocabulary_size)
+
+    @property
+    def originals(self) -> int:
+        """How many rows are no mirror images: those stand last, as many again."""
+        return len(self.tokens) // (2 if self.metadata.parameters.get("flips") else 1)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Integers (M, N) that `unit` makes pixel values: the tokens, if their levels are equidistant."""
+        equidistant = 255 % (self._levels - 1) == 0
+        return self.tokens if equidistant else self[:].reshape(len(self.tokens), -1)
+
+    @property
+    def unit(self) -> int:
+        return 255 // (self._levels - 1) if 255 % (self._levels - 1) == 0 else 1
+
+    @property
+    def _levels(self) -> int:
+        return self.metadata.vocabulary_size
+
+    def require_like(self, test: "Images") -> None:
+        """InputError unless these are the training images of a data set, and `test` its held-out ones."""
+        self.metadata.require_same_vocabulary(test.metadata.vocabulary, self.path, test.path)
+        self.metadata.require_same_data(test.metadata.data, self.path, test.path)
+        if self.metadata.shape != test.metadata.shape:
+            sizes = f"{self.metadata.shape} against {test.metadata.shape}"
+            raise InputError(f"{self.path} and {test.path} hold images of other sizes: {sizes}")
+        self.metadata.require_split("train", self.path)
+        test.metadata.require_split("validation", test.path)
+
+
+def read_images(path: Path) -> Images:
+    table, metadata = read_table(path, "tokens")
+    if metadata.shape is None:
+        raise InputError(f"{path}: holds no images, its metadata name no shape")
+    labels = table["label"] if "label" in table.column_names else None
+    known = labels is not None and labels.null_count == 0
+    return Images(
+        path, token_array(table["tokens"]), metadata, labels.to_numpy().astype(np.int64) if known else None
+    )
+
+
+def read_samples(path: Path, real: Images) -> tuple[Images, np.ndarray]:
+    """Samples of a model of the `real` images, and their trials."""
+    table, metadata = read_table(path, "samples")
+    metadata.require_same_vocabulary(real.metadata.vocabulary, path, real.path)
+    metadata.require_same_data(real.metadata.data, path, real.path)
+    tokens = token_array(table["tokens"])
+    expected, levels = real.tokens.shape[1], real.metadata.vocabulary_size
+    if tokens.shape[1] != expected:
+        raise InputError(
+            f"{path}: expected rows of {expected} tokens as in {real.path}, found {tokens.shape[1]}"
+        )
+    if tokens.max(initial=0) >= levels:
+        raise InputError(f"{path}: token {tokens.max()} is none of the {levels} levels of a pixel")
+    shaped = Metadata(**{**metadata.__dict__, "shape": real.metadata.shape})
+    return Images(path, tokens, shaped), table["trial"].to_numpy()
+
+
+def extract(
+    extractor: Extractor, images: Images, rows: np.ndarray, progress: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """(rows, features, class probabilities or None) of one batch after the other."""
+    with tqdm(total=len(rows), unit="image", disable=not progress, mininterval=1.0) as bar:
+        for first in range(0, len(rows), extractor.batch):
+            part = rows[first : first + extractor.batch]
+            yield part, *extractor(images[part])
+            bar.update(len(part))
+
+
+def gather(batches: Iterable) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features and probabilities of all batches of `extract`."""
+    _, features, probabilities = zip(*batches, strict=True)
+    return np.concatenate(features), None if probabilities[0] is None else np.concatenate(probabilities)
+
+
+def compare(
+    extractor: Extractor,
+    features: np.ndarray,
+    moments: Moments,
+    kernel: tuple[np.ndarray, float],
+    reference: str,
+) -> list[dict[str, Any]]:
+    """The distances of a trial's `features` from the `reference` images."""
+    against, within = kernel
+    return [
+        _row(extractor.distance, frechet_distance(Moments.of(features), moments), reference),
+        _row(extractor.kernel, kernel_distance(features, against, within), reference),
+    ]
+
+
+def score(probabilities: np.ndarray | None) -> list[dict[str, Any]]:
+    """The Inception Score of a trial, where the extractor gives class probabilities."""
+    return [] if probabilities is None else [_row("is", inception_score(probabilities), None)]
+
+
+def neighbours(values: np.ndarray, train: Images, device) -> list[dict[str, Any]]:
+    """How near a trial's images, (B, N) as `Images.values`, are to the training images.
+
+    `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of images
+    that are one of them, pixel by pixel.
+    """
+    distance, _ = nearest(values, train.values, device=device)
+    return [
+        _row("nn_l2", float(distance.mean()) * train.unit, "train"),
+        _row("nn_copies", float((distance == 0).mean()), "train"),
+    ]
+
+
+def likeness(extractor: Extractor, features: np.ndarray, train: np.ndarray, device) -> list[dict[str, Any]]:
+    """`nn_cosine`: mean cosine of a trial's features with the most similar ones among `train`'s images."""
+    if not extractor.all_rows:
+        return []
+    cosine, _ = most_similar(features, train, device=device)
+    return [_row("nn_cosine", float(cosine.mean()), "train")]
+
+
+def rank(step: str, extractor: Extractor, counts: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
+    """`rank_deficient` per reference, 1 where samples or reference are too few for a covariance of full rank.
+
+    `counts` are (samples, reference) of each. A distance then leans on the number of samples: compare it
+    with those at the same number only. Warned of on stderr, too.
+    """
+    dimension, rows = extractor.dimension, []
+    for reference, (samples, real) in counts.items():
+        few = min(samples, real) <= dimension
+        rows.append(_row("rank_deficient", float(few), reference))
+        if few:
+            click.echo(
+                f"pairflow {step}: warning: {samples} samples and {real} {reference} images for {dimension} "
+                f"features: a covariance is singular, compare {extractor.distance} at equal numbers only",
+                err=True,
+            )
+    return rows
+
+
+def _row(metric: str, value: float, reference: str | None) -> dict[str, Any]:
+    return {"metric": metric, "value": value, "reference": reference}

@@ -1,0 +1,102 @@
+"""What describes an experiment's training molecules: written once, read by every evaluation."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_table, write_table
+from pairflow.errors import InputError
+from pairflow.metrics.images import Moments
+
+PROPERTY_ROWS = 20_000  # training molecules at most whose properties are computed: QED takes the time
+CHEMNET_ROWS = 10_000  # and whose ChemNet features are
+
+
+@dataclass(frozen=True)
+class Known:
+    """The data set: canonical SMILES of all of it, and of the distinct molecules that are trained on."""
+
+    every: frozenset[str]
+    trained: list[str]
+    metadata: Metadata
+    path: Path
+
+    @classmethod
+    def read(cls, path: Path) -> "Known":
+        table, metadata = read_table(path, "smiles")
+        frame = table.to_pandas()
+        trained = list(dict.fromkeys(frame.loc[frame["split"] == "train", "smiles"]))
+        if not trained:
+            raise InputError(f"{path}: holds no training molecules")
+        return cls(frozenset(frame["smiles"]), trained, metadata, path)
+
+    def describes(self, kind: str, **parameters) -> Metadata:
+        """The metadata of a file that is made of these molecules alone."""
+        return Metadata(
+            kind=kind,
+            vocabulary=self.metadata.vocabulary,
+            parameters={"molecules": len(self.trained), **parameters},
+            inputs={"smiles": digest(self.path)},
+        )
+
+    def require(self, metadata: Metadata, path: Path) -> None:
+        """InputError unless the file `path` was made of these molecules."""
+        if metadata.inputs.get("smiles") != digest(self.path):
+            raise InputError(f"{path}: made of another file than {self.path}")
+
+
+def some(count: int, most: int) -> np.ndarray:
+    """Rows of 0..count-1, ascending: all, or a random `most` of them, always the same."""
+    return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
+
+
+def write_training(
+    path: Path, known: Known, fingerprints: np.ndarray, scaffolds: list[str], properties: np.ndarray
+) -> None:
+    """A row per molecule: smiles, scaffold, fingerprint (256 bytes), its properties where computed."""
+    from pairflow.metrics.descriptors import PROPERTIES
+
+    rows = some(len(known.trained), PROPERTY_ROWS)
+    values = np.full((len(known.trained), len(PROPERTIES)), np.nan)
+    values[rows] = properties
+    columns = {
+        name: pa.array(column, from_pandas=True) for name, column in zip(PROPERTIES, values.T, strict=True)
+    }
+    width = fingerprints.shape[1] * fingerprints.itemsize
+    packed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), len(fingerprints), [None, pa.py_buffer(np.ascontiguousarray(fingerprints))]
+    )
+    table = pa.table({"smiles": known.trained, "scaffold": scaffolds, "fingerprint": packed, **columns})
+    write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
+
+
+def read_training(path: Path, known: Known):
+    """What samples are compared with, `metrics.chemistry.Training`; InputError if of other molecules."""
+    from pairflow.metrics.chemistry import Training
+    from pairflow.metrics.descriptors import PROPERTIES
+    from pairflow.metrics.similarity import WORDS, Neighbours
+
+    table, metadata = read_table(path, "training molecules")
+    known.require(metadata, path)
+    packed = table["fingerprint"].combine_chunks()
+    fingerprints = np.frombuffer(packed.buffers()[1], np.uint64).reshape(-1, WORDS)[: len(table)]
+    properties = table.select(list(PROPERTIES)).to_pandas().dropna().to_numpy()
+    return Training(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
+
+
+def write_chemnet(path: Path, known: Known, moments: Moments) -> None:
+    """A row per feature: its mean and its covariances."""
+    columns = {"mean": moments.mean, "covariance": list(moments.covariance)}
+    write_table(path, pd.DataFrame(columns), known.describes("ChemNet statistics", count=moments.count))
+
+
+def read_chemnet(path: Path, known: Known) -> Moments:
+    table, metadata = read_table(path, "ChemNet statistics")
+    known.require(metadata, path)
+    count = metadata.parameters["count"]
+    covariance = np.stack(table["covariance"].to_numpy())
+    return Moments(count, table["mean"].to_numpy(), covariance * (count - 1))

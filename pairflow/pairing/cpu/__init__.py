@@ -1,0 +1,1 @@
+"""The CPU engine of Algorithm 1."""

@@ -1,0 +1,101 @@
+"""How well every key matches the query: one counter per key, stored as vertical bit planes.
+
+Plane b of a block holds bit b of the counters of its 512 keys, so one instruction works on 512 counters.
+`planes` is (blocks, P, 8) uint64 with P >= 3: the planes of a block lie side by side.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.pairing.cpu.block import any_bit, fill, load, plus, popcount, store, total
+from pairflow.pairing.cpu.compiled import compiled
+
+OCTAVE = 8  # match counts that share all but their three lowest bits
+_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def planes_for(length: int) -> int:
+    """P: the planes that counters of 0..`length` need."""
+    return max(3, length.bit_length())
+
+
+class Row(NamedTuple):
+    """Blocks first..end of a row of the index, and the places of its blocks."""
+
+    blocks: np.ndarray
+    places: np.ndarray
+    first: int
+    end: int
+
+
+@compiled
+def exchange(planes, old_row, new_row):
+    """Counters += new_row - old_row: what a jump of the query from one symbol to another changes.
+
+    No key is in both rows.
+    """
+    old, old_end, old_blocks, old_places = old_row.first, old_row.end, old_row.blocks, old_row.places
+    new, new_end, new_blocks, new_places = new_row.first, new_row.end, new_row.blocks, new_row.places
+    count = planes.shape[1]
+    nothing = fill(np.uint64(0))
+    end = len(planes)
+    while old < old_end or new < new_end:
+        old_place = old_places[old] if old < old_end else end
+        new_place = new_places[new] if new < new_end else end
+        place = min(old_place, new_place)
+        lose = nothing
+        if old_place == place:
+            lose = load(old_blocks, old)
+            old += 1
+        gain = nothing
+        if new_place == place:
+            gain = load(new_blocks, new)
+            new += 1
+        for plane in range(place * count, place * count + count):
+            bits = load(planes, plane)
+            store(planes, plane, bits ^ (gain | lose))
+            gain = gain & bits
+            lose = lose & ~bits
+
+
+@compiled
+def split_octave(planes, valid, octave, masks, touched, counts):
+    """Finds the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
+
+    Only places with such a key are written; they are listed in `touched`, and their number is returned.
+    """
+    places, bits = planes.shape[:2]
+    tallies = np.zeros((OCTAVE, 8), np.uint64)
+    found = 0
+    for place in range(places):
+        first = place * bits
+        high = load(valid, place)
+        for plane in range(3, bits):
+            wanted = (octave >> (plane - 3)) & 1
+            high = high & (load(planes, first + plane) ^ fill(_ONES * np.uint64(1 - wanted)))
+        if not any_bit(high):
+            continue
+        touched[found] = place
+        found += 1
+        bit_0, bit_1, bit_2 = load(planes, first), load(planes, first + 1), load(planes, first + 2)
+        for k in range(OCTAVE):
+            mask = high & (bit_0 ^ fill(_ONES * np.uint64(1 - (k & 1))))
+            mask = mask & (bit_1 ^ fill(_ONES * np.uint64(1 - (k >> 1 & 1))))
+            mask = mask & (bit_2 ^ fill(_ONES * np.uint64(1 - (k >> 2))))
+            store(masks, k * places + place, mask)
+            store(tallies, k, plus(load(tallies, k), popcount(mask)))
+    for k in range(OCTAVE):
+        counts[k] = total(load(tallies, k))
+    return found
+
+
+@compiled
+def clear_untouched(masks, touched, found):
+    """Makes masks (8, blocks, 8) whole after `split_octave`: zero wherever it wrote nothing."""
+    following = 0
+    for place in range(masks.shape[1]):
+        if following < found and touched[following] == place:
+            following += 1
+        else:
+            masks[:, place] = 0

@@ -1,0 +1,99 @@
+"""The exact CPU engine of Algorithm 1: bit for bit the reference, at billions of keys per second and thread.
+
+Why it is fast:
+
+- The sums of the rule (`pairing.rule`) are integers, so they may be counted in any way: agreement_i is
+  sum_g W_g c_g[i], where c_g[i] is the number of keys of level g that agree with the query at position i.
+- For every occurring (position, symbol) the index (`bitmaps`) has the set of keys that hold it, one bit per
+  key, without its empty blocks. Columns that never vary are left out.
+- Every key's match count is kept in vertical bit planes (`counters`). A jump adds one row of the index and
+  takes one away; nothing is compared anew. A query starts from the planes of the one before it.
+- Levels are split off from the nearest down, eight at a time, and only as far as the rule goes. What was
+  counted holds until the query moves.
+- c_g[i] comes from whichever is cheaper (`agreement`): the common bits of a row and a level, 512 keys at a
+  time, or the keys of the level one by one.
+- All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
+
+Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N bytes per level and
+thread: of the levels that the rule keeps, at most N + 1, and in practice dozens.
+"""
+
+import threading
+
+import numpy as np
+
+from pairflow.pairing import rule
+from pairflow.pairing.cpu.keys import prepare, sorted_rows
+from pairflow.pairing.cpu.trajectory import walk
+from pairflow.pairing.cpu.workspace import workspace
+from pairflow.runtime.threads import run_blocks
+
+_BLOCK = 1 << 34  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
+_STEP = 1 << 18  # comparisons that take as long as what a step does besides
+
+
+def pair_rows(
+    data,
+    queries,
+    row_numbers,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    threads: int | None,
+    progress: bool,
+) -> np.ndarray:
+    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+
+    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
+    states the rule. The result does not depend on the number of `threads` (None: as many as the process
+    may use). `progress` shows a bar.
+    """
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    return _walk_all(data, queries, row_numbers, **settings, threads=threads, progress=progress)[0]
+
+
+def count_jumps(data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int) -> np.ndarray:
+    """How many positions of all `queries` together jump in each step, (T,) int64: entry s - 1 at t = s/T.
+
+    Arguments as in `pair_rows`.
+    """
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    return _walk_all(data, queries, row_numbers, **settings, threads=None, progress=False)[1]
+
+
+def _walk_all(
+    data, queries, row_numbers, *, vocabulary_size, steps, seed, threads, progress
+) -> tuple[np.ndarray, np.ndarray]:
+    """The source states of `pair_rows` and the jumps of `count_jumps`."""
+    dtype = np.min_scalar_type(vocabulary_size - 1)
+    keys = prepare(data.astype(dtype, copy=False), vocabulary_size)
+    order = sorted_rows(queries.astype(dtype))  # so that a query has much in common with the one before it
+    states = queries[order].astype(dtype)
+    numbers = np.asarray(row_numbers, dtype=np.uint64)[order]
+    rates = rule.step_rates(steps, vocabulary_size)
+    tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
+
+    jumps = np.zeros(steps, dtype=np.int64)
+    adding = threading.Lock()
+
+    def pair_block(rows: slice) -> None:
+        work = workspace(keys, steps)
+        walk(
+            keys,
+            states[rows],
+            numbers[rows],
+            rates,
+            tables,
+            np.uint64(seed),
+            vocabulary_size,
+            work,
+        )
+        with adding:
+            np.add(jumps, work.jumps, out=jumps)
+
+    size = max(1, _BLOCK // ((data.size + _STEP) * steps))
+    run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
+    sources = np.empty_like(queries)
+    sources[order] = states
+    return sources, jumps

@@ -1,0 +1,1 @@
+"""The GPU engine of Algorithm 1 (CuPy)."""

@@ -1,0 +1,121 @@
+"""The closed forms of PairFlow in float64 NumPy: slow and obviously right, the oracle of every engine.
+
+K symbols, N positions, M data points; noise at t = 0, data at t = 1; h is the Hamming distance.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.errors import InputError
+from pairflow.flow.schedule import PAIRING, Linear, gamma
+from pairflow.pairing import rule
+
+_CHUNK = 1 << 26  # comparisons held at a time
+
+
+def local_consensus(z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
+    """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: how much of the posterior agrees with z at position i.
+
+    weight_m(z) is gamma^-h(d_m, z), normalised over m; at t = 1 its limit, the nearest data points equally.
+    `z` (B, N) and `data` (M, N) are integers, `t` is in [0, 1]. Returns (B, N) float64. Leaves no data point
+    out. Raises InputError for shapes that do not fit and for `t` outside [0, 1].
+    """
+    z, data = _checked(z, data, t)
+    consensus = np.empty(z.shape)
+    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), vocabulary_size)):
+        agree = data == z[chunk, None]  # (b, M, N)
+        consensus[chunk] = np.einsum("bm,bmn->bn", weights, agree)
+    return consensus
+
+
+def closed_form_denoiser(
+    z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+) -> np.ndarray:
+    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of the data (closed_forward_velocity).
+
+    Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to 1.
+    """
+    z, data = _checked(z, data, t)
+    denoiser = np.zeros((*z.shape, vocabulary_size))
+    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), vocabulary_size)):
+        for symbol in np.unique(data):
+            denoiser[chunk, :, symbol] = weights @ (data == symbol)
+    return denoiser
+
+
+def closed_form_noise_predictor(
+    z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+) -> np.ndarray:
+    """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
+
+    The posterior of the source (closed_form_noise_predictor). Arguments and errors as in `local_consensus`.
+    Returns (B, N, K) float64; the last axis sums to 1.
+    """
+    consensus = local_consensus(z, data, t, vocabulary_size=vocabulary_size, schedule=schedule)
+    stays = np.asarray(z)[..., None] == np.arange(vocabulary_size)  # (B, N, K)
+    kappa = schedule.kappa(t)
+    shift = kappa / (1 + (vocabulary_size - 1) * kappa) * consensus
+    return stays - (vocabulary_size * stays - 1) * shift[..., None]
+
+
+def pair_rows(data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int) -> np.ndarray:
+    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+
+    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
+    states the rule.
+    """
+    rules = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    *_, x0 = backward_states(data, queries, row_numbers, **rules)
+    return x0.astype(queries.dtype)
+
+
+def backward_states(
+    data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int
+) -> Iterator[np.ndarray]:
+    """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0; arguments as in `pair_rows`."""
+    rates = rule.step_rates(steps, vocabulary_size)
+    tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
+    z = queries.astype(np.int64)
+    yield z
+    for step in range(steps, 0, -1):
+        consensus = np.stack([_kept_consensus(state, data, tables[step - 1]) for state in z])
+        uniforms, words = rng.draws(seed, row_numbers, step, z.shape[1])
+        jumps = uniforms < rates[step - 1] * consensus
+        others = rng.choose(words, np.uint64(vocabulary_size - 1)).astype(np.int64)
+        z = np.where(jumps, others + (others >= z), z)
+        yield z
+
+
+def _kept_consensus(state, data, table):
+    """w_i (N,) of one state (N,) by the rule of a trajectory, with the step's `table` (N+1,)."""
+    agree = data == state  # (M, N)
+    level = np.count_nonzero(~agree, axis=1)
+    level -= level.min()
+    weights = np.zeros(len(table), dtype=np.int64)
+    rule.level_weights(np.bincount(level), table, weights)
+    weight = weights[level].astype(np.float64)  # (M,), integers whose sums float64 holds exactly
+    return weight @ agree / weight.sum()
+
+
+def _weights(z, data, gamma_t) -> Iterator[tuple[slice, np.ndarray]]:
+    """weight_m(z), a chunk of queries at a time: pairs of a slice of B and its weights (b, M)."""
+    size = max(1, _CHUNK // data.size)
+    for start in range(0, len(z), size):
+        chunk = slice(start, start + size)
+        distance = np.count_nonzero(data != z[chunk, None], axis=2)  # (b, M)
+        # Relative to the nearest, nothing overflows; at t = 1 this is 0^0 = 1 for the nearest alone.
+        weights = (1 / gamma_t) ** (distance - distance.min(axis=1, keepdims=True))
+        yield chunk, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _checked(z, data, t):
+    z, data = np.asarray(z), np.asarray(data)
+    if z.ndim != 2 or data.ndim != 2 or z.shape[1] != data.shape[1] or not data.size:
+        raise InputError(
+            f"z, data: expected shapes (B, N) and (M, N), M >= 1; found {z.shape} and {data.shape}"
+        )
+    if not 0 <= t <= 1:
+        raise InputError(f"t: expected a time in [0, 1], found {t}")
+    return z, data

@@ -1,0 +1,155 @@
+"""`pair`: checks what the user gave, splits it into subsets and hands them to an engine."""
+
+import operator
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.errors import InputError
+from pairflow.pairing import oracle
+from pairflow.pairing.gpu import engine as gpu
+
+BACKENDS = ("auto", "cpu", "gpu", "reference")
+MAX_VOCABULARY = 65536
+MAX_LENGTH = 2**14  # the GPU's and the forward sampler's distances have 16 bits; the CPU engine has no limit
+
+
+def pair(
+    tokens,
+    *,
+    vocabulary_size: int,
+    steps: int = 20,
+    subsets: int = 1,
+    seed: int = 0,
+    backend: str = "auto",
+    threads: int | None = None,
+    progress: bool = True,
+    rows: tuple[int, int] | None = None,
+) -> np.ndarray:
+    """Source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
+
+    `tokens` (M, N) holds integers in [0, K), K = `vocabulary_size` (2..65536), N at most 16384. `steps` is T.
+    With `subsets` P > 1 the rows are partitioned at random into P parts, and a row sees only its own part:
+    1/P of the cost. The result (M, N), in the dtype of `tokens`, is a function of `tokens`, K, T, P and
+    `seed` (0..2^64 - 1) alone.
+
+    `backend` is "auto" ("gpu" where CuPy and a CUDA device are there, else "cpu"), "cpu", "gpu" or
+    "reference" (slow), `threads` the number of CPU threads (None: all that the process may use), `progress`
+    shows a bar. `rows` = (first, last) gives the source states of the rows first..last-1 alone, as the whole
+    pairing would: a shard. Raises InputError for whatever does not fit or is missing.
+    """
+    vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    tokens = checked_tokens(tokens, vocabulary_size)
+    steps = _integer("steps", steps, 1, 2**32 - 1)
+    subsets = _integer(f"subsets (of {len(tokens)} rows)", subsets, 1, len(tokens))
+    seed = _integer("seed", seed, 0, 2**64 - 1)
+    if threads is not None:
+        threads = _integer("threads", threads, 1, 4096)
+    first, last = _row_range(rows, len(tokens))
+    pair_rows = _engine(backend, threads, progress)
+    sources = np.empty_like(tokens[first:last])
+    for part in subset_rows(len(tokens), subsets, seed):
+        queries = part[(first <= part) & (part < last)]
+        if len(queries):
+            sources[queries - first] = pair_rows(
+                tokens[part],
+                tokens[queries],
+                queries,
+                vocabulary_size=vocabulary_size,
+                steps=steps,
+                seed=seed,
+            )
+    return sources
+
+
+def jumps_per_step(
+    tokens, rows, *, vocabulary_size: int, steps: int = 20, subsets: int = 1, seed: int = 0
+) -> np.ndarray:
+    """Mean number of positions that jump in each backward step of Algorithm 1, (T,) float64.
+
+    Entry s - 1 belongs to the step from t = s/T. The mean is over the trajectories of `rows`, row numbers of
+    `tokens`; the other arguments are those of `pair`, whose trajectories they are. Runs on the CPU.
+    """
+    from pairflow.pairing.cpu import engine as cpu
+
+    jumps = np.zeros(steps, dtype=np.int64)
+    for part in subset_rows(len(tokens), subsets, seed):
+        queries = np.intersect1d(part, rows)
+        if len(queries):
+            settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+            jumps += cpu.count_jumps(tokens[part], tokens[queries], queries, **settings)
+    return jumps / len(rows)
+
+
+def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
+    """The random partition of rows 0..count-1 into `subsets` parts of equal size (+-1), each ascending."""
+    if subsets == 1:
+        return [np.arange(count)]
+    return [np.sort(part) for part in np.array_split(rng.random_order(seed, count), subsets)]
+
+
+def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
+    if backend not in BACKENDS:
+        raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
+    if backend == "reference":
+        return oracle.pair_rows
+    if runs_on_gpu(backend):
+        return partial(gpu.pair_rows, progress=progress)
+    from pairflow.pairing.cpu import engine as cpu
+
+    return partial(cpu.pair_rows, threads=threads, progress=progress)
+
+
+def runs_on_gpu(backend: str) -> bool:
+    """Whether `pair` takes the GPU, or is to say what of it is missing."""
+    return backend == "gpu" or (backend == "auto" and gpu.missing() is None)
+
+
+def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:
+    if rows is None:
+        return 0, count
+    first, last = rows
+    if not 0 <= first < last <= count:
+        raise InputError(f"rows: expected 0 <= first < last <= {count}, found {first} and {last}")
+    return first, last
+
+
+def _integer(name: str, value, low: int, high: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}") from None
+    if not low <= number <= high:
+        raise InputError(f"{name}: expected an integer in {low}..{high}, found {number}")
+    return number
+
+
+def checked_tokens(tokens, vocabulary_size: int) -> np.ndarray:
+    """`tokens` as an array (M, N) of integers in [0, K); InputError names the first that is not."""
+    try:
+        tokens = np.asarray(tokens)
+    except ValueError:
+        raise InputError(f"tokens: expected rows of one length, found {_ragged_rows(tokens)}") from None
+    if tokens.ndim != 2:
+        raise InputError(f"tokens: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)")
+    if not tokens.size:
+        raise InputError(f"tokens: expected at least one row and one position, found shape {tokens.shape}")
+    if not np.issubdtype(tokens.dtype, np.integer):
+        raise InputError(f"tokens: expected an integer dtype, found {tokens.dtype}")
+    if tokens.shape[1] > MAX_LENGTH:
+        raise InputError(f"tokens: expected at most {MAX_LENGTH} positions per row, found {tokens.shape[1]}")
+    if tokens.min() < 0 or tokens.max() >= vocabulary_size:
+        row, position = np.argwhere((tokens < 0) | (tokens >= vocabulary_size))[0]
+        raise InputError(
+            f"tokens: row {row}, position {position}: expected a token in 0..{vocabulary_size - 1}, "
+            f"found {tokens[row, position]}"
+        )
+    return tokens
+
+
+def _ragged_rows(tokens) -> str:
+    lengths = [len(row) if hasattr(row, "__len__") else 0 for row in tokens]
+    other = next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
+    return f"{lengths[0]} tokens in row 0 and {lengths[other]} in row {other}"

@@ -1,0 +1,1 @@
+"""The plan of a run: where files lie, which jobs make them."""

@@ -1,0 +1,140 @@
+"""The page's figures as files for papers: charts as SVG and PDF, pixels as PNG and PDF, a column wide."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from PIL import Image
+
+from pairflow.report.drawing import RC, WIDTH, Picture
+from pairflow.report.experiment.images import Png
+from pairflow.report.experiment.quality import Block
+
+_RC = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
+_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def save(parts: Mapping[str, Any], folder: Path) -> None:
+    """Every figure of a page's parts (`page.draw`) as `<name>.svg` or `.png` and `<name>.pdf`.
+
+    The same bytes every time, fonts embedded, whatever the theme that the page is shown in.
+    """
+    for name, picture in charts(parts):
+        save_chart(picture, folder / name)
+    for name, pixels in pictures(parts):
+        save_pixels(pixels, folder / name)
+
+
+def charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
+    """The name of each chart's files, and the chart."""
+    for block in parts["blocks"]:
+        yield from ((f"{_plain(block.name)}-{name}", picture) for name, picture in _of_block(block))
+    if coupling := parts["coupling"]:
+        yield "coupling-distances", coupling["picture"]
+        if coupling["jumps"]:
+            yield "coupling-jumps", coupling["jumps"]
+    if correlation := parts["correlation"]:
+        yield "correlation", correlation["picture"]
+    if training := parts["training"]:
+        yield from ((f"training-{_plain(name)}", picture) for name, picture in training["pictures"].items())
+
+
+def _of_block(block: Block) -> Iterator[tuple[str, Picture]]:
+    for table, picture in zip(block.tables, block.charts, strict=True):
+        yield _plain(table.label), picture
+    found = block.chemistry
+    if found is None:
+        return
+    if found.reasons:
+        for method, picture in found.reasons.charts.items():
+            yield f"invalid-{_plain(method)}", picture
+    for each in found.properties:
+        yield f"{_plain(each.label)}-nfe{each.nfe}", each.picture
+    if found.speed:
+        yield "speed", found.speed.picture
+
+
+def pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+    """The name of each picture's files, and its pixels (H, W, C) or (H, W), enlarged as the page does."""
+    for method, found in parts["grids"].items():
+        yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in found.items())
+    for coupling, found in parts["pairs"].items():
+        yield f"pairs-{_plain(coupling)}", _pixels(found.png)
+    for method, found in parts["neighbours"].items():
+        yield f"neighbours-{_plain(method)}", np.hstack([_pixels(each.png) for each in found])
+
+
+def _pixels(png: Png) -> np.ndarray:
+    with Image.open(BytesIO(base64.b64decode(png.uri.partition(",")[2]))) as image:
+        return np.asarray(image).repeat(png.wide, axis=0).repeat(png.wide, axis=1)
+
+
+def save_chart(picture: Picture, path: Path) -> None:
+    """`<path>.svg` and `<path>.pdf`, on white, with the names of what is drawn below.
+
+    The drawing is changed for it: to be done last.
+    """
+    figure = picture.drawing.figure
+    with matplotlib.rc_context(_RC):
+        _name(figure)
+        for kind, metadata in _UNDATED.items():
+            figure.savefig(f"{path}.{kind}", metadata=metadata)
+
+
+def save_pixels(pixels: np.ndarray, path: Path) -> None:
+    """`<path>.png` and `<path>.pdf`: no pixel is smoothed or lost."""
+    Image.fromarray(pixels).save(f"{path}.png", optimize=True)
+    height, width = pixels.shape[:2]
+    with matplotlib.rc_context(_RC):
+        figure = Figure(figsize=(WIDTH, WIDTH * height / width))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.imshow(pixels, cmap="gray", vmin=0, vmax=255, interpolation="none")
+        figure.savefig(f"{path}.pdf", metadata=_UNDATED["pdf"])
+
+
+def _name(figure: Figure) -> None:
+    """Give a figure a legend below, as much more height, and its layout, once for all files."""
+    width, height = figure.get_size_inches()
+    legend = _legend(figure)
+    figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def _legend(figure: Figure) -> Legend:
+    """In as many columns as the figure is wide enough for."""
+    alone = _in_columns(figure, 1)
+    columns = int(figure.bbox.width // alone.get_window_extent().width)
+    if columns < 2:
+        return alone
+    alone.remove()
+    return _in_columns(figure, columns)
+
+
+def _in_columns(figure: Figure, columns: int) -> Legend:
+    [axes] = figure.axes
+    legend = figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        handlelength=2.6,
+        columnspacing=1.2,
+        borderaxespad=0,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return legend
+
+
+def _plain(text: str) -> str:
+    """Text as a part of a file's name."""
+    return re.sub(r"[^a-z0-9+_]+", "-", text.lower()).strip("-")

@@ -1,0 +1,1 @@
+"""How a step runs: signals, resuming, devices, processes, progress."""

@@ -1,0 +1,77 @@
+"""Which GPU a step takes of several: one that no other step on this machine holds, as far as there are such.
+
+A step holds a GPU by a lock on a file in the folder for temporary files for as long as its process lives.
+CUDA is shown the chosen ones alone, before torch or CuPy look: both then take the first that they see.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pairflow.errors import InputError
+from pairflow.runtime import processes
+
+MOST_STEPS = 64  # on one GPU
+
+_locks: list[int] = []  # open files
+
+
+def take() -> None:
+    """One GPU for this process, where there is any: of those that torchrun's processes share, its own."""
+    if processes.local_world_size() == 1:
+        return reserve(1)
+    gpus = visible()
+    if gpus:
+        _require(processes.local_world_size(), gpus)
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[processes.local_rank()]
+
+
+def reserve(count: int) -> None:
+    """So many GPUs for this process and those that it starts, the least held ones."""
+    gpus = visible()
+    if not gpus:
+        return
+    _require(count, gpus)
+    chosen: list[str] = []
+    for holder in range(MOST_STEPS):
+        for gpu in gpus:
+            if len(chosen) < count and gpu not in chosen and _lock(gpu, holder):
+                chosen.append(gpu)
+    if len(chosen) == count < len(gpus):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(chosen)
+
+
+def visible() -> list[str]:
+    """The GPUs that CUDA may use, by index or UUID, found without asking CUDA, which then looks no more."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
+    if shutil.which("nvidia-smi") is None:
+        return []
+    command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stdout.split() if run.returncode == 0 else []
+
+
+def _require(count: int, gpus: list[str]) -> None:
+    if count > len(gpus):
+        raise InputError(f"{count} processes need a GPU each, and {len(gpus)} are visible")
+
+
+def _lock(gpu: str, holder: int) -> bool:
+    """Whether this process is that holder of the GPU from now on. What others can read they can lock."""
+    path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
+    try:
+        file = os.open(path, os.O_RDONLY | (0 if path.exists() else os.O_CREAT), 0o644)
+    except OSError:  # another user's, who keeps it private
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return False
+    _locks.append(file)
+    return True

@@ -1,0 +1,92 @@
+"""Noising and the posteriors of `pairflow.flow.posterior`, against brute-force enumeration in float64."""
+
+import itertools
+
+import pytest
+import torch
+
+from pairflow.flow.posterior import (
+    ancestral_posterior,
+    interpolate,
+    leave_one_out_to_posterior,
+    posterior_to_leave_one_out,
+    stratified_times,
+)
+
+K, N = 3, 2
+DATA = torch.tensor([[0, 1], [2, 2], [2, 0], [2, 1]])
+STATES = torch.tensor(list(itertools.product(range(K), repeat=N)))  # every x_t
+
+
+def exact_denoisers(alpha):
+    """Posterior and leave-one-out (K^N, N, K) at every state, by Bayes over the data points."""
+    match = (STATES[:, None] == DATA).double()  # (S, M, N)
+    likelihood = alpha * match + (1 - alpha) / K
+    onehot = torch.nn.functional.one_hot(DATA, K).double()  # (M, N, K)
+    posterior = torch.einsum("sm,mnk->snk", likelihood.prod(-1), onehot)
+    others = likelihood.flip(-1)  # with two positions, "all but i" is the other one
+    leave_one_out = torch.einsum("smn,mnk->snk", others, onehot)
+    return posterior / posterior.sum(-1, keepdim=True), leave_one_out / leave_one_out.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.4, 0.999])
+def test_the_two_denoisers_convert_into_each_other(alpha):
+    posterior, leave_one_out = exact_denoisers(alpha)
+    converted = leave_one_out_to_posterior(leave_one_out.log(), STATES, alpha).exp()
+    back = posterior_to_leave_one_out(
+        posterior.log(), STATES, torch.full((len(STATES),), alpha, dtype=torch.float64)
+    ).exp()
+    torch.testing.assert_close(converted, posterior, rtol=0, atol=1e-12)
+    torch.testing.assert_close(back, leave_one_out, rtol=0, atol=1e-12)
+
+
+def test_the_two_denoisers_differ():
+    posterior, leave_one_out = exact_denoisers(0.4)
+    assert (posterior - leave_one_out).abs().max() > 0.1
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-3, 0.2), (0.3, 0.5), (0.5, 0.5), (0.9, 0.999)])
+def test_the_ancestral_posterior_is_bayes(a, b):
+    torch.manual_seed(0)
+    x = torch.rand(K, 1, K, dtype=torch.float64).softmax(
+        -1
+    )  # the prediction of x1, for each of K values of x_t
+    x_t = torch.arange(K)[:, None]
+    keep = a / b
+    for z in range(K):
+        step = torch.full((K,), (1 - keep) / K, dtype=torch.float64)  # q(x_t = z | x_s)
+        step[z] += keep
+        prior = b * x[z, 0] + (1 - b) / K  # q(x_s) = sum over x1 of x(x1) q(x_s | x1)
+        expected = step * prior / (step * prior).sum()
+        found = ancestral_posterior(x, x_t, a, b)[z, 0]
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
+
+
+def test_the_ancestral_posterior_is_a_float64_distribution():
+    torch.manual_seed(0)
+    x, x_t = torch.randn(5, 7, 11).softmax(-1), torch.randint(11, (5, 7))
+    a = torch.rand(5, dtype=torch.float64)
+    q = ancestral_posterior(x.double().log_softmax(-1).exp(), x_t, a, a + 0.5 * (1 - a))
+    assert q.dtype == torch.float64
+    assert (q >= 0).all()
+    torch.testing.assert_close(q.sum(-1), torch.ones(5, 7, dtype=torch.float64), rtol=0, atol=1e-13)
+
+
+def test_interpolation_keeps_each_row_its_own_share():
+    x0, x1 = torch.zeros(3, 40_000, dtype=torch.long), torch.ones(3, 40_000, dtype=torch.long)
+    kappa = torch.tensor([0.0, 0.3, 1.0])
+    x_t = interpolate(x0, x1, kappa, torch.Generator().manual_seed(0))
+    share = x_t.double().mean(-1)
+    assert share[0] == 0
+    assert abs(share[1] - 0.3) < 4 * (0.3 * 0.7 / 40_000) ** 0.5
+    assert share[2] == 1
+    assert torch.equal(x_t, interpolate(x0, x1, kappa, torch.Generator().manual_seed(0)))
+
+
+def test_times_are_stratified_and_stay_off_the_data():
+    t = stratified_times(1000, torch.Generator().manual_seed(0))
+    strata = t / (1 - 1e-3) * 1000
+    assert torch.equal(strata.floor(), torch.arange(1000.0))
+    assert len((strata - strata.floor()).mul(1e3).round().unique()) > 500  # each row has its own u
+    assert t.min() >= 0
+    assert 1 - t.max() >= 1e-3

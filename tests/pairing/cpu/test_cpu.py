@@ -1,0 +1,239 @@
+import gzip
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import pairflow
+from pairflow import rng
+from pairflow.data import library, molecules, sources
+from pairflow.pairing import local_consensus, oracle, rule
+from pairflow.pairing import pair as engine
+from pairflow.pairing.cpu import bitmaps
+from pairflow.pairing.cpu import engine as cpu
+from pairflow.runtime import threads
+
+
+def clustered(rows, length, vocabulary_size, *, centres=5, noise=0.2, seed=0):
+    """Rows scattered around a few centres, duplicates among them."""
+    rng = np.random.default_rng(seed)
+    data = rng.integers(0, vocabulary_size, (centres, length))[rng.integers(0, centres, rows)]
+    flips = rng.random((rows, length)) < noise
+    data = np.where(flips, rng.integers(0, vocabulary_size, (rows, length)), data)
+    data[1] = data[0]
+    return data
+
+
+def both(data, vocabulary_size, steps, *, row_numbers=None, seed=0):
+    """The source states by the CPU engine and by the reference."""
+    numbers = np.arange(len(data)) if row_numbers is None else row_numbers
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    fast = cpu.pair_rows(data, data, numbers, **settings, threads=2, progress=False)
+    return fast, oracle.pair_rows(data, data, numbers, **settings)
+
+
+def test_trajectories_of_clustered_data_equal_the_reference():
+    fast, slow = both(clustered(1000, 24, 40), 40, 20)
+    assert np.array_equal(fast, slow)
+
+
+def molecule_rows(data_dir, name, every, length):
+    """About 1,000 molecules of a source as token rows, and K."""
+    source = sources.SOURCES[name]
+    smiles = list(library.rows(sources.fetch(name, data_dir), source.column))[::every]
+    prepared = molecules.prepare(smiles, length=length, progress=False)
+    return prepared.train[:1000], prepared.vocabulary.size
+
+
+def image_rows(data_dir):
+    """1,000 binary digits as rows of 784 pixels."""
+    with gzip.open(data_dir / "mnist" / "train-images-idx3-ubyte.gz") as file:
+        pixels = np.frombuffer(file.read(16 + 1000 * 784), np.uint8, offset=16)
+    return (pixels >= 128).astype(np.uint8).reshape(1000, 784)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("name", ["qm9", "zinc250k", "mnist"])
+def test_trajectories_of_real_data_equal_the_reference(data_dir, name, stored, monkeypatch):
+    if name == "mnist":
+        data, vocabulary_size = image_rows(data_dir), 2
+    else:
+        data, vocabulary_size = molecule_rows(
+            data_dir, name, *{"qm9": (125, 32), "zinc250k": (230, 74)}[name]
+        )
+    if not stored:
+        monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
+    assert len(data) == 1000
+    queries = np.arange(0, 1000, {"qm9": 2, "zinc250k": 10, "mnist": 100}[name])
+    settings = {"vocabulary_size": vocabulary_size, "steps": 20, "seed": 1}
+    fast = cpu.pair_rows(data, data[queries], queries, **settings, threads=2, progress=False)
+    assert np.array_equal(fast, oracle.pair_rows(data, data[queries], queries, **settings))
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "vocabulary_size", "dtype", "steps"),
+    [
+        (60, 784, 2, np.uint8, 10),
+        (80, 300, 2, np.int64, 5),
+        (200, 20, 300, np.uint16, 10),
+        (100, 10, 1000, np.int32, 10),
+        (50, 6, 65536, np.int32, 4),
+        (4, 4096, 256, np.uint8, 3),
+        (20, 12288, 256, np.uint8, 3),
+        (20, 12288, 2, np.uint8, 3),
+        (3, 16384, 300, np.uint16, 2),
+        (40, 1, 3, np.int8, 5),
+        (30, 5, 4, np.uint64, 1),
+    ],
+)
+def test_every_shape_and_dtype_equals_the_reference(rows, length, vocabulary_size, dtype, steps):
+    data = clustered(rows, length, vocabulary_size).astype(dtype)
+    fast, slow = both(data, vocabulary_size, steps)
+    assert fast.dtype == slow.dtype == dtype
+    assert np.array_equal(fast, slow)
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "vocabulary_size", "dtype"),
+    [(700, 20, 5, np.uint8), (40, 300, 2, np.uint8), (600, 8, 1000, np.uint16)],
+)
+def test_an_index_too_large_to_store_equals_the_reference(monkeypatch, rows, length, vocabulary_size, dtype):
+    monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
+    fast, slow = both(clustered(rows, length, vocabulary_size).astype(dtype), vocabulary_size, 5)
+    assert np.array_equal(fast, slow)
+
+
+def test_queries_need_not_be_keys():
+    data, queries = clustered(300, 24, 6), clustered(50, 24, 6, seed=1)
+    settings = {"vocabulary_size": 9, "steps": 10, "seed": 2}
+    fast = cpu.pair_rows(data, queries, np.arange(50), **settings, threads=1, progress=False)
+    assert np.array_equal(fast, oracle.pair_rows(data, queries, np.arange(50), **settings))
+    assert cpu.pair_rows(data, queries[:0], np.arange(0), **settings, threads=1, progress=False).shape == (
+        0,
+        24,
+    )
+
+
+def test_one_row_and_large_row_numbers_and_seeds():
+    fast, slow = both(np.array([[0, 1, 2, 3]]), 4, 20, row_numbers=np.array([2**40 + 1]), seed=2**64 - 1)
+    assert np.array_equal(fast, slow)
+
+
+def test_duplicates_walk_apart():
+    data = np.repeat(clustered(100, 12, 8), 2, axis=0)
+    sources, slow = both(data, 8, 20)
+    assert np.array_equal(sources, slow)
+    assert np.count_nonzero((sources[::2] == sources[1::2]).all(axis=1)) < 5
+
+
+def test_the_result_depends_on_neither_threads_nor_blocks_nor_slices(monkeypatch):
+    data = clustered(300, 16, 20)
+    settings = {"vocabulary_size": 20, "steps": 10, "seed": 3, "progress": False}
+    whole = cpu.pair_rows(data, data, np.arange(300), threads=1, **settings)
+    slices = [(0, 7), (7, 299), (299, 300)]
+    parts = [cpu.pair_rows(data, data[a:b], np.arange(a, b), threads=None, **settings) for a, b in slices]
+    assert np.array_equal(np.concatenate(parts), whole)
+    monkeypatch.setattr(cpu, "_BLOCK", 1)  # one row per task
+    assert np.array_equal(cpu.pair_rows(data, data, np.arange(300), threads=2, **settings), whole)
+
+
+def test_an_interrupt_stops_before_the_next_block(monkeypatch):
+    data = clustered(300, 16, 20)
+    settings = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2, "progress": False}
+    walked = []
+
+    class Bar(threads.tqdm):
+        def update(self, n=1):
+            raise KeyboardInterrupt
+
+    def walk(*args):
+        walked.append(args)
+        time.sleep(0.02)
+
+    monkeypatch.setattr(threads, "tqdm", Bar)
+    monkeypatch.setattr(cpu, "walk", walk)
+    monkeypatch.setattr(cpu, "_BLOCK", 1)
+    with pytest.raises(KeyboardInterrupt):
+        cpu.pair_rows(data, data, np.arange(300), **settings)
+    assert len(walked) < 150
+
+
+def test_the_bar_counts_rows(capsys):
+    data = clustered(50, 6, 5)
+    settings = {"vocabulary_size": 5, "steps": 2, "seed": 0, "threads": 1}
+    cpu.pair_rows(data, data, np.arange(50), **settings, progress=True)
+    assert "50/50" in capsys.readouterr().err
+    cpu.pair_rows(data, data, np.arange(50), **settings, progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names an x86 processor")
+def test_the_oldest_processor_gives_the_same_bytes(tmp_path):
+    """Compiled for plain x86-64, without AVX and POPCNT, in a process of its own."""
+    data = clustered(1500, 24, 40)
+    np.save(tmp_path / "data.npy", data)
+    code = (
+        "import sys, numpy as np; from pairflow.pairing.cpu import engine as cpu\n"
+        "data = np.load(sys.argv[1])\n"
+        "settings = dict(vocabulary_size=40, steps=20, seed=0, threads=2, progress=False)\n"
+        "np.save(sys.argv[2], cpu.pair_rows(data, data[:200], np.arange(200), **settings))"
+    )
+    target = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse2", "NUMBA_CACHE_DIR": str(tmp_path)}
+    arguments = [sys.executable, "-c", code, tmp_path / "data.npy", tmp_path / "sources.npy"]
+    run = subprocess.run(arguments, env=os.environ | target, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    settings = {"vocabulary_size": 40, "steps": 20, "seed": 0, "threads": 2, "progress": False}
+    here = cpu.pair_rows(data, data[:200], np.arange(200), **settings)
+    assert np.load(tmp_path / "sources.npy").tobytes() == here.tobytes()
+
+
+@pytest.mark.parametrize(("length", "vocabulary_size"), [(12, 8), (100, 2), (24, 40)])
+def test_distances_have_the_mean_and_spread_of_the_reference(length, vocabulary_size):
+    """Hamming(x0, x1) over independent seeds: mean and standard deviation within 3 standard errors."""
+    data = clustered(150, length, vocabulary_size)
+    settings = {"vocabulary_size": vocabulary_size, "steps": 10}
+
+    def statistics(pair_rows, seeds, **options):
+        distances = [
+            np.count_nonzero(
+                pair_rows(data, data, np.arange(150), seed=seed, **settings, **options) != data, axis=1
+            )
+            for seed in seeds
+        ]
+        return np.array([(distance.mean(), distance.std()) for distance in distances])
+
+    fast = statistics(cpu.pair_rows, range(8), threads=2, progress=False)
+    slow = statistics(oracle.pair_rows, range(8, 16))
+    error = np.sqrt((fast.var(axis=0, ddof=1) + slow.var(axis=0, ddof=1)) / 8)
+    assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) < 3 * error).all()
+
+
+def test_jumps_are_those_of_the_reference_trajectories():
+    data = clustered(60, 9, 5)
+    data[:, 4] = 3  # a column that never varies is walked apart
+    rows, steps, seed = np.array([3, 17, 40, 59]), 6, 11
+    z, expected = data[rows].astype(np.int64), []
+    for step in range(steps, 0, -1):
+        consensus = local_consensus(z, data, step / steps, vocabulary_size=5)
+        uniforms, words = rng.draws(seed, rows, step, 9)
+        moved = uniforms < rule.step_rates(steps, 5)[step - 1] * consensus
+        others = rng.choose(words, np.uint64(4)).astype(np.int64)
+        z = np.where(moved, others + (others >= z), z)
+        expected.append(moved.sum() / len(rows))
+    settings = {"vocabulary_size": 5, "steps": steps, "seed": seed}
+    assert engine.jumps_per_step(data, rows, **settings).tolist() == expected[::-1]
+    assert np.array_equal(z, pairflow.pair(data, **settings)[rows])
+
+
+def test_jumps_of_subsets_are_those_of_their_parts():
+    data = clustered(80, 6, 4)
+    settings = {"vocabulary_size": 4, "steps": 5, "seed": 2}
+    found = engine.jumps_per_step(data, np.arange(80), subsets=3, **settings)
+    parts = engine.subset_rows(80, 3, 2)
+    apart = [cpu.count_jumps(data[part], data[part], part, **settings) for part in parts]
+    assert found.tolist() == (np.sum(apart, axis=0) / 80).tolist()

@@ -1,0 +1,154 @@
+"""What the page shows of molecules beyond valid, unique and novel."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.metrics.chemistry import histograms
+from pairflow.report.experiment import draw, files, render
+from pairflow.report.experiment.chemistry import chemistry
+from pairflow.report.tables import METRICS, named
+
+METHODS, NFE = ("udlm", "pairflow"), (1, 32)
+VALUES = {
+    "valid": 624.0,
+    **{
+        "invalid_empty": 0,
+        "invalid_syntax": 300,
+        "invalid_ring": 60,
+        "invalid_valence": 30,
+        "invalid_kekulize": 10,
+    },
+    **{
+        "connected": 600,
+        "scaffolds": 40,
+        "novel_scaffolds": 4,
+        "internal_diversity": 0.91,
+        "nn_similarity": 0.62,
+    },
+    **{"qed_wasserstein": 0.0123, "sa_wasserstein": 0.2, "logp_wasserstein": 0.31, "weight_wasserstein": 4.5},
+}
+
+
+@pytest.fixture(scope="module")
+def contents(make):
+    """Two methods at two NFE, 2 trials; at NFE 1 `udlm` has nothing valid."""
+    rows = pd.DataFrame(
+        [
+            (method, nfe, trial, metric, value)
+            for method in METHODS
+            for nfe in NFE
+            for trial in range(2)
+            for metric, value in VALUES.items()
+        ],
+        columns=["method", "nfe", "trial", "metric", "value"],
+    )
+    none = (rows.method == "udlm") & (rows.nfe == 1)
+    rows.loc[none & rows.metric.str.contains("wasserstein|diversity|similarity"), "value"] = np.nan
+    rows.loc[none & rows.metric.isin(["valid", "scaffolds", "novel_scaffolds", "connected"]), "value"] = 0
+    rows.loc[none & (rows.metric == "invalid_syntax"), "value"] = 924
+    random = np.random.default_rng(0)
+    training = random.normal(size=(500, 4))
+    counts = {
+        nfe: {
+            method: histograms(random.normal(size=(0 if (method, nfe) == ("udlm", 1) else 90, 4)), training)
+            for method in METHODS
+        }
+        for nfe in NFE
+    }
+    timings = pd.DataFrame(
+        [("sample", method, 0, "main", nfe, 2.0 * nfe, "cpu") for method in METHODS for nfe in NFE],
+        columns=["step", "method", "seed", "evaluation", "nfe", "seconds", "device"],
+    ).assign(peak_memory_mb=1.0)
+    return make(
+        settings={"methods": list(METHODS)},
+        metrics=rows.assign(seed=0, evaluation="main", samples=1024, reference=None, extractor=None),
+        timings=timings,
+        properties={"main": counts},
+    )
+
+
+@pytest.fixture(scope="module")
+def found(contents):
+    return chemistry(contents, "main", "e0")
+
+
+def test_every_measured_metric_is_in_one_table(found):
+    shown = [table.metric for group in found.groups for table in group.tables]
+    assert sorted(shown) == sorted(set(VALUES) - {"valid"})
+    assert [group.title for group in found.groups][-1] == "Why samples are invalid"
+    assert all(group.notes for group in found.groups)
+
+
+def test_counts_have_one_decimal_and_shares_as_many_as_they_need(found):
+    cells = {table.metric: table.rows["pairflow"][0].text for group in found.groups for table in group.tables}
+    assert cells["invalid_ring"] == "60.0"
+    assert cells["qed_wasserstein"] == "0.012"
+    assert cells["nn_similarity"] == "0.62"
+    missing = {table.metric: table.rows["udlm"][0].text for group in found.groups for table in group.tables}
+    assert missing["qed_wasserstein"] == "–"
+
+
+def test_reasons_have_a_chart_per_method_with_all_numbers_in_words(found):
+    assert list(found.reasons.charts) == list(METHODS)
+    text = found.reasons.charts["udlm"].alt
+    assert "syntax: 924.0 at 1, 300.0 at 32; ring closure: 60.0 at 1" in text
+    assert [name for _, name in found.reasons.legend] == [
+        "empty",
+        "syntax",
+        "ring closure",
+        "valence",
+        "aromaticity",
+    ]
+    assert found.reasons.charts["pairflow"].svg.count("<pattern") == 4  # not told apart by colour alone
+
+
+def test_properties_are_drawn_at_both_ends_with_their_distance(found):
+    assert [(each.label, each.nfe) for each in found.properties] == [
+        (label, nfe) for nfe in NFE for label in ("QED", "SA score", "logP", "molecular weight (g/mol)")
+    ]
+    assert found.properties[0].distances == {"udlm": "–", "pairflow": "0.012"}
+    assert "udlm" not in found.properties[0].picture.alt  # nothing valid to draw
+    assert "udlm: " in found.properties[4].picture.alt
+
+
+def test_speed_is_valid_molecules_over_the_time_of_all_trials(found):
+    assert found.speed.table.rows["pairflow"][0].mean == pytest.approx(2 * 624 / 2.0)
+    assert found.speed.table.rows["pairflow"][1].mean == pytest.approx(2 * 624 / 64.0)
+    assert "pairflow: 624.0 in 1 s at 1, 624.0 in 32 s at 32" in found.speed.picture.alt
+    assert found.speed.devices == "cpu"
+
+
+def test_without_times_or_histograms_those_parts_are_left_out(make):
+    bare = chemistry(make(), "main", "e0")
+    assert (bare.reasons, bare.properties, bare.speed) == (None, [], None)
+    assert [group.title for group in bare.groups] == ["Unique and novel, counted strictly"]
+
+
+def test_the_page_explains_what_it_shows(contents):
+    page = render(contents)
+    for words in (
+        "Wasserstein distance: udlm –, pairflow 0.012.",
+        "two spellings of a molecule are two here, and one counted strictly",
+        "Morgan fingerprints, radius 2, 2,048 bits",
+        "Valid molecules per second, evaluation main",
+        "Invalid samples, each under the first reason that RDKit meets",
+    ):
+        assert words in page, words
+    assert ">nan" not in page
+
+
+def test_metrics_of_molecules_all_have_a_group_or_a_chart():
+    groups = {METRICS[name].group for name in named("molecules")}
+    assert groups == {"", "strict", "reasons", "structure", "properties", "speed"}
+    assert named("molecules", "") == ["valid", "unique", "novel"]
+
+
+def test_its_charts_have_names_as_files(contents):
+    names = [name for name, _ in files.charts(draw(contents)) if name.startswith("main")]
+    properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
+    assert names == [
+        *("main-valid", "main-invalid-udlm", "main-invalid-pairflow"),
+        *(f"main-{name}-nfe{nfe}" for nfe in NFE for name in properties),
+        "main-speed",
+    ]

@@ -1,0 +1,114 @@
+import dataclasses
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pairflow.report.drawing import Picture
+from pairflow.report.experiment import draw, files, render
+from pairflow.report.figures import quality
+from pairflow.report.tables import Cell, Table
+
+TABLE = Table("valid", [1, 2], {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")})
+POINTS = 72  # to the inch
+
+
+@pytest.fixture(scope="module")
+def parts(make):
+    return draw(make())
+
+
+@pytest.fixture
+def picture() -> Picture:
+    return quality(TABLE, "1,024", "q")
+
+
+def test_names_say_what_is_shown(parts):
+    assert [name for name, _ in files.charts(parts)] == [
+        *("main-valid", "main-unique", "main-novel"),
+        *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
+    ]
+
+
+def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
+    for contents in (many, make_images()):
+        parts = draw(contents)
+        names = [name for name, _ in files.charts(parts)]
+        assert render(contents, parts).count('<div class="chart"') == len(names) == len(set(names))
+        assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
+
+
+def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white(picture, tmp_path):
+    files.save_chart(picture, tmp_path / "main-valid")
+    svg = (tmp_path / "main-valid.svg").read_text()
+    root = ElementTree.fromstring(svg)
+    assert float(root.get("width").removesuffix("pt")) == pytest.approx(3.35 * POINTS)
+    assert float(root.get("height").removesuffix("pt")) > 2.37 * POINTS
+    assert "fill: #ffffff" in svg
+    assert "var(" not in svg
+    for name in ("udlm", "odd $x$ &lt;b&gt;", "valid of 1,024"):
+        assert f"<!-- {name} -->" in svg  # drawn as outlines, the same wherever it is opened
+    assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+def test_a_pdf_embeds_its_fonts_as_truetype(picture, tmp_path):
+    files.save_chart(picture, tmp_path / "main-valid")
+    pdf = (tmp_path / "main-valid.pdf").read_bytes()
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf
+
+
+def test_the_same_bytes_every_time_without_a_date(tmp_path):
+    for path, name in (("a", "q"), ("b", "q"), ("c", "another")):
+        files.save_chart(quality(TABLE, "1,024", name), tmp_path / path)
+    for kind in ("svg", "pdf"):
+        found = {(tmp_path / f"{path}.{kind}").read_bytes() for path in "abc"}
+        assert len(found) == 1
+        assert not re.search(rb"Date|dc:date", found.pop())
+
+
+def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
+    [(_, picture)] = [each for each in files.charts(draw(many)) if each[0] == "main-valid"]
+    figure = picture.drawing.figure
+    files.save_chart(picture, tmp_path / "main-valid")
+    [legend] = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(many.methods)
+    assert legend.get_window_extent().width <= figure.bbox.width
+    assert figure.bbox.height > legend.get_window_extent().height + 2 * figure.dpi
+
+
+def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
+    contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
+    contents = dataclasses.replace(contents, accuracies={})
+    found = dict(files.pictures(draw(contents)))
+    assert list(found) == [
+        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow"),
+    ]
+    pixels = found["samples-udlm-nfe4"]
+    first = contents.images["udlm"][4][0, :, :, 0]
+    factor = 7  # 540 pixels of room for 8 images of 8 pixels with a line of grey around each
+    assert (pixels[factor : 9 * factor : factor, factor : 9 * factor : factor] == first).all()
+    for name in ("a", "b"):
+        files.save_pixels(pixels, tmp_path / name)
+    assert (np.asarray(Image.open(tmp_path / "a.png")) == pixels).all()
+    for kind in ("png", "pdf"):
+        found = {(tmp_path / f"{name}.{kind}").read_bytes() for name in "ab"}
+        assert len(found) == 1
+        assert b"Date" not in found.pop()
+
+
+def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
+    contents = make_images(couplings={}, correlations={}, neighbours={}, images={})
+    contents = dataclasses.replace(contents, metrics=contents.metrics[contents.metrics.metric == "is"])
+    parts = draw(contents)
+    files.save(parts, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"{name}.{kind}"
+        for name, kinds in {
+            **dict.fromkeys(("main-is", "training-loss", "training-validation_nll"), ("svg", "pdf")),
+            **dict.fromkeys(("pairs-pairflow", "pairs-random"), ("png", "pdf")),
+        }.items()
+        for kind in kinds
+    }

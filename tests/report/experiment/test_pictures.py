@@ -1,0 +1,102 @@
+"""What the report step gathers of images."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pairflow.artifacts import Metadata, atomic, token_column, write_table
+from pairflow.config import Experiment
+from pairflow.plan import paths
+from pairflow.report.experiment import pictures
+
+X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
+
+
+def test_states_between_hold_data_with_probability_t():
+    states = pictures.between(X0, X1, seed=0)
+    assert states.shape == (3, 3, 400)
+    assert states.dtype == np.uint8
+    assert states.mean(axis=(0, 2)) == pytest.approx([0.75, 0.5, 0.25], abs=0.04)
+
+
+def test_a_position_that_left_the_data_stays_away():
+    late, middle, early = np.moveaxis(pictures.between(X0, X1, seed=0), 1, 0)
+    assert ((late >= middle) & (middle >= early)).all()
+
+
+def test_states_between_are_a_function_of_the_seed():
+    assert (pictures.between(X0, X1, 3) == pictures.between(X0, X1, 3)).all()
+    assert (pictures.between(X0, X1, 3) != pictures.between(X0, X1, 4)).any()
+    assert (pictures.between(X0, X1, 3)[0] != pictures.between(X0, X1, 3)[1]).any()
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    if "shape" not in {each.name for each in dataclasses.fields(Metadata)}:
+        pytest.skip("no images in this version")
+    return Experiment(
+        description="Pictures",
+        scale="reduced",
+        data={"source": "digits"},
+        network={"name": "mlp"},
+        training={"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
+        methods=("udlm", "random", "pairflow"),
+        evaluations={"main": {"nfe": [1, 4]}},
+    )
+
+
+@pytest.fixture
+def folder(experiment, tmp_path):
+    """Forty black and white images of 8 x 8 pixels, pairs with inverted sources, and a classifier's words."""
+    tokens = np.random.default_rng(0).integers(0, 2, (40, 64), dtype=np.uint8)
+    facts = {"length": 64, "vocabulary_size": 2, "vocabulary": "v", "shape": [1, 8, 8]}
+    _write(paths.data(tmp_path, "train.parquet"), Metadata(kind="tokens", **facts), tokens=tokens)
+    for name in ("random", "pairflow"):
+        _write(paths.pairs(tmp_path, 0, name), Metadata(kind="pairs", **facts), x0=1 - tokens, x1=tokens)
+    (tmp_path / "reference").mkdir()
+    described = {"accuracy": 0.9, "weights": "0123456789abcdef"}
+    (tmp_path / "reference" / "classifier.json").write_text(json.dumps(described))
+    return tmp_path, tokens
+
+
+def _write(path, metadata: Metadata, **columns) -> None:
+    with atomic(path) as [temporary]:
+        table = pa.table({name: token_column(rows, 2) for name, rows in columns.items()})
+        write_table(temporary, table, metadata)
+
+
+def test_pictures_of_known_samples(experiment, folder):
+    root, tokens = folder
+    other = tokens[7].copy()
+    other[:3] = 1 - other[:3]
+    drawn = np.stack([tokens[5], other])
+    found = pictures.contents(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
+    assert found["modality"] == "images"
+    assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
+    samples, nearest, distances = found["neighbours"]["udlm"]
+    assert (samples == found["images"]["udlm"][4]).all()
+    assert (nearest == 255 * tokens[[5, 7]].reshape(2, 8, 8, 1)).all()
+    assert distances == pytest.approx([0, 255 * np.sqrt(3)])
+    assert list(found["neighbours"]) == ["udlm"]
+    assert found["accuracies"] == {"classifier-01234567": 0.9}
+
+
+def test_pairs_are_of_the_same_data_points(experiment, folder):
+    root, _ = folder
+    found = pictures.contents(root, experiment, {})["pairs"]
+    assert list(found) == ["pairflow", "random"]
+    for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
+        assert x1.shape == x0.shape == (6, 8, 8, 1)
+        assert between.shape == (6, 3, 8, 8, 1)
+        assert (x0 == 255 - x1).all()
+        assert (x1 == other[0]).all()
+    assert found["random"][0].dtype == np.uint8
+
+
+def test_the_report_declares_what_it_shows(experiment, tmp_path):
+    declared = paths.report_inputs(tmp_path, experiment)["pictured"]
+    assert [path.name for path in declared[:2]] == ["pairflow.parquet", "random.parquet"]
+    assert "classifier.json" in {path.name for path in declared}

@@ -1,0 +1,104 @@
+"""Which GPU a step takes, on a mock of a machine with some: a command `nvidia-smi` that lists them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pairflow.errors import InputError
+from pairflow.runtime import gpus
+
+HOLD = """
+import os, sys
+from pairflow.runtime import gpus
+gpus.reserve(int(sys.argv[1]))
+print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Gives this process and those that it starts a mock of some GPUs, and a temporary folder of its own."""
+
+    def with_gpus(count: int) -> None:
+        command = tmp_path / "nvidia-smi"
+        command.write_text(f"#!/bin/sh\nfor i in $(seq {count}); do echo GPU-$i; done\n")
+        command.chmod(0o755)
+
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that what a test makes of it is undone
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(gpus.tempfile, "tempdir", None)
+    monkeypatch.setattr(gpus, "_locks", [])
+    return with_gpus
+
+
+class Holder:
+    """Another process that holds GPUs until it is closed or killed."""
+
+    def __init__(self, count: int = 1):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen([sys.executable, "-c", HOLD, str(count)], **pipes)
+        self.gpus = self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_steps_side_by_side_hold_different_mock_gpus(machine):
+    machine(3)
+    holders = [Holder() for _ in range(3)]
+    assert {holder.gpus for holder in holders} == {"GPU-1", "GPU-2", "GPU-3"}
+    holders[1].kill()  # its GPU is free at once, whatever ended it
+    gpus.take()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == holders[1].gpus
+    for holder in holders[::2]:
+        holder.kill()
+
+
+def test_a_step_of_several_processes_holds_several_mock_gpus_and_the_next_shares_the_least_held(machine):
+    machine(3)
+    two, one = Holder(2), Holder()
+    assert (two.gpus, one.gpus) == ("GPU-1,GPU-2", "GPU-3")
+    gpus.reserve(1)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-1"
+    two.kill()
+    one.kill()
+
+
+def test_a_scheduler_that_names_the_mock_gpus_is_obeyed(machine, monkeypatch):
+    machine(8)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7")
+    assert gpus.visible() == ["5", "7"]
+    gpus.reserve(2)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "5, 7"
+    gpus.reserve(1)  # both are held, once
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
+    for none in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", none)
+        assert gpus.visible() == []
+
+
+def test_a_process_of_torchrun_takes_the_mock_gpu_of_its_number(machine, monkeypatch):
+    machine(2)
+    for name, value in {"TORCHELASTIC_RUN_ID": "a", "LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    gpus.take()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-2"
+
+
+def test_more_processes_than_mock_gpus_are_refused(machine):
+    machine(2)
+    with pytest.raises(InputError, match=r"^3 processes need a GPU each, and 2 are visible$"):
+        gpus.reserve(3)
+
+
+def test_without_a_gpu_nothing_is_held(machine, tmp_path):
+    machine(0)
+    gpus.reserve(1)
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+    assert not list(tmp_path.glob("*.lock"))

@@ -1,0 +1,266 @@
+"""Long work in blocks: stopped anywhere it goes on to the same bytes, and a damaged block is made again."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from pairflow.artifacts import Provenance, read_provenance
+from pairflow.errors import Interrupted
+from pairflow.flow.corruption import Uniform
+from pairflow.runtime.resume import Blocks, Finished
+from pairflow.steps import correlate, cover, pair, sample, teach, train
+from pairflow.steps.command import step
+
+EVERY = [(0, 4), (4, 4), (8, 2)]
+STOPS = [signal.SIGTERM, signal.SIGINT]
+
+
+def squares(block):
+    first, count = block
+    return np.arange(first, first + count) ** 2
+
+
+def blocks(folder, seconds=300.0, provenance=None):
+    return Blocks(EVERY, folder / "run-0", seconds, provenance or Provenance())
+
+
+def stopped_at(block, number=signal.SIGTERM, work=squares):
+    """`work`, during which the process gets a signal at one block."""
+
+    def at(each):
+        if each == block:
+            os.kill(os.getpid(), number)
+        return work(each)
+
+    return at
+
+
+def test_work_that_is_quickly_done_leaves_no_file(tmp_path):
+    assert np.concatenate(blocks(tmp_path).make(squares)).tolist() == [i * i for i in range(10)]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("stop", [0, 1, 2])
+def test_stopped_work_is_saved_and_not_done_twice(tmp_path, stop, number):
+    with pytest.raises(Interrupted, match=f"stopped after {stop} of 3 blocks, which are saved") as raised:
+        blocks(tmp_path).make(stopped_at(EVERY[stop], number))
+    assert raised.value.signal == number
+    again = blocks(tmp_path)
+    assert again.left == EVERY[stop:]
+    done = []
+    made = again.make(lambda block: done.append(block) or squares(block))
+    assert done == EVERY[stop:]
+    assert np.concatenate(made).tolist() == [i * i for i in range(10)]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
+    work, found = blocks(tmp_path), []
+
+    def warned(block):
+        done = stopped_at(EVERY[at], signal.SIGUSR1)(block)
+        found.append(len(list(tmp_path.rglob("*.block"))))
+        return done
+
+    assert np.concatenate(work.make(warned)).tolist() == [i * i for i in range(10)]
+    assert found == [0] * at + [at] * (3 - at)
+    assert blocks(tmp_path).left == EVERY[at:]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 300.0])
+def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
+    """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
+
+    save = Finished.save
+
+    def knocked(finished, name, array):
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+            os.kill(os.getpid(), number)
+        save(finished, name, array)
+
+    monkeypatch.setattr(Finished, "save", knocked)
+    with pytest.raises(Interrupted, match="stopped after") as raised:
+        blocks(tmp_path, seconds).make(stopped_at(EVERY[1]))
+    assert raised.value.signal == signal.SIGTERM
+    assert blocks(tmp_path).left == EVERY[1:]
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_an_error_loses_no_finished_block(tmp_path):
+    def fails(block):
+        if block == EVERY[2]:
+            raise ZeroDivisionError
+        return squares(block)
+
+    with pytest.raises(ZeroDivisionError):
+        blocks(tmp_path).make(fails)
+    assert blocks(tmp_path).left == EVERY[2:]
+
+
+def test_blocks_are_saved_at_intervals_with_what_they_have_cost(tmp_path):
+    """seconds = 0: each block on its own, so that a kill loses the one that is at work."""
+    found = []
+
+    def work(block):
+        found.append(len(list(tmp_path.rglob("*.block"))))
+        return squares(block)
+
+    provenance = Provenance()
+    provenance.add({"seconds": 5000.0, "device_seconds": 7000.0})
+    blocks(tmp_path, 0.0, provenance).make(work)
+    assert found == [0, 1, 2]
+    later = Provenance()
+    blocks(tmp_path, provenance=later)
+    later.write(tmp_path / "out")
+    facts = read_provenance(tmp_path / "out")
+    assert 5000 < facts["seconds"] < 5100
+    assert 7000 < facts["device_seconds"] < 7100
+
+
+def saved(tmp_path):
+    """The files of a finished work in blocks, the last of which was never saved."""
+    blocks(tmp_path, 0.0).make(squares)
+    return [tmp_path / "run-0" / f"{first}-{count}.block" for first, count in EVERY[:2]]
+
+
+@pytest.mark.parametrize("position", [0, 40, -1])
+def test_a_block_with_one_flipped_bit_is_made_again(tmp_path, position):
+    first, _ = saved(tmp_path)
+    content = bytearray(first.read_bytes())
+    content[position] ^= 4
+    first.write_bytes(content)
+    assert blocks(tmp_path).left == [EVERY[0], EVERY[2]]
+
+
+@pytest.mark.parametrize("length", [0, 20, 100])
+def test_a_truncated_block_is_made_again(tmp_path, length):
+    first, _ = saved(tmp_path)
+    first.write_bytes(first.read_bytes()[:length])
+    assert blocks(tmp_path).left == [EVERY[0], EVERY[2]]
+
+
+def test_swapped_blocks_are_made_again(tmp_path):
+    first, second = saved(tmp_path)
+    one, other = first.read_bytes(), second.read_bytes()
+    first.write_bytes(other)
+    second.write_bytes(one)
+    assert blocks(tmp_path).left == EVERY
+
+
+def test_blocks_of_another_run_are_made_again(tmp_path):
+    saved(tmp_path)
+    (tmp_path / "run-0").rename(tmp_path / "run-1")
+    assert Blocks(EVERY, tmp_path / "run-1", 300.0, Provenance()).left == EVERY
+
+
+def test_a_damaged_record_of_costs_makes_them_unknown_and_stops_nothing(tmp_path):
+    saved(tmp_path)
+    (tmp_path / "run-0" / "spent.provenance.json").write_text('{"seconds": 1')
+    provenance = Provenance()
+    assert blocks(tmp_path, provenance=provenance).left == EVERY[2:]
+    provenance.write(tmp_path / "out")
+    assert read_provenance(tmp_path / "out")["seconds"] is None
+
+
+def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+    monkeypatch.setattr(Blocks, "_save", lambda self: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            blocks(tmp_path).make(stopped_at(EVERY[1], signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_signals_are_handed_back(tmp_path):
+    every = [*STOPS, signal.SIGUSR1]
+    before = [signal.getsignal(number) for number in every]
+    blocks(tmp_path).make(stopped_at(EVERY[1], signal.SIGUSR1))
+    with pytest.raises(Interrupted):
+        blocks(tmp_path / "stopped").make(stopped_at(EVERY[0]))
+    assert [signal.getsignal(number) for number in every] == before
+
+
+def test_a_warning_ends_no_step_that_has_nothing_to_save():
+    before, done = signal.getsignal(signal.SIGUSR1), []
+
+    @step()
+    def main():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        done.append(True)
+
+    main.main([], standalone_mode=False)
+    assert done == [True]
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
+TRAINING = {
+    "method": "udlm",
+    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
+    "training": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01, "validate_every": 3},
+}
+STEPS = {
+    "sample": (sample, {"nfe": 2, "samples": 10, "trials": 2}, ("--model", "model")),
+    "teach": (teach, {"method": "udlm+redi", "count": 22, "steps": 2}, ("--model", "model")),
+    "correlate": (
+        correlate,
+        {"sources": 10, "samples": 2, "steps": 2},
+        ("--model", "model", "--tokens", "tokens.parquet"),
+    ),
+    "pair": (pair, {"steps": 3}, ("--tokens", "tokens.parquet")),
+    "cover": (cover, {"steps": 3}, ("--tokens", "tokens.parquet")),
+}
+
+
+@pytest.fixture
+def here(tmp_path, token_file, monkeypatch):
+    """Token rows and a model, in the working directory; every step in at least five blocks."""
+    tokens = np.random.default_rng(0).integers(0, 5, (60, 8), np.uint8)
+    token_file("tokens.parquet", tokens, 5)
+    monkeypatch.chdir(tmp_path)
+    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
+    files = [item for flag, name in names.items() for item in (flag, f"model/{name}")]
+    data = ["--data", "tokens.parquet", "--validation", "tokens.parquet"]
+    train.main(["--settings", json.dumps(TRAINING), *data, *files, "--quiet"], standalone_mode=False)
+    monkeypatch.setattr(Uniform, "rows_at_once", lambda noise, length: 4)
+    monkeypatch.setattr(pair, "BLOCK", 12 * 60 * 8 * 3)
+    monkeypatch.setattr(cover, "BLOCK", 12 * 60 * 8 * 3)
+    return tmp_path
+
+
+def run(name, out):
+    command, settings, inputs = STEPS[name]
+    flags = ["--settings", json.dumps(settings), *inputs, "--out", out, "--resume", "states", "--quiet"]
+    command.main.main(flags, standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, name, monkeypatch, capsys):
+    run(name, "calm.parquet")
+    assert not (here / "states").exists()
+    for stop, number in ((2, signal.SIGINT), (4, signal.SIGTERM)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Blocks, "make", makes_until(stop, number))
+            with pytest.raises(SystemExit) as end:
+                run(name, "knocked.parquet")
+        assert end.value.code == 128 + number
+        assert f"pairflow {name}: stopped after {stop} of " in capsys.readouterr().err
+        assert not (here / "knocked.parquet").exists()
+    [states] = (here / "states").iterdir()
+    assert len(list(states.glob("*.block"))) == 4
+    spent = read_provenance(states / "spent")["seconds"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Blocks, "make", makes_until(4, signal.SIGUSR1))
+        run(name, "knocked.parquet")
+    assert (here / "knocked.parquet").read_bytes() == (here / "calm.parquet").read_bytes()
+    assert read_provenance(here / "knocked.parquet")["seconds"] > spent
+    assert not (here / "states").exists()
+
+
+def makes_until(stop, number, make=Blocks.make):
+    """`Blocks.make`, during whose block `stop` the process gets a signal."""
+    return lambda self, work: make(self, stopped_at(self.every[stop], number, work))

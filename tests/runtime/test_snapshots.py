@@ -1,0 +1,196 @@
+"""Snapshots are whole or passed over; a run stopped anywhere ends in the bits of one that was not."""
+
+import os
+import signal
+import threading
+
+import pytest
+import torch
+
+from pairflow.config import Dcd, Training
+from pairflow.errors import Interrupted
+from pairflow.flow.corruption import Uniform
+from pairflow.networks import build
+from pairflow.runtime import signals
+from pairflow.runtime.snapshots import Snapshots
+from pairflow.training import dcd
+from pairflow.training.loop import moving_average, optimise
+from pairflow.training.objectives import FlowObjective
+
+K, N = 4, 6
+NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8, "dropout": 0.2}
+CPU = torch.device("cpu")
+
+
+def data():
+    return torch.randint(K, (40, N), generator=torch.Generator().manual_seed(1)).numpy()
+
+
+def network():
+    torch.manual_seed(0)
+    return build(NETWORK, length=N, vocabulary_size=K, shape=None, mask=None)
+
+
+class StoppedAt:
+    """An objective during whose call at one iteration the process gets a signal."""
+
+    def __init__(self, objective, iteration: int | None, number=signal.SIGTERM):
+        self.objective, self.iteration, self.number = objective, iteration, number
+
+    def __call__(self, network, iteration, rows):
+        if iteration == self.iteration:
+            os.kill(os.getpid(), self.number)
+        return self.objective(network, iteration, rows)
+
+    def __getattr__(self, name):
+        return getattr(self.objective, name)
+
+
+def train(snapshots=None, stop=None, number=signal.SIGTERM):
+    settings = Training(
+        batch_size=7,
+        iterations=24,
+        learning_rate=0.05,
+        warmup_iterations=5,
+        decay="cosine",
+        final_learning_rate=0.001,
+        ema_decay=0.9,
+        validate_every=9,
+    )
+    objective = FlowObjective(data(), None, Uniform(K), 7, "nelbo", 3, CPU)
+    return optimise(
+        network(),
+        StoppedAt(objective, stop, number),
+        settings,
+        seed=3,
+        snapshots=snapshots,
+        validate=lambda ema: sum(weight.sum().item() for weight in ema.parameters()),
+        progress=False,
+    )
+
+
+def distil(snapshots=None, stop=None):
+    settings = Dcd(batch_size=5, iterations=20, teacher_every=6, learning_rate=0.01, ema_decay=0.9)
+    transformation = dcd.transformation(K)
+    objective = dcd.Consistency(settings, data(), Uniform(K), transformation, 3, CPU)
+    student = network()
+    average = moving_average(student, 0.9, updates=50)
+    return optimise(
+        student,
+        StoppedAt(objective, stop),
+        settings,
+        seed=3,
+        average=average,
+        snapshots=snapshots,
+        progress=False,
+    )
+
+
+def same(one, other) -> bool:
+    pairs = [(one.network, other.network), (one.ema, other.ema)]
+    equal = (
+        torch.equal(a, b)
+        for left, right in pairs
+        for a, b in zip(left.state_dict().values(), right.state_dict().values(), strict=True)
+    )
+    logs = (run.log.drop(columns="seconds") for run in (one, other))
+    return all(equal) and next(logs).equals(next(logs))
+
+
+@pytest.mark.parametrize("run", [train, distil])
+@pytest.mark.parametrize("stop", [0, 4, 5, 11, 12, 19])
+def test_a_run_stopped_anywhere_ends_in_the_same_bits(run, stop, tmp_path):
+    snapshots = Snapshots(tmp_path)
+    with pytest.raises(
+        Interrupted, match=f"stopped after {stop + 1} of 2. iterations, which are saved"
+    ) as raised:
+        run(snapshots, stop)
+    assert raised.value.signal == signal.SIGTERM
+    assert same(run(snapshots), run())
+
+
+def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
+    for stop in (3, 7, 8, 20):
+        with pytest.raises(Interrupted):
+            train(Snapshots(tmp_path), stop, signal.SIGINT)
+    assert same(train(Snapshots(tmp_path)), train())
+
+
+def test_a_state_saved_at_intervals_survives_a_kill(tmp_path):
+    """seconds = 0: a state after every iteration, the newest two kept; nothing asks the run to stop."""
+    train(Snapshots(tmp_path, seconds=0))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "23.json",
+        "23.safetensors",
+        "24.json",
+        "24.safetensors",
+    ]
+    assert same(train(Snapshots(tmp_path)), train())
+
+
+def test_a_warning_saves_and_the_run_goes_on(tmp_path):
+    trained = train(Snapshots(tmp_path), 10, signal.SIGUSR1)
+    assert (tmp_path / "11.safetensors").is_file()
+    assert same(trained, train())
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove", "text", "version"])
+def test_a_state_that_is_not_whole_or_of_another_version_is_passed_over(harm, tmp_path):
+    snapshots = Snapshots(tmp_path)
+    for iteration in (8, 9):
+        snapshots.save(iteration, {"a": torch.full((3,), float(iteration))}, {"note": iteration})
+    newest, text = tmp_path / "9.safetensors", tmp_path / "9.json"
+    content = bytearray(newest.read_bytes())
+    if harm == "flip":
+        content[-1] ^= 1
+        newest.write_bytes(content)
+    elif harm == "cut":
+        newest.write_bytes(content[:-1])
+    elif harm == "remove":
+        newest.unlink()
+    elif harm == "text":
+        text.write_text("{")
+    else:
+        text.write_text(text.read_text().replace(torch.__version__, "1.0"))
+    iteration, tensors, facts = snapshots.load("cpu")
+    assert (iteration, tensors["a"].tolist(), facts["note"]) == (8, [8.0] * 3, 8)
+
+
+def test_there_is_nothing_to_load_at_first(tmp_path):
+    assert Snapshots(tmp_path / "new").load("cpu") is None
+    (tmp_path / "blocks.json").write_text("{}")  # not a state's
+    assert Snapshots(tmp_path).load("cpu") is None
+
+
+def test_signals_are_handed_back(tmp_path):
+    before = [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)]
+    train(Snapshots(tmp_path))
+    assert [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)] == before
+
+
+def test_a_second_interrupt_is_not_held_back():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+    try:
+        with signals.kept() as received:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert received == [signal.SIGINT]
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_second_sigterm_is_as_good_as_one():
+    """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
+    with signals.kept() as received:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert received == [signal.SIGTERM] * 2
+
+
+def test_a_thread_trains_without_signals(tmp_path):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(train(Snapshots(tmp_path))))
+    thread.start()
+    thread.join()
+    assert same(found[0], train())
