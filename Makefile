@@ -37,7 +37,7 @@ format: $(READY)  ## format everything
 lock: $(READY)  ## renew envs/requirements.txt from the bounds in pyproject.toml
 	pip install -q uv
 	uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate \
-	  --python-version 3.11 --extra workflow --extra test pyproject.toml -o envs/requirements.txt
+	  --python-version 3.11 --extra workflow --group dev pyproject.toml -o envs/requirements.txt
 
 clean:  ## remove the environment; results stay
 	rm -rf .venv
