@@ -30,7 +30,7 @@ rule classify:
 rule reference:
     input:
         unpack(extractor_files),
-        tokens=lambda wildcards: layout.images(Path("results", wildcards.experiment), wildcards.reference),
+        tokens=lambda wildcards: paths.images(Path("results", wildcards.experiment), wildcards.reference),
     output:
         reference="results/{experiment}/reference/{reference}.parquet",
     log:

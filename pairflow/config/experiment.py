@@ -112,7 +112,7 @@ class Experiment(Settings):
         """The methods whose total correlation is measured."""
         if self.correlation is None:
             return []
-        return [name for name in self.methods if parse_method(name).noise == "uniform"]
+        return [name for name in self.methods if parse_method(name).corruption == "uniform"]
 
     def pair_settings(self, coupling: str, seed: int) -> PairSettings:
         method = parse_method(coupling)

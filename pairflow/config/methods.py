@@ -9,9 +9,9 @@ from pairflow.errors import InputError
 
 
 class Base(NamedTuple):
-    """A base method: its noise (see `flow.noise`), and whether each data point keeps one source."""
+    """A base method: its corruption (see `flow.corruption`), and whether each data point keeps one source."""
 
-    noise: str
+    corruption: str
     coupled: bool
 
 
@@ -41,8 +41,8 @@ class Method(Settings):
         return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
 
     @property
-    def noise(self) -> str:
-        return BASES[self.base].noise
+    def corruption(self) -> str:
+        return BASES[self.base].corruption
 
     @property
     def parent(self) -> str | None:
@@ -75,7 +75,7 @@ def parse_method(name: str) -> Method:
         if each not in DISTILLATIONS:
             near = nearest(each, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
-    if distillations and BASES[match["base"]].noise != "uniform":
+    if distillations and BASES[match["base"]].corruption != "uniform":
         raise InputError(f"method '{name}': {match['base']} has masks for a source, which nothing distils")
     return Method(
         name=name,

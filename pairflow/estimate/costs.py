@@ -96,7 +96,7 @@ class Costs:
         if rate is None:
             return None, None, disk
         calls = float(steps)
-        if parse_method(job.method).noise == "absorbing" and rate.call is not None:
+        if parse_method(job.method).corruption == "absorbing" and rate.call is not None:
             calls = steps * (1 - (1 - 1 / steps) ** self.sizes.length)
         update = rate.seconds - (rate.call or 0.0)
         seconds = steps * update + (calls + greedy_tail) * (rate.call or 0.0)

@@ -85,18 +85,18 @@ def _network(work: Work, shape):
     import torch
 
     from pairflow import networks
-    from pairflow.flow.corruption import NOISES
+    from pairflow.flow.corruption import CORRUPTIONS
 
     torch.set_num_threads(1)
-    noise = NOISES[work.noise](work.vocabulary_size)
+    corruption = CORRUPTIONS[work.corruption](work.vocabulary_size)
     network = networks.build(
         json.loads(work.network),
         length=work.length,
-        vocabulary_size=noise.symbols,
+        vocabulary_size=corruption.symbols,
         shape=shape,
-        mask=noise.mask,
+        mask=corruption.mask,
     )
-    return network.to(work.device), noise, torch.device(work.device)
+    return network.to(work.device), corruption, torch.device(work.device)
 
 
 def _iteration(work: Work, loss: str, shape) -> dict:
@@ -104,17 +104,17 @@ def _iteration(work: Work, loss: str, shape) -> dict:
     from pairflow.training import dcd, loop
     from pairflow.training.objectives import FlowObjective
 
-    network, noise, device = _network(work, shape)
+    network, corruption, device = _network(work, shape)
     rows = np.random.default_rng(0).integers(work.vocabulary_size, size=(max(1024, work.batch), work.length))
     shared = {"learning_rate": 1e-4}
-    transformation = dcd.transformation(noise.symbols) if work.kind == "dcd" else None
+    transformation = dcd.transformation(corruption.symbols) if work.kind == "dcd" else None
 
     def run(batch: int, iterations: int) -> None:
         settings = Training(batch_size=batch, iterations=iterations, loss=loss, **shared)
-        objective = FlowObjective(rows, None, noise, batch, loss, 0, device)
+        objective = FlowObjective(rows, None, corruption, batch, loss, 0, device)
         if work.kind == "dcd":
             settings = Dcd(batch_size=batch, iterations=iterations, teacher_every=iterations, **shared)
-            objective = dcd.Consistency(settings, rows, noise, transformation, 0, device)
+            objective = dcd.Consistency(settings, rows, corruption, transformation, 0, device)
         loop.optimise(network, objective, settings, seed=0, progress=False)
 
     seconds, memory = _in_a_line(lambda batch: lambda times: run(batch, times), work.batch, work.device)
@@ -126,24 +126,24 @@ def _draw(work: Work, shape) -> dict:
     """Of a row and a step, and the network's part in it: absorbing noise asks the network less often."""
     import torch
 
-    network, noise, device = _network(work, shape)
+    network, corruption, device = _network(work, shape)
     network.eval()
-    at_once = noise.rows_at_once(work.length)
-    prediction = noise.losses["nelbo"].learns
+    at_once = corruption.rows_at_once(work.length)
+    prediction = corruption.losses["nelbo"].learns
 
     def draws(rows: int) -> Callable[[int], None]:
-        x0 = noise.source((rows, work.length), None, device)
+        x0 = corruption.source((rows, work.length), None, device)
         options = {"sampler": "ancestral", "prediction": prediction, "greedy_tail": False}
 
         def step(times: int) -> None:
             for _ in range(times):
-                noise.sample(network, x0, steps=1, **options)
+                corruption.sample(network, x0, steps=1, **options)
 
         return step
 
     def calls(rows: int) -> Callable[[int], None]:
         x = torch.randint(work.vocabulary_size, (rows, work.length), device=device)
-        denoise = noise.denoiser(network)
+        denoise = corruption.denoiser(network)
 
         @torch.no_grad()
         def ask(times: int) -> None:

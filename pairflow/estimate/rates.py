@@ -31,7 +31,7 @@ class Work:
     device: str
     length: int
     vocabulary_size: int
-    noise: str = "uniform"
+    corruption: str = "uniform"
     network: str = ""
     batch: int = 0
     rows: int = 0
@@ -107,7 +107,7 @@ def _network_work(
         device,
         sizes.length,
         sizes.vocabulary_size,
-        noise=parse_method(name).noise,
+        corruption=parse_method(name).corruption,
         network=json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True),
         batch=batch,
     )

@@ -28,7 +28,7 @@ MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of
 CPU_TOKENS = 2**16  # in a network at once: with more a U-Net takes twice as long per row, out of the caches
 
 
-class Noise:
+class Corruption:
     """What both kinds share."""
 
     def sample(
@@ -53,7 +53,7 @@ class Noise:
         return rows
 
 
-class Uniform(Noise):
+class Uniform(Corruption):
     """Uniform-state noise (UDLM): the source is uniform over K^N, the network is told sigma = -log kappa."""
 
     losses: ClassVar = {
@@ -81,7 +81,7 @@ class Uniform(Noise):
         return functools.partial(self.log_probabilities, functools.partial(in_parts, network))
 
 
-class Absorbing(Noise):
+class Absorbing(Corruption):
     """Absorbing-state noise (MDLM, Sahoo et al. 2024): the source is all masks, the network knows no time.
 
     `mask` is the vocabulary's own mask symbol; without one, symbol K is added. The network is read by the
@@ -124,4 +124,4 @@ def in_parts(network, x_t, sigma):
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-NOISES = {"uniform": Uniform, "absorbing": Absorbing}
+CORRUPTIONS = {"uniform": Uniform, "absorbing": Absorbing}

@@ -62,7 +62,7 @@ def main(
     _require_fit(facts, model, metadata, tokens)
     groups = min(settings.sources, CEILING_GROUPS)
     of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
-    at_once = checkpoint.noise_of(facts).rows_at_once(facts["length"])
+    at_once = checkpoint.corruption_of(facts).rows_at_once(facts["length"])
     at_most = max(1, at_once // settings.samples)
     made = Metadata(
         kind="metrics",
@@ -93,7 +93,7 @@ def main(
 
 def _require_fit(facts, model: Path, metadata: Metadata, tokens: Path) -> None:
     """InputError unless the model has many source states, and its samples are rows like the tokens."""
-    if parse_method(facts["method"]).noise != "uniform":
+    if parse_method(facts["method"]).corruption != "uniform":
         raise InputError(
             f"{model}: {facts['method']} has a single source state, all masks: nothing to condition on"
         )
@@ -110,14 +110,14 @@ def _draw(network, facts, settings: CorrelateSettings, first: int, sources: int,
     import torch
 
     from pairflow import rng
-    from pairflow.training.model import noise_of
+    from pairflow.training.model import corruption_of
 
     generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
-    noise = noise_of(facts)
-    x0 = noise.source((sources, facts["length"]), generator, where)
+    corruption = corruption_of(facts)
+    x0 = corruption.source((sources, facts["length"]), generator, where)
     update = settings.model_dump(include={"sampler", "steps", "conversion"})
     x0 = x0.repeat_interleave(settings.samples, dim=0)
-    x1 = noise.sample(network, x0, **update, prediction=facts["prediction"], generator=generator)
+    x1 = corruption.sample(network, x0, **update, prediction=facts["prediction"], generator=generator)
     return x1.view(sources, settings.samples, -1).cpu().numpy()
 
 

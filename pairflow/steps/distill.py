@@ -68,7 +68,7 @@ def main(
     provenance.device, provenance.devices = str(where), processes.world_size()
     provenance.samples = how.iterations * how.batch_size
     network, _ = checkpoint.load(parent, which=how.start_from, device=where)
-    noise, loss = checkpoint.noise_of(facts), facts["training"]["loss"]
+    corruption, loss = checkpoint.corruption_of(facts), facts["training"]["loss"]
     made = {
         **facts,
         **settings.model_dump(mode="json"),
@@ -78,7 +78,7 @@ def main(
     states = folder_of(resume, settings.method, {**made, "device": where.type})
     rows = token_array(table["tokens"])
     objective = importlib.import_module(f"pairflow.training.{how.name}").objective(
-        how, x0=x0, x1=x1, noise=noise, loss=loss, seed=seed, device=where, cache=cache
+        how, x0=x0, x1=x1, corruption=corruption, loss=loss, seed=seed, device=where, cache=cache
     )
     trained = loop.optimise(
         network,
@@ -86,7 +86,7 @@ def main(
         how,
         seed=seed,
         average=_average(how, facts, parent, where),
-        validate=objectives.Validator(rows, noise, facts["prediction"], held_out.padding, seed, where),
+        validate=objectives.Validator(rows, corruption, facts["prediction"], held_out.padding, seed, where),
         snapshots=snapshots_of(states, save_every, provenance),
         micro_batch=micro_batch,
         progress=not quiet,

@@ -29,7 +29,7 @@ from pairflow.report.experiment import pictures
 from pairflow.steps.command import out, step
 
 if TYPE_CHECKING:
-    from pairflow.report.experiment import Contents
+    from pairflow.report.experiment.contents import Contents
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
@@ -67,7 +67,8 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     A figure's file has its name from what it shows: main-valid.pdf is the metric `valid` of the evaluation
     `main`.
     """
-    from pairflow.report.experiment import draw, files, render
+    from pairflow.report.experiment import files
+    from pairflow.report.experiment.page import draw, render
 
     provenance = Provenance()
     inputs = paths.report_inputs(root, settings)
@@ -165,7 +166,7 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 
 def _contents(root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame) -> "Contents":
-    from pairflow.report.experiment import Contents
+    from pairflow.report.experiment.contents import Contents
 
     seed = experiment.seeds[0]
     methods = experiment.methods

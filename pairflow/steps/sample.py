@@ -78,8 +78,8 @@ def _evaluate(
     )
     run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
     states = folder_of(resume, facts["method"], run)
-    noise = checkpoint.noise_of(facts)
-    at_once = noise.rows_at_once(facts["length"])
+    corruption = checkpoint.corruption_of(facts)
+    at_once = corruption.rows_at_once(facts["length"])
     batches = [
         (trial, first, min(at_once, settings.samples - first))
         for trial in range(settings.trials)
@@ -89,7 +89,7 @@ def _evaluate(
     def batch(block: tuple[int, int, int]) -> np.ndarray:
         trial, first, rows = block
         tokens = draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
-        return tokens.numpy().astype(token_dtype(noise.symbols))
+        return tokens.numpy().astype(token_dtype(corruption.symbols))
 
     blocks = Blocks(batches, states, save_every, provenance)
     left = sum(rows for _, _, rows in blocks.left)

@@ -53,14 +53,14 @@ def main(settings: TeachSettings, model: Path, out: Path, resume, save_every, de
     resume = resume or out.parent / f".{out.name}.resume"
     run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
     states = folder_of(resume, settings.method, run)
-    noise = checkpoint.noise_of(facts)
+    corruption = checkpoint.corruption_of(facts)
     teacher = {"length": facts["length"], "prediction": facts["prediction"], "device": where}
 
     def batch(block: tuple[int, int]) -> np.ndarray:
-        pairs = draw_pairs(network, noise, settings, *block, **teacher)
-        return pairs.numpy().astype(token_dtype(noise.symbols))
+        pairs = draw_pairs(network, corruption, settings, *block, **teacher)
+        return pairs.numpy().astype(token_dtype(corruption.symbols))
 
-    at_once = noise.rows_at_once(facts["length"])
+    at_once = corruption.rows_at_once(facts["length"])
     batches = [(first, min(at_once, settings.count - first)) for first in range(0, settings.count, at_once)]
     blocks = Blocks(batches, states, save_every, provenance)
     with bar_of(network, sum(rows for _, rows in blocks.left), settings.steps + 1, quiet):

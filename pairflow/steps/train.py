@@ -48,7 +48,7 @@ def main(
     import torch
 
     from pairflow import networks, rng
-    from pairflow.flow.corruption import NOISES
+    from pairflow.flow.corruption import CORRUPTIONS
     from pairflow.runtime.device import choose
     from pairflow.training import carried, loop, objectives
     from pairflow.training.model_files import write_model
@@ -66,14 +66,16 @@ def main(
     torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
     training, seed = settings.training, settings.seed
     provenance.samples = training.iterations * training.batch_size
-    noise = NOISES[parse_method(settings.method).noise](metadata.vocabulary_size, metadata.mask)
-    prediction = noise.losses[training.loss].learns
+    corruption = CORRUPTIONS[parse_method(settings.method).corruption](
+        metadata.vocabulary_size, metadata.mask
+    )
+    prediction = corruption.losses[training.loss].learns
     network = networks.build(
         settings.network.model_dump(),
         length=metadata.length,
-        vocabulary_size=noise.symbols,
+        vocabulary_size=corruption.symbols,
         shape=metadata.shape,
-        mask=noise.mask,
+        mask=corruption.mask,
     ).to(where)
     facts = {
         **settings.model_dump(mode="json"),
@@ -93,10 +95,10 @@ def main(
     held_out_rows = token_array(table["tokens"])
     trained = loop.optimise(
         network,
-        objectives.FlowObjective(x1, x0, noise, training.batch_size, training.loss, seed, where),
+        objectives.FlowObjective(x1, x0, corruption, training.batch_size, training.loss, seed, where),
         training,
         seed=seed,
-        validate=objectives.Validator(held_out_rows, noise, prediction, metadata.padding, seed, where),
+        validate=objectives.Validator(held_out_rows, corruption, prediction, metadata.padding, seed, where),
         snapshots=snapshots_of(states, save_every, provenance),
         micro_batch=micro_batch,
         progress=not quiet,

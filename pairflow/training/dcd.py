@@ -19,12 +19,12 @@ DOUBLINGS = 6  # the first step is 1/64 of the noise time; six doublings make it
 CPU = torch.device("cpu")
 
 
-def objective(settings: Dcd, *, x0, x1, noise, loss, seed, device, cache: Path | None = None):
+def objective(settings: Dcd, *, x0, x1, corruption, loss, seed, device, cache: Path | None = None):
     """The loss of every iteration, on the data x1 (M, N): DCD needs no sources x0 and brings its own loss.
 
     `cache` is a folder that keeps the diffusion transformation of each K.
     """
-    return Consistency(settings, x1, noise, transformation(noise.symbols, cache), seed, device)
+    return Consistency(settings, x1, corruption, transformation(corruption.symbols, cache), seed, device)
 
 
 class Consistency:
@@ -34,8 +34,8 @@ class Consistency:
     order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max.
     """
 
-    def __init__(self, settings: Dcd, x1, noise, transformation: Transformation, seed: int, device):
-        self.settings, self.noise, self.transformation = settings, noise, transformation
+    def __init__(self, settings: Dcd, x1, corruption, transformation: Transformation, seed: int, device):
+        self.settings, self.corruption, self.transformation = settings, corruption, transformation
         self.seed, self.device = seed, device
         self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
@@ -46,7 +46,7 @@ class Consistency:
             self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.noise.symbols, generator).of(seen)
+        shared = shared_noise(x1, self.corruption.symbols, generator).of(seen)
         less, more = (times[seen] for times in self.noise_times(iteration))
         x1 = x1[seen]
         student = self._predict(network, x1, shared, more)  # (rows seen, N, K)
@@ -82,7 +82,7 @@ class Consistency:
         gamma = lowest + times * (highest - lowest)  # (B,)
         alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
         state = shared.state(x1, gamma.to(self.device))  # (B, N)
-        return self.noise.log_probabilities(network, state, alpha.to(self.device))
+        return self.corruption.log_probabilities(network, state, alpha.to(self.device))
 
 
 def step_size(iteration: int, teacher_every: int) -> float:

@@ -28,14 +28,14 @@ def draw(
 ) -> torch.Tensor:
     """One batch of samples (rows, N) on the CPU, a function of the settings' seed and the `labels`.
 
-    `network` and `facts` are those of `checkpoint.load`. Models with the same noise, and all numbers of
+    `network` and `facts` are those of `checkpoint.load`. Models with the same corruption, and all numbers of
     `steps`, start from the same source states.
     """
     generator = torch.Generator(device).manual_seed(rng.stream_seed(settings.seed, *labels))
-    noise = checkpoint.noise_of(facts)
+    corruption = checkpoint.corruption_of(facts)
     update = settings.model_dump(include={"sampler", "conversion", "greedy_tail"})
-    x0 = noise.source((rows, facts["length"]), generator, device)
-    return noise.sample(
+    x0 = corruption.source((rows, facts["length"]), generator, device)
+    return corruption.sample(
         network, x0, **update, steps=steps, prediction=facts["prediction"], generator=generator
     ).cpu()
 
@@ -89,7 +89,7 @@ class Molecules:
 
     def _strings(self) -> Iterator[str]:
         """Decoded samples without end."""
-        rows = checkpoint.noise_of(self.facts).rows_at_once(self.facts["length"])
+        rows = checkpoint.corruption_of(self.facts).rows_at_once(self.facts["length"])
         batch = 0
         while True:
             made = (self.network, self.facts, self.settings, self.settings.steps, rows, self.device)

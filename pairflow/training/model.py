@@ -14,7 +14,7 @@ from pairflow import networks
 from pairflow.artifacts import digest
 from pairflow.config import parse_method
 from pairflow.errors import InputError
-from pairflow.flow.corruption import NOISES, Absorbing, Uniform
+from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform
 
 FORMAT = 1
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
@@ -75,15 +75,15 @@ def load(
         raise InputError(f"{weights}: no such file")
     if digest(weights) != facts["weights"]:
         raise InputError(f"{weights}: these are not the weights that {description} describes")
-    noise = noise_of(facts)
+    corruption = corruption_of(facts)
     prefix = f"{which}."
     try:
         network = networks.build(
             facts["network"],
             length=facts["length"],
-            vocabulary_size=noise.symbols,
+            vocabulary_size=corruption.symbols,
             shape=facts.get("shape"),
-            mask=noise.mask,
+            mask=corruption.mask,
         )
         tensors = load_file(weights)
         own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
@@ -98,6 +98,6 @@ def load(
     return network.to(device).eval(), facts
 
 
-def noise_of(facts: dict[str, Any]) -> Uniform | Absorbing:
+def corruption_of(facts: dict[str, Any]) -> Uniform | Absorbing:
     """The noise of a model, by its method, vocabulary size and mask."""
-    return NOISES[parse_method(facts["method"]).noise](facts["vocabulary_size"], facts["mask"])
+    return CORRUPTIONS[parse_method(facts["method"]).corruption](facts["vocabulary_size"], facts["mask"])

@@ -35,16 +35,21 @@ class Batches:
 
 
 class FlowObjective:
-    """Mean loss per token of a batch of x1 (M, N) under a noise of `flow.noise`.
+    """Mean loss per token of a batch of x1 (M, N) under a noise of `flow.corruption`.
 
     x0 (M, N) is kept per row (`random`, `pairflow`, a teacher's pairs), or drawn afresh where it is None.
     Of a batch of which the network sees some rows alone, `seen`, everything is drawn and the rest left out.
     """
 
-    def __init__(self, x1, x0, noise, batch_size: int, loss: str, seed: int, device: torch.device):
+    def __init__(self, x1, x0, corruption, batch_size: int, loss: str, seed: int, device: torch.device):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.noise, self.loss, self.seed, self.device = noise, noise.losses[loss].function, seed, device
+        self.corruption, self.loss, self.seed, self.device = (
+            corruption,
+            corruption.losses[loss].function,
+            seed,
+            device,
+        )
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 
     def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
@@ -52,9 +57,9 @@ class FlowObjective:
         generator = random_generator(self.device, self.seed, "noise", iteration)
         x1 = self.x1[rows].long()  # (B, N)
         fresh = self.x0 is None
-        x0 = self.noise.source(x1.shape, generator, self.device) if fresh else self.x0[rows].long()
+        x0 = self.corruption.source(x1.shape, generator, self.device) if fresh else self.x0[rows].long()
         state = Noised.draw(x0, x1, generator).of(seen)
-        predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)  # (rows seen, N, K)
+        predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)  # (rows seen, N, K)
         return self.loss(predicted, x1[seen], *state).mean()
 
 
@@ -64,9 +69,9 @@ class Validator:
     The noise is drawn afresh from the source, the same for every method with that noise.
     """
 
-    def __init__(self, x1, noise, prediction: str, padding: int | None, seed: int, device: torch.device):
+    def __init__(self, x1, corruption, prediction: str, padding: int | None, seed: int, device: torch.device):
         self.x1 = torch.tensor(x1, device=device)  # (M, N)
-        self.noise, self.prediction, self.padding = noise, prediction, padding
+        self.corruption, self.prediction, self.padding = corruption, prediction, padding
         self.seed, self.device = seed, device
 
     @torch.no_grad()
@@ -75,12 +80,12 @@ class Validator:
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         tokens = 0
-        for rows in self.x1.split(self.noise.rows_at_once(self.x1.shape[1])):
+        for rows in self.x1.split(self.corruption.rows_at_once(self.x1.shape[1])):
             x1 = rows.long()
-            state = Noised.draw(self.noise.source(x1.shape, generator, self.device), x1, generator)
+            state = Noised.draw(self.corruption.source(x1.shape, generator, self.device), x1, generator)
             kept = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)
-            predicted = self.noise.log_probabilities(network, state.x_t, state.alpha)
-            total += (self.noise.bound(predicted, self.prediction, x1, *state) * kept).sum()
+            predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)
+            total += (self.corruption.bound(predicted, self.prediction, x1, *state) * kept).sum()
             tokens += int(kept.sum())
         return float(total) / tokens
 

@@ -11,7 +11,15 @@ from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(
-    network: nn.Module, noise, settings: TeachSettings, first: int, rows: int, *, length, prediction, device
+    network: nn.Module,
+    corruption,
+    settings: TeachSettings,
+    first: int,
+    rows: int,
+    *,
+    length,
+    prediction,
+    device,
 ) -> torch.Tensor:
     """A batch of pairs (2, rows, N) on the CPU: uniform sources x0 and the teacher's samples x1 of them.
 
@@ -21,11 +29,11 @@ def draw_pairs(
     update = settings.model_dump(include={"sampler", "steps", "conversion"})
     seed = rng.stream_seed(settings.seed, "pairs", settings.method, first)
     generator = torch.Generator(device).manual_seed(seed)
-    x0 = noise.source((rows, length), generator, device)
-    x1 = noise.sample(network, x0, **update, prediction=prediction, generator=generator)
+    x0 = corruption.source((rows, length), generator, device)
+    x1 = corruption.sample(network, x0, **update, prediction=prediction, generator=generator)
     return torch.stack([x0, x1]).cpu()
 
 
-def objective(settings: Redi, *, x0, x1, noise, loss, seed, device, cache=None) -> Callable:
+def objective(settings: Redi, *, x0, x1, corruption, loss, seed, device, cache=None) -> Callable:
     """The base's own loss on the teacher's pairs x0, x1 (M, N)."""
-    return FlowObjective(x1, x0, noise, settings.batch_size, loss, seed, device)
+    return FlowObjective(x1, x0, corruption, settings.batch_size, loss, seed, device)

@@ -205,7 +205,7 @@ def test_timings_give_their_rates_back():
     ]
     frame = pd.DataFrame(rows).assign(device="cpu", peak_memory_mb=5.0)
     found = rates.of_timings(frame, plan, SIZES, "there")
-    by_kind = {(work.kind, work.noise): rate.seconds for work, rate in found.items()}
+    by_kind = {(work.kind, work.corruption): rate.seconds for work, rate in found.items()}
     assert by_kind == {
         ("train", "absorbing"): 2.0,
         ("train", "uniform"): 2.0,
@@ -334,10 +334,10 @@ def test_what_is_done_is_not_counted(tmp_path, pairflow_command):
 
 def test_rates_are_measured_in_a_process_of_their_own(monkeypatch):
     plan = experiment()
-    works = {(work.kind, work.noise): work for work in rates.needed(plan, SIZES, "cpu")}
+    works = {(work.kind, work.corruption): work for work in rates.needed(plan, SIZES, "cpu")}
     assert set(works) == {
-        *(("train", noise) for noise in ("absorbing", "uniform")),
-        *(("draw", noise) for noise in ("absorbing", "uniform")),
+        *(("train", corruption) for corruption in ("absorbing", "uniform")),
+        *(("draw", corruption) for corruption in ("absorbing", "uniform")),
         ("dcd", "uniform"),
         ("pair", "uniform"),
     }

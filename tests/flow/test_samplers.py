@@ -197,7 +197,7 @@ def test_euler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given():
     assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
-# Absorbing noise: symbol 2 is the mask, which the data below do not hold.
+# Absorbing corruption: symbol 2 is the mask, which the data below do not hold.
 
 MASK = 2
 ONE_MASKED = torch.tensor([[0], [1], [1], [1]])
@@ -250,15 +250,15 @@ class Network(torch.nn.Module):
 
 
 def test_an_unmasked_token_stays_and_none_is_left_masked():
-    noise, seen = Absorbing(K, MASK), []
-    denoise = noise.denoiser(Network())
+    corruption, seen = Absorbing(K, MASK), []
+    denoise = corruption.denoiser(Network())
 
     def watch(x_t, kappa):
         seen.append(x_t)
         return denoise(x_t, kappa)
 
-    x0 = noise.source((200, 6))
-    end = noise.samplers["ancestral"](
+    x0 = corruption.source((200, 6))
+    end = corruption.samplers["ancestral"](
         watch, x0, steps=9, prediction="posterior", generator=torch.Generator().manual_seed(0)
     )
     for before, after in itertools.pairwise([*seen, end]):
@@ -268,10 +268,10 @@ def test_an_unmasked_token_stays_and_none_is_left_masked():
 
 
 def test_rows_that_did_not_change_are_not_computed_again():
-    noise, network = Absorbing(K, MASK), Network()
+    corruption, network = Absorbing(K, MASK), Network()
     options = {"steps": 100, "prediction": "posterior"}
-    x0 = noise.source((50, 6))
-    remembering, forgetting = noise.denoiser(network), noise.denoiser(network).denoise
+    x0 = corruption.source((50, 6))
+    remembering, forgetting = corruption.denoiser(network), corruption.denoiser(network).denoise
     first = euler(remembering, x0, **options, generator=torch.Generator().manual_seed(3))
     asked, network.rows = network.rows, 0
     second = euler(forgetting, x0, **options, generator=torch.Generator().manual_seed(3))
@@ -305,19 +305,19 @@ def test_a_batch_takes_half_a_gibibyte_at_most(length, symbols, rows):
 
 def test_a_noise_samples_by_the_names_of_its_settings():
     """The same tokens as from the sampler itself, with each setting passed on."""
-    noise, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
+    corruption, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
 
     def network(x_t, sigma):
         return kernel[x_t]
 
-    x0 = noise.source((50, 4), torch.Generator().manual_seed(2))
+    x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
     for conversion in ("exact", "none"):
         settings = {"sampler": "euler", "steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
-        found = noise.sample(
+        found = corruption.sample(
             network, x0, **settings, conversion=conversion, generator=torch.Generator().manual_seed(3)
         )
         expected = euler(
-            noise.denoiser(network),
+            corruption.denoiser(network),
             x0,
             steps=3,
             prediction="leave_one_out",

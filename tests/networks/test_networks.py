@@ -129,14 +129,14 @@ def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_k
     torch.nn.init.normal_(network.head.weight)
     x_t = inputs()[0].clone()
     x_t[:, ::2] = mask
-    noise = Absorbing(K, mask)
-    p = noise.log_probabilities(network, x_t, torch.full((4,), 0.3)).exp()
+    corruption = Absorbing(K, mask)
+    p = corruption.log_probabilities(network, x_t, torch.full((4,), 0.3)).exp()
     masked = x_t == mask
     assert (p[..., mask] == 0).all()
     torch.testing.assert_close(p[masked].sum(-1), torch.ones(int(masked.sum())))
     assert len(p[masked][0].unique()) > 2
     assert torch.equal(p[~masked], F.one_hot(x_t, K).float()[~masked])
-    assert torch.equal(p, noise.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())
+    assert torch.equal(p, corruption.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())
 
 
 def test_without_a_mask_symbol_one_is_added():

@@ -131,8 +131,8 @@ def test_gradients_stay_finite_at_extreme_outputs(levels):
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradients_reach_every_parameter(head, masked):
     network, x_t = shaken(head=head, masked=masked), tokens(4 + masked, rows=16)
-    noise = Absorbing(4) if masked else Uniform(4)
-    log_p = noise.log_probabilities(network, x_t, torch.linspace(0.01, 0.9, 16))
+    corruption = Absorbing(4) if masked else Uniform(4)
+    log_p = corruption.log_probabilities(network, x_t, torch.linspace(0.01, 0.9, 16))
     F.nll_loss(log_p[..., :4].clamp(min=-50).flatten(0, 1), tokens(rows=16).roll(1, 0).flatten()).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad.isfinite().all(), name
@@ -238,17 +238,17 @@ def two_images(levels):
     return torch.tensor([[0], [levels - 1]]).repeat(4, N).numpy()
 
 
-def trained(noise, masked, seed=0):
+def trained(corruption, masked, seed=0):
     torch.manual_seed(seed)
-    network = unet(noise.symbols - masked, masked=masked, dropout=0.1)
+    network = unet(corruption.symbols - masked, masked=masked, dropout=0.1)
     settings = Training(batch_size=8, iterations=60, learning_rate=3e-3, ema_decay=0.9, loss="cross_entropy")
-    objective = FlowObjective(two_images(2), None, noise, 8, "cross_entropy", seed, torch.device("cpu"))
+    objective = FlowObjective(two_images(2), None, corruption, 8, "cross_entropy", seed, torch.device("cpu"))
     return optimise(network, objective, settings, seed=seed, progress=False)
 
 
-@pytest.mark.parametrize("noise", [Uniform(2), Absorbing(2)], ids=["uniform", "absorbing"])
-def test_it_learns_two_images(noise):
-    losses = trained(noise, masked=noise.mask is not None).log["loss"]
+@pytest.mark.parametrize("corruption", [Uniform(2), Absorbing(2)], ids=["uniform", "absorbing"])
+def test_it_learns_two_images(corruption):
+    losses = trained(corruption, masked=corruption.mask is not None).log["loss"]
     assert losses.tail(10).mean() < 0.3 * losses.head(5).mean()
 
 

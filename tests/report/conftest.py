@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
-from pairflow.report.experiment import Contents
+from pairflow.report.experiment.contents import Contents
 
 NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from pairflow.report.experiment import render
+from pairflow.report.experiment.page import render
 from pairflow.report.paper import Page
 from pairflow.report.paper import render as render_paper
 

@@ -12,7 +12,7 @@ import pytest
 
 from pairflow.report import tables
 from pairflow.report.downloads import Sheet, as_csv, correlation, results, sort_keys
-from pairflow.report.experiment import render
+from pairflow.report.experiment.page import render
 
 STEPS = [2**power for power in range(11)]
 NAMES = [

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from pairflow.report import interactive
 from pairflow.report.colours import style
-from pairflow.report.experiment import render
+from pairflow.report.experiment.page import render
 from pairflow.report.scripts import scripts
 from pairflow.report.tables import Cell, Table
 

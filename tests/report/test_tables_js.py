@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from pairflow.report.experiment import render
+from pairflow.report.experiment.page import render
 
 COMMAND = "snakemake --cores 2 results/demo/report.html"
 VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}

@@ -36,26 +36,26 @@ NEAR = {"rtol": 0, "atol": 1e-3}
 
 
 def trained(case: str, micro_batch: int | None = None):
-    name, noise = case.split()
-    noise = {"uniform": Uniform, "mask": Absorbing, "dcd": Uniform}[noise](K)
+    name, corruption = case.split()
+    corruption = {"uniform": Uniform, "mask": Absorbing, "dcd": Uniform}[corruption](K)
     settings = {"mlp": MLP, "transformer": TRANSFORMER, "unet": {**UNET, "head": "logistic"}}[name]
     torch.manual_seed(0)
     network = build(
         settings,
         length=N,
-        vocabulary_size=noise.symbols,
+        vocabulary_size=corruption.symbols,
         shape=(1, 4, 4) if name == "unet" else None,
-        mask=noise.mask,
+        mask=corruption.mask,
     )
     how = {"batch_size": BATCH, "iterations": ITERATIONS, "learning_rate": 3e-3, "ema_decay": 0.9}
     if case.endswith("dcd"):
         how = Dcd(**how, teacher_every=10)
-        objective = dcd.Consistency(how, X1, noise, dcd.transformation(K), 3, CPU)
+        objective = dcd.Consistency(how, X1, corruption, dcd.transformation(K), 3, CPU)
     else:
         how = Training(**how, validate_every=10)
-        x0 = None if noise.mask else X1[::-1].copy()
-        objective = FlowObjective(X1, x0, noise, BATCH, "nelbo", 3, CPU)
-    validate = Validator(X1[:20], noise, "leave_one_out", None, 3, CPU)
+        x0 = None if corruption.mask else X1[::-1].copy()
+        objective = FlowObjective(X1, x0, corruption, BATCH, "nelbo", 3, CPU)
+    validate = Validator(X1[:20], corruption, "leave_one_out", None, 3, CPU)
     run = optimise(
         network, objective, how, seed=3, validate=validate, micro_batch=micro_batch, progress=False
     )
@@ -111,7 +111,7 @@ def test_a_piece_may_be_as_large_as_the_batch(alone):
 
 @pytest.mark.parametrize(("count", "micro_batch"), [(1, None), (2, None), (3, 2), (13, 1), (4, 100)])
 def test_slices_share_a_batch(count, micro_batch, monkeypatch):
-    monkeypatch.setattr(processes, "count", lambda: count)
+    monkeypatch.setattr(processes, "world_size", lambda: count)
     seen = []
     for rank in range(count):
         monkeypatch.setattr(processes, "rank", lambda rank=rank: rank)
@@ -124,7 +124,7 @@ def test_slices_share_a_batch(count, micro_batch, monkeypatch):
 
 
 def test_a_batch_with_fewer_rows_than_processes_is_refused(monkeypatch):
-    monkeypatch.setattr(processes, "count", lambda: 14)
+    monkeypatch.setattr(processes, "world_size", lambda: 14)
     with pytest.raises(InputError, match=r"^batch_size: 13 rows are too few for 14 processes$"):
         distributed.batch_slices(BATCH, None)
 

@@ -226,7 +226,7 @@ def here(tmp_path, token_file, monkeypatch):
     files = [item for flag, name in names.items() for item in (flag, f"model/{name}")]
     data = ["--data", "tokens.parquet", "--validation", "tokens.parquet"]
     train.main(["--settings", json.dumps(TRAINING), *data, *files, "--quiet"], standalone_mode=False)
-    monkeypatch.setattr(Uniform, "rows_at_once", lambda noise, length: 4)
+    monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 4)
     monkeypatch.setattr(pair, "BLOCK", 12 * 60 * 8 * 3)
     monkeypatch.setattr(cover, "BLOCK", 12 * 60 * 8 * 3)
     return tmp_path

@@ -86,7 +86,7 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(trained, tmp_pat
 
     draw = correlate._draw
     monkeypatch.setattr(correlate, "_draw", record)
-    monkeypatch.setattr(Uniform, "rows_at_once", lambda noise, length: 39)  # 7 source states and a rest
+    monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 39)  # 7 source states and a rest
     flags = ["--model", model, "--tokens", tmp_path / "train.parquet", "--out", out, *SETTINGS]
     correlate.main([str(item) for item in flags], standalone_mode=False)
     assert [batch.shape for batch in drawn] == [(7, 5, 8)] * 4 + [(2, 5, 8)]

@@ -89,12 +89,12 @@ def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(train, teach, f
     assert len(x0) == 1030
     network, facts = checkpoint.load(folder / "udlm")
     assert metadata.inputs == {"model": facts["weights"]}
-    noise = checkpoint.noise_of(facts)
+    corruption = checkpoint.corruption_of(facts)
     generator = torch.Generator().manual_seed(first_seed("udlm+redi", 1024))
-    source = noise.source((6, N), generator)
+    source = corruption.source((6, N), generator)
     assert torch.equal(x0[1024:], source)
-    drawn = noise.samplers["euler"](
-        noise.denoiser(network), source, steps=3, prediction="leave_one_out", generator=generator
+    drawn = corruption.samplers["euler"](
+        corruption.denoiser(network), source, steps=3, prediction="leave_one_out", generator=generator
     )
     assert torch.equal(x1[1024:], drawn)
 

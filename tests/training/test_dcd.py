@@ -31,7 +31,7 @@ def objective(seed=0, cache=None, **changes):
         settings(**changes),
         x0=None,
         x1=X1,
-        noise=Uniform(K),
+        corruption=Uniform(K),
         loss="nelbo",
         seed=seed,
         device=CPU,

@@ -18,13 +18,15 @@ OWN = {"dcd": {"teacher_every": 2}, "redi": {}}
 @pytest.mark.parametrize("name", DISTILLATIONS)
 def test_a_distillation_is_a_module_with_an_objective_to_minimise(name):
     make = importlib.import_module(f"pairflow.training.{name}").objective
-    keywords = ["x0", "x1", "noise", "loss", "seed", "device", "cache"]
+    keywords = ["x0", "x1", "corruption", "loss", "seed", "device", "cache"]
     assert list(inspect.signature(make).parameters) == ["settings", *keywords]
     settings = DISTILLATIONS[name](**SHARED, **OWN[name])
     x1 = np.random.default_rng(0).integers(0, 5, (20, 3))
     pairs = {"x0": x1[::-1].copy() if settings.on_pairs else None, "x1": x1}
     device = torch.device("cpu")
-    objective = make(settings, **pairs, noise=Uniform(5), loss="nelbo", seed=0, device=device, cache=None)
+    objective = make(
+        settings, **pairs, corruption=Uniform(5), loss="nelbo", seed=0, device=device, cache=None
+    )
     torch.manual_seed(0)
     mlp = {"name": "mlp", "width": 8, "blocks": 1, "time_width": 8, "dropout": 0.0}
     network = networks.build(mlp, length=3, vocabulary_size=5)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from pairflow.metrics.chemistry import histograms
-from pairflow.report.experiment import draw, files, render
+from pairflow.report.experiment import files
 from pairflow.report.experiment.chemistry import chemistry
+from pairflow.report.experiment.page import draw, render
 from pairflow.report.tables import METRICS, named
 
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)

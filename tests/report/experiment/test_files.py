@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from pairflow.report.drawing import Picture
-from pairflow.report.experiment import draw, files, render
+from pairflow.report.experiment import files
+from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
 from pairflow.report.tables import Cell, Table
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from pairflow.report import figures, tables
-from pairflow.report.experiment import quality, render
+from pairflow.report.experiment import quality
+from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import sentences
 
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")

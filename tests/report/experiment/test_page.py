@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 from plotly.offline import get_plotlyjs
 
-from pairflow.report.experiment import render
-from pairflow.report.experiment.page import breakable, count, duration, percent
+from pairflow.report.experiment.page import breakable, count, duration, percent, render
 from pairflow.report.legends import legend
 from pairflow.report.scripts import sha256
 
