@@ -6,7 +6,13 @@ import click
 
 from pairflow._version import __version__
 
-COMMANDS = ("doctor", "new", "estimate", "compare")  # beside the steps, in the order in which they are of use
+COMMANDS = (
+    "doctor",
+    "init",
+    "new",
+    "estimate",
+    "compare",
+)  # beside the steps, in the order in which they are of use
 STEPS = (
     "preprocess",
     "preprocess_images",
