@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -180,29 +178,22 @@ def test_rare_long_molecules_are_left_out(folder):
 
 
 @pytest.mark.workflow
-def test_snakemake_takes_the_file_as_input(folder):
+def test_snakemake_takes_the_file_as_input(folder, snakemake):
     """A name with spaces, quotes and other letters; another content is read again."""
     name = "my 'größe' \"x\" $HOME.smi"
     (folder / name).write_text("\n".join(ODD))
     assert new(name, "--name", "mine").exit_code == 0
-    command = [sys.executable, "-m", "snakemake", "--snakefile", SHIPPED.parent / "Snakefile", "--cores", "1"]
 
-    def snakemake(*arguments):
-        run = subprocess.run(
-            [*map(str, command), *arguments, "--", "results/mine/data/train.parquet"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def train_rows(*arguments):
+        run = snakemake(folder, *arguments, "--", "results/mine/data/train.parquet", cores=1)
         return run.returncode, run.stdout + run.stderr
 
-    code, output = snakemake()
+    code, output = train_rows()
     assert code == 0, output
     (folder / name).write_text("\n".join(ODD[:-1]))
-    assert "rule preprocess:" in snakemake("--dry-run")[1]
+    assert "rule preprocess:" in train_rows("--dry-run")[1]
     (folder / name).unlink()
     (folder / "results/mine/data/train.parquet").unlink()
-    code, output = snakemake()
+    code, output = train_rows()
     assert code == 1
     assert "Missing input files for rule preprocess" in output

@@ -1,4 +1,4 @@
-"""What `pip install` brings: the wheel carries the workflow, and `pairflow init` makes a project of it."""
+"""The wheel carries the workflow, `pairflow init` makes a project of it, and the catalogue finds it."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pairflow._version import __version__
 
@@ -104,3 +105,20 @@ def test_a_project_of_the_wheel_runs_the_workflow(python, tmp_path):
     target = project / "results/demo/data/train.parquet"
     run(*snakemake, target.relative_to(project), cwd=project)
     assert target.exists()
+
+
+def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):
+    shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
+    snakefile = str(REPOSITORY / "workflow/Snakefile")
+    plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/data/train.parquet")
+    assert plan.returncode == 0, plan.stderr
+    assert "rule preprocess:" in plan.stdout
+    usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["report"] is True
+    assert (REPOSITORY / "config/README.md").exists()
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert "2512.20063" in citation["preferred-citation"]["url"]
