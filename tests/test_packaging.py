@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_package_the_workflow_and_the_licences(wheel):
     package = {
         path.relative_to(REPOSITORY).as_posix()
         for path in (REPOSITORY / "pairflow").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     assert package <= names
     rules = {f"pairflow/workflow/rules/{path.name}" for path in (REPOSITORY / "rules").glob("*.smk")}
