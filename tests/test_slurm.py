@@ -1,8 +1,7 @@
-"""The workflow with its profile on a real SLURM of one node, where a job is cancelled and a training preempted.
+"""The workflow on a real SLURM of one node, through its profile: one job is cancelled, one preempted.
 
 SLURM runs in its own namespaces (mounts, processes, network, host name) under one process that dies with its
-parent; the kernel then ends the others. So the test neither touches the machine's own SLURM nor leaves anything
-behind.
+parent; the kernel then ends the others. The test touches no SLURM of the machine and leaves nothing behind.
 """
 
 import os
@@ -67,7 +66,7 @@ MessageTimeout=60
 BatchStartTimeout=60
 KillWait=120
 GresTypes=gpu
-# The node claims more cores than it has, so that jobs of the profile run side by side; its GPUs are fictitious.
+# The node claims more cores than it has, so that jobs run side by side. Its GPUs are fictitious.
 SlurmdParameters=config_overrides
 NodeName=localhost CPUs=64 RealMemory=256000 Gres=gpu:2
 PartitionName=research Nodes=localhost Default=YES PriorityTier=1
@@ -75,7 +74,7 @@ PartitionName=urgent Nodes=localhost PriorityTier=2
 """
 GPUS = "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 
-# munged needs --force as only root can enter the folder. With 127.0.0.1 only, the C library resolves no names.
+# munged needs --force, as only root can enter the folder. The C library cannot resolve with 127.0.0.1 only.
 START = """
 set -e
 mount --bind "$1" /etc/slurm
@@ -125,7 +124,7 @@ class Cluster:
         return subprocess.run([*self.enter, *command], check=True, capture_output=True, text=True).stdout
 
     def jobs(self) -> dict[str, list[dict[str, str]]]:
-        """Rule and wildcards -> the jobs in order of submission, each with the fields that `scontrol` shows."""
+        """Rule and wildcards -> its jobs in order of submission, with the fields that `scontrol` shows."""
         jobs: dict[str, list[dict[str, str]]] = {}
         lines = self.command("scontrol", "show", "job", "--oneliner").splitlines()
         for line in lines:
