@@ -302,9 +302,8 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     first, second = jobs["train_wildcards_mini_0_pairflow"]
     assert (first["JobState"], second["JobState"], second["Restarts"]) == ("CANCELLED", "COMPLETED", "1")
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("6000M", "12000M")
-    assert (
-        first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
-    )  # no attempt asks for more than the limit
+    # No attempt asks for more than the limit.
+    assert first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
     assert second["TresPerJob"] == "gres:gpu:1"
     shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
     together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
