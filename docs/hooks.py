@@ -17,7 +17,13 @@ BOUNDS = {
     "multipleOf": "multiple of {}",
     "minItems": "at least {} item",
 }
-NAMES = {"boolean": "true or false", "integer": "integer", "number": "number", "string": "text", "null": "none"}
+NAMES = {
+    "boolean": "true or false",
+    "integer": "integer",
+    "number": "number",
+    "string": "text",
+    "null": "none",
+}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)#]+)(#[^)]*)?\)")
 
 
@@ -32,6 +38,16 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Name files that are outside of docs/ instead of linking to them."""
     return markdown if page.file.generated_by else inside(markdown, "")
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Take the script that makes the search work from the disk out of the site, not from the network."""
+    return output.replace("https://unpkg.com/iframe-worker/shim", "assets/worker.js")
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for the page of missing pages."""
+    return output_content.replace("https://unpkg.com/iframe-worker/shim", "/assets/worker.js")
 
 
 def inside(markdown: str, prefix: str) -> str:
@@ -61,7 +77,7 @@ def configuration() -> str:
             properties = {key: value for key, value in sections[name].items() if key != "$defs"}
             todo += re.findall(r"'#/\$defs/(\w+)'", str(properties))
     head = (
-        "# Configuration\n\nEvery key of `workflow_config.yaml`, made from the classes in `pairflow/config/`. "
+        "# Configuration\n\nEvery key of `workflow_config.yaml`, from the classes in `pairflow/config/`. "
         "A key without a default must be given. The file itself explains when to change which value.\n"
     )
     return "\n".join([head, *(section(name, sections[name]) for name in order)])
@@ -104,5 +120,8 @@ def kind(value: dict[str, Any]) -> str:
 def bounds(value: dict[str, Any]) -> str:
     parts = [value, *value.get("anyOf", []), value.get("items", {})]
     return ", ".join(
-        text.format(part[key]) for part in parts for key, text in BOUNDS.items() if isinstance(part, dict) and key in part
+        text.format(part[key])
+        for part in parts
+        for key, text in BOUNDS.items()
+        if isinstance(part, dict) and key in part
     )
