@@ -60,7 +60,8 @@ def inside(markdown: str, prefix: str) -> str:
         if not prefix and not target.startswith("../"):
             return match[0]
         target = target.removeprefix("../")
-        return f"`{target}`" if Path(target).name == text or text == target else f"{text} (`{target}`)"
+        named = text.strip("`").partition("::")[0]
+        return text if named == target else f"{text} (`{target}`)"
 
     return LINK.sub(replace, markdown)
 
