@@ -66,7 +66,7 @@ def _unfolded(node: Any) -> Any:
 
 
 def _cut_comments(experiment: CommentedMap, indent: int) -> str:
-    """Remove and return the lines below an experiment: blank ones, and comments indented less than its keys."""
+    """Remove and return the lines below an experiment: blank ones, comments indented less than its keys."""
     node: Any = experiment
     while True:
         key = len(node) - 1 if isinstance(node, CommentedSeq) else list(node)[-1]

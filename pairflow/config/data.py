@@ -51,11 +51,12 @@ class Molecules(Standardisation):
     @field_validator("source")
     @classmethod
     def _a_name_or_a_file(cls, source: str) -> str:
-        near = nearest(source, IMAGE_SOURCES)
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
-        if near and not set("/.") & set(source):
-            raise ValueError(f"unknown name '{source}'{near}")
+        if source not in MOLECULE_SOURCES and not set("/.") & set(source):
+            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES)
+            known = f"known are {', '.join(names)}, and paths of files"
+            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {known}")
         if set("{}") & set(source):
             raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
         return source

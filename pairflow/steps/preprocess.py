@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
-from pairflow.config import Molecules, Standardisation
+from pairflow.config import Molecules
 from pairflow.steps.command import out, quiet, step
 
 
@@ -29,24 +29,18 @@ def main(
 
     The source is downloaded and verified, or taken from the folder that PAIRFLOW_DATA_DIR names.
     """
-    from pairflow.data import library, molecules, sources
+    from pairflow.data import molecules
+    from pairflow.data.sources import source_of
 
     provenance = Provenance()
-    raw = sources.fetch(settings.source)
-    prepared = molecules.prepare(
-        library.rows(raw, settings.column, progress=not quiet),
-        **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
-        standardisation=settings.standardisation,
-        validation_rows=sources.validation_rows(settings.source),
-        progress=False,  # the reader has a bar of its own
-    )
-    sources.check_rows(settings.source, len(prepared.smiles) + len(prepared.rejected))
+    source = source_of(settings)
+    prepared = source.read(settings, progress=not quiet)
     words = prepared.vocabulary
     shared = {
         "vocabulary": words.hash,
         "data": identity(prepared.train, prepared.validation),
         "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": digest(raw)},
+        "inputs": {"source": digest(source.fetch())},
     }
     rows_are = {"length": settings.length, "vocabulary_size": words.size}
     rows_are |= {"padding": molecules.PAD, "mask": molecules.MASK}

@@ -22,10 +22,10 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
     The source is embedded, a folder of yours, or downloaded and verified; or it is taken from the folder that
     PAIRFLOW_DATA_DIR names.
     """
-    from pairflow.data import images
+    from pairflow.data.sources import source_of
 
     provenance = Provenance()
-    prepared = images.prepare(**settings.model_dump(), progress=not quiet)
+    prepared = source_of(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
     made = Metadata(

@@ -56,7 +56,7 @@ class Molecules:
     """
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
-        from pairflow.data.known import Known
+        from pairflow.data.known import KnownMolecules
         from pairflow.data.molecules import Vocabulary
 
         self.folder, self.settings, self.device = Path(folder), settings, torch.device(device)
@@ -70,7 +70,7 @@ class Molecules:
                 f"{self.folder / carried.VOCABULARY}: {self.vocabulary.size} tokens, "
                 f"but the model makes {facts['vocabulary_size']}"
             )
-        self.known = Known.load(carried.known_file(self.folder, facts)) if settings.novel else ()
+        self.known = KnownMolecules.load(carried.known_file(self.folder, facts)) if settings.novel else ()
         self.network, self.facts = checkpoint.load(self.folder, device=device)
 
     def __iter__(self) -> Iterator[str]:

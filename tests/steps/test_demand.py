@@ -16,7 +16,7 @@ from rdkit import Chem
 
 from pairflow.artifacts import digest, read_provenance, read_table
 from pairflow.config import DemandSettings
-from pairflow.data.known import Known
+from pairflow.data.known import KnownMolecules
 from pairflow.data.molecules import Vocabulary
 from pairflow.errors import InputError
 from pairflow.training import carried, generate
@@ -168,7 +168,7 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
     for name in (carried.VOCABULARY, carried.KNOWN):
         assert digest(made / "udlm+dcd" / name) == digest(made / "udlm" / name)
     assert Vocabulary.load(made / "udlm/vocabulary.json") == Vocabulary.load(made / "data/vocabulary.json")
-    known = Known.load(made / "udlm/known.parquet")
+    known = KnownMolecules.load(made / "udlm/known.parquet")
     smiles = pd.read_parquet(made / "data/smiles.parquet")["smiles"]
     assert len(known) == smiles.nunique()
     assert all(each in known for each in smiles)
@@ -259,7 +259,7 @@ def test_what_belongs_to_molecules_on_demand_needs_a_count(model, tmp_path):
 def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_path):
     rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
     other = tmp_path / "vocabulary.json"
-    Vocabulary.of(["C", "N"]).save(other)
+    Vocabulary.from_tokens(["C", "N"]).save(other)
     done = run("train", settings=json.dumps(UDLM), **rows, vocabulary=other, **outputs(tmp_path / "m"))
     assert done.exit_code == 2
     assert f"{other} and {rows['data']} do not belong together: vocabulary" in done.stderr
