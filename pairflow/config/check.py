@@ -1,7 +1,7 @@
 """Closed, immutable settings, and their check: one line about the first mistake."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -13,7 +13,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):
-    """Closed and immutable: an unknown key is an error, not an ignored wish."""
+    """Closed and immutable settings: an unknown key is an error, it is never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -29,8 +29,8 @@ def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> 
         raise InputError(f"{origin}: {_one_line(model, error)}") from error
 
 
-def nearest(name: str, known: Any) -> str:
-    """` (did you mean 'x'?)`, or nothing where no known name is near."""
+def nearest(name: object, known: Iterable[object]) -> str:
+    """` (did you mean 'x'?)`, or an empty string if no known name is similar."""
     near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 

@@ -1,12 +1,15 @@
 """The configuration is closed, bounded and cross-checked; each mistake is one line that names it."""
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pairflow.config import BASES, Configuration, check, parse_method
+from pairflow import config
+from pairflow.config import BASES, Configuration, Settings, check, parse_method
+from pairflow.config.file import schema
 from pairflow.errors import InputError
 from pairflow.plan import paths
 
@@ -15,7 +18,7 @@ SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
 
 def changed(path: str, value) -> dict:
-    """The shipped experiment `demo` alone, with one key set (`value` None: removed)."""
+    """Only the shipped experiment `demo`, with one key set (`value` None: removed)."""
     values = {"experiments": {"demo": copy.deepcopy(SHIPPED["experiments"]["demo"])}}
     place = values["experiments"]["demo"]
     *keys, last = path.split(".")
@@ -194,7 +197,7 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
     ("name", "message"),
     [
         ("udlm+dc", r"unknown method 'udlm\+dc' \(did you mean 'dcd'\?\): distillations are dcd, redi"),
-        ("mdlm+dcd", r"method 'mdlm\+dcd': mdlm has masks for a source, which nothing distils"),
+        ("mdlm+dcd", r"'mdlm\+dcd': mdlm starts from masks, and no distillation supports that"),
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
     ],
@@ -212,10 +215,10 @@ def test_a_distillation_named_needs_its_settings():
 IMAGES = {"source": "image_folder", "folder": "faces"}
 
 
-def test_chemistry_is_of_molecules():
+def test_chemistry_is_only_for_molecules():
     values = changed("data", {"source": "digits"})
     values["experiments"]["demo"]["chemistry"] = {"fcd": True}
-    with pytest.raises(InputError, match=r"demo: chemistry: for molecules, and these are images"):
+    with pytest.raises(InputError, match=r"demo: chemistry: only for molecules, and the data are images"):
         check(Configuration, values, "my.yaml")
 
 
@@ -241,7 +244,7 @@ def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
         ({"source": "digits", "lenght": 8}, r"unknown key 'experiments\.demo\.data\.lenght' \(did you mean"),
         (
             {"source": "digits", "size": 8},
-            r"demo\.data: size: is for the source image_folder, digits has its",
+            r"demo\.data: size: only the source image_folder takes this key, digits has its",
         ),
         (
             {"source": "mnist_binray"},
@@ -251,7 +254,10 @@ def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
             {"source": "cifar10", "validation_fraction": 0.2},
             r"demo\.data: validation_fraction: cifar10 has a published test set$",
         ),
-        ({"source": "image_folder"}, r"demo\.data: folder: the source image_folder needs one$"),
+        (
+            {"source": "image_folder"},
+            r"demo\.data: folder: expected a folder, which the source image_folder needs; found none$",
+        ),
         ({**IMAGES, "levels": 100}, r"data\.levels: 100 does not divide 256; 2, 4, 8, \.\.\. 256 do$"),
         ({**IMAGES, "levels": 512}, r"data\.levels: input should be less than or equal to 256, found 512$"),
         ({**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
@@ -273,7 +279,7 @@ def test_the_source_tells_images_from_molecules():
 
 
 def test_the_settings_of_molecules_are_the_json_that_they_were():
-    """Another JSON would make every finished experiment anew."""
+    """Another JSON would run every finished experiment again."""
     data = check(Configuration, SHIPPED, "x").experiments["demo"].data
     assert data.model_dump_json() == (
         '{"fragments":"keep","charges":"keep","isotopes":"keep","stereo":"keep",'
@@ -312,13 +318,35 @@ def test_image_experiments_carry_the_papers_numbers():
     assert (check_table.nfe, check_table.samples) == ((1000,), 50_000)
 
 
-def test_an_evaluation_of_some_methods_samples_those_alone():
+def test_an_evaluation_of_some_methods_samples_only_those():
     experiment = check(Configuration, changed("evaluations.main.methods", ["pairflow"]), "my.yaml")
     runs = list(paths.runs(experiment.experiments["demo"]))
     assert {run.method for run in runs} == {"pairflow"}
     assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
     settings = experiment.experiments["demo"].sample_settings("main", 1, 0)
     assert "methods" not in settings.model_dump()
+
+
+def test_the_schema_in_the_repository_is_up_to_date():
+    """`python -m pairflow.config.file > config.schema.json` writes it again."""
+    assert (REPOSITORY / "config.schema.json").read_text() == schema()
+    assert (
+        (REPOSITORY / "workflow_config.yaml")
+        .read_text()
+        .startswith("# yaml-language-server: $schema=config.schema.json\n")
+    )
+    assert {"experiments", "pair_shards"} == set(json.loads(schema())["properties"])
+
+
+def test_every_help_is_a_sentence_or_a_noun_phrase():
+    settings = [
+        value for value in vars(config).values() if isinstance(value, type) and issubclass(value, Settings)
+    ]
+    texts = [
+        info.description for model in settings for info in model.model_fields.values() if info.description
+    ]
+    assert len(texts) > 100
+    assert not [text for text in texts if not text.endswith(".") or not (text[0].isupper() or text[0] == "`")]
 
 
 def test_the_name_of_the_papers_page_is_taken():
@@ -328,7 +356,7 @@ def test_the_name_of_the_papers_page_is_taken():
         check(Configuration, values, "my.yaml")
 
 
-def test_the_papers_page_depends_on_experiments_on_its_data_alone():
+def test_the_papers_page_depends_only_on_experiments_on_its_data():
     named = check(Configuration, SHIPPED, "x").paper_settings().experiments
     assert {"qm9", "qm9_small", "zinc250k", "cifar10"} <= set(named)
     assert not {"demo", "digits"} & set(named)

@@ -101,7 +101,10 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, pairflow_comm
     ("options", "message"),
     [
         (["--source", "image_folder", "--folder", "nowhere"], "nowhere: no such folder"),
-        (["--source", "image_folder"], "settings: folder: the source image_folder needs one"),
+        (
+            ["--source", "image_folder"],
+            "settings: folder: expected a folder, which the source image_folder needs; found none",
+        ),
         (
             ["--source", "digits", "--levels", "3"],
             "settings: levels: 3 does not divide 256; 2, 4, 8, ... 256 do",
