@@ -72,7 +72,7 @@ def import_apart(modules: tuple[str, ...]) -> dict[str, Any]:
 
 def python() -> Finding:
     text = f"{platform.python_version()} in {sys.prefix}"
-    bounds = importlib.metadata.metadata("pairflow").get("Requires-Python")
+    bounds = importlib.metadata.metadata("pairflow")["Requires-Python"]
     if bounds and not _within(platform.python_version(), bounds):
         return Finding.attention(f"{text}, expected {bounds}", "make setup")
     return Finding.ok(text)

@@ -23,9 +23,9 @@ class TorchvisionError(Exception):
 
 @dataclass(frozen=True)
 class RawImages:
-    """Images (M, H, W, C) uint8 with labels (M,), and which of them are the published test set, if one is.
+    """Images (M, H, W, C) uint8 with labels (M,), and the rows of the published test set if there is one.
 
-    `partial` says, in words, what of the published data set is missing here.
+    `partial` says in words which part of the published data set is missing here.
     """
 
     images: np.ndarray
@@ -35,10 +35,10 @@ class RawImages:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of pixels and labels, however they were packed."""
-        content = hashlib.sha256(np.ascontiguousarray(self.images))
+        """SHA-256 (hex) of pixels and labels, whatever the files that they came from."""
+        content = hashlib.sha256(np.ascontiguousarray(self.images).data)
         if self.labels is not None:
-            content.update(self.labels.astype("<i4"))
+            content.update(self.labels.astype("<i4").data)
         return content.hexdigest()
 
 
@@ -130,7 +130,8 @@ def read_folder(
     """All PNG and JPEG files below a folder, sorted by their path in it; without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    Without them all images must be alike. Raises InputError that names the file, where one is not.
+    Without them all images must have one size and mode. Raises InputError that names the first file that
+    differs or cannot be read.
     """
     paths = files(folder)
     first = read_image(paths[0], size, mode)
@@ -155,22 +156,22 @@ def files(folder: str | Path) -> list[Path]:
     return paths
 
 
-def _check_alike(found: tuple[int, ...], path: Path, expected: tuple[int, ...], first: Path) -> None:
-    if found[:2] != expected[:2]:
-        sizes = f"{found[1]} x {found[0]} pixels, but {first} has {expected[1]} x {expected[0]}"
+def _check_alike(shape: tuple[int, ...], path: Path, expected: tuple[int, ...], first: Path) -> None:
+    if shape[:2] != expected[:2]:
+        sizes = f"{shape[1]} x {shape[0]} pixels, but {first} has {expected[1]} x {expected[0]}"
         raise InputError(f"{path}: {sizes}; set `size`")
-    if found != expected:
+    if shape != expected:
         modes = {1: "grey", 3: "colour"}
-        raise InputError(f"{path}: {modes[found[2]]}, but {first} is {modes[expected[2]]}; set `mode`")
+        raise InputError(f"{path}: {modes[shape[2]]}, but {first} is {modes[expected[2]]}; set `mode`")
 
 
 def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
-    """Pixels (H, W, C) uint8 of one file, upright; InputError that names it where it is no such image."""
+    """Pixels (H, W, C) uint8 of one file, upright; InputError that names the file if it is none."""
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(path) as image:
-            image = ImageOps.exif_transpose(image)
+        with Image.open(path) as file:
+            image: Image.Image = ImageOps.exif_transpose(file)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = str(error).removesuffix(f" '{path}'")
         raise InputError(f"{path}: not a readable image: {reason}") from None

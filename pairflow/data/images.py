@@ -5,7 +5,7 @@ holds N = C H W pixels in channel-height-width order, and
 
     token = value // (256 / K)        value = token * 255 // (K - 1)
 
-So black is 0 and white 255 at every K, K = 256 leaves values as they are, and tokens survive the way to an
+So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and tokens survive the way to an
 image and back.
 """
 
@@ -40,7 +40,7 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 
 def contract_hash(shape: Shape, levels: int) -> str:
-    """What files of token rows and models of images must agree on: SHA-256 (hex) of shape and levels."""
+    """SHA-256 (hex) of shape and levels, which must be the same for a model and its token files."""
     contract = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
     return hashlib.sha256(json.dumps(contract, separators=(",", ":")).encode()).hexdigest()
 
@@ -50,7 +50,7 @@ class PreparedImages:
     """A data set of images, ready for pairing and training.
 
     `train` (M, N) and `test` (V, N) are token rows in data order, mirror images after all others; labels
-    (M,) and (V,), or None where there are none. `source` is the digest of the raw images, `partial` as in
+    (M,) and (V,), or None if there are none. `source` is the digest of the raw images, `partial` as in
     `RawImages`.
     """
 

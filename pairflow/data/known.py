@@ -40,7 +40,7 @@ class KnownMolecules:
 
     @classmethod
     def load(cls, path: str | Path) -> "KnownMolecules":
-        """Read what `save` wrote; InputError if the file is missing or holds anything else."""
+        """Read what `save` wrote; InputError if the file is missing or has other content."""
         table, _ = read_table(Path(path), _KIND)
         return cls(table["hash"].to_numpy())
 

@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,7 +62,10 @@ class Vocabulary:
             raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
         if len(set(self.tokens)) != len(self.tokens):
             raise InputError("a vocabulary holds every token once; found a repeated one")
-        object.__setattr__(self, "_ids", {token: k for k, token in enumerate(self.tokens)})
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: k for k, token in enumerate(self.tokens)}
 
     @property
     def size(self) -> int:
@@ -70,7 +74,7 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the vocabulary's canonical JSON: what a model and a token file must agree on."""
+        """SHA-256 (hex) of the canonical JSON, which must be the same for a model and its token files."""
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
@@ -83,7 +87,7 @@ class Vocabulary:
     def decode(self, ids: Iterable[int]) -> str:
         """The string of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
 
-        Any other special symbol is spelt out (`<mask>`), so that it never passes for a part of a molecule.
+        Any other special symbol is spelt out (`<mask>`), so that it is never mistaken for part of a molecule.
         """
         pieces = []
         for token in map(int, ids):
@@ -99,7 +103,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read a vocabulary that `save` wrote; InputError if the file is missing or holds anything else."""
+        """Read a vocabulary that `save` wrote; InputError if the file is missing or has other content."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -128,8 +132,9 @@ class Vocabulary:
 def _tokens_of(content: Any) -> tuple[str, ...]:
     """The tokens in the parsed JSON of a vocabulary file."""
     tokens = content.get("tokens") if isinstance(content, dict) else None
-    strings = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-    if not strings or content.get("kind") != "smiles":
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        tokens = None
+    if tokens is None or content.get("kind") != "smiles":
         raise InputError('not a vocabulary: expected {"kind": "smiles", "tokens": [strings]}')
     return tuple(tokens)
 

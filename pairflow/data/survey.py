@@ -75,8 +75,9 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
                 raw, molecule, tokens = _read(text, rules)
             except InputError as error:
                 reason = str(error).partition(":")[0]
-                number, *first = rejected.get(reason, (0, row, getattr(text, "text", text)))
-                rejected[reason] = (number + 1, *first)
+                raw_text = text.text if isinstance(text, Unreadable) else text
+                number, first_row, first_text = rejected.get(reason, (0, row, raw_text))
+                rejected[reason] = number + 1, first_row, first_text
                 continue
             features.update(_features(raw))
             hashes.append(hash_text("".join(tokens)))

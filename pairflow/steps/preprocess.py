@@ -1,4 +1,4 @@
-"""Raw molecules to token rows: read, canonicalise, tokenise, split."""
+"""Turns raw molecules into token rows: reads, canonicalises, tokenises and splits them."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from pairflow.steps.command import out, quiet, step
 
 
 @step(Molecules)
-@out("--train", help="Training token rows, Parquet.")
-@out("--validation", help="Validation token rows, Parquet.")
-@out("--vocabulary", help="Vocabulary, JSON.")
-@out("--smiles", help="Canonical SMILES of the whole data set, Parquet.")
-@out("--rejected", help="Rows that were left out, with reasons, Parquet.")
+@out("--train", help="Token rows for training (Parquet).")
+@out("--validation", help="Token rows for validation (Parquet).")
+@out("--vocabulary", help="Vocabulary (JSON).")
+@out("--smiles", help="Canonical SMILES of the whole data set (Parquet).")
+@out("--rejected", help="Rows that were left out, with reasons (Parquet).")
 @quiet
 def main(
     settings: Molecules,
@@ -27,7 +27,7 @@ def main(
 ):
     """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
-    The source is downloaded and verified, or taken from the folder that PAIRFLOW_DATA_DIR names.
+    The source is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
     from pairflow.data import molecules
     from pairflow.data.sources import source_of

@@ -234,7 +234,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model):
     ("out", "options", "text"),
     [
         ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .sdf, .parquet"),
-        ("x.sdf", {}, "x.sdf: an SDF holds molecules alone; add --valid"),
+        ("x.sdf", {}, "x.sdf: SDF files can only hold valid molecules; add --valid"),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"nfe": 0}, "settings: nfe: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
