@@ -67,7 +67,8 @@ def main() -> None:
     """Few-step discrete generation with closed-form source-target couplings.
 
     There are two ways to start. `snakemake --cores 2 results/demo/report.html` runs the demo on embedded
-    molecules. `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run it.
+    molecules. `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run
+    it.
 
     Snakemake runs the steps in order; you can also run each step by itself.
     """

@@ -1,7 +1,7 @@
 """The embedded data set: all small molecules of C, N, O and F under stated rules, from scratch.
 
 `python -m pairflow.data.enumerate_molecules small_molecules.csv.gz` writes the packaged file again, byte for
-byte (with the pinned RDKit, which writes the canonical SMILES). The enumeration is exhaustive, in three steps:
+byte (with the pinned RDKit, which canonicalises SMILES). The enumeration is exhaustive, in three steps:
 
 1. *Skeletons*: all connected graphs of up to 7 atoms, each with at most 4 neighbours, and at most two rings.
    Every connected graph has an atom whose removal leaves it connected: adding atoms one by one reaches all.
@@ -172,7 +172,7 @@ def _molecule(graph: Graph) -> Chem.RWMol:
 
 
 def _distinct(graphs: Iterable[Graph]) -> list[Graph]:
-    """One graph of each isomorphism class. Kekulé structures are different: heteroatoms may differ on them."""
+    """One graph of each isomorphism class. Kekulé structures stay different: heteroatoms may differ."""
     distinct: dict[str, Graph] = {}
     for graph in graphs:
         molecule = _molecule(graph)

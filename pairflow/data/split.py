@@ -15,7 +15,7 @@ def split_rows(
     validation_rows: Sequence[int] | None,
     split_seed: int,
     training_rows: int | None,
-    groups: Sequence[int] | None = None,
+    groups: Sequence[int] | np.ndarray | None = None,
 ) -> np.ndarray:
     """`train`, `validation` or `reference` for each row: an array (M,) of str objects.
 

@@ -90,11 +90,12 @@ def plan(
     total = int(np.count_nonzero(fitting))
     if total < MINIMUM:
         raise InputError(
-            f"{total} distinct molecules are too few to train on and to hold some out; expected {MINIMUM} or more"
+            f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
+            f"{MINIMUM}"
         )
     if length > LONGEST:
         raise InputError(
-            f"molecules of {length} tokens are too long; expected {LONGEST} at most (see --max-too-long-share)"
+            f"molecules of {length} tokens are too long; expected at most {LONGEST} (--max-too-long-share)"
         )
     seed = Molecules.model_fields["split_seed"].default
     groups = None if counts.scaffolds is None else counts.scaffolds[fitting]

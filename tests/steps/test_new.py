@@ -97,7 +97,7 @@ def test_a_path_is_seen_from_the_configurations_folder(folder):
     run = new("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
     assert run.exit_code == 0, run.stderr
     assert experiment(folder / "sub", "groe_x").data.source == "größe 'x'.smi"
-    assert f"Run it in {folder / 'sub'}:" in run.stdout
+    assert f"Run it in {folder / 'sub'} with:" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_names(file, name):
             "a.smi",
             "\n".join(SMILES[:50]),
             [],
-            "50 distinct molecules are too few to train on and to hold some out; expected 100 or more",
+            "50 distinct molecules are too few to train on and to hold some out; expected at least 100",
         ),
         ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in row 0: 'x'"),
         ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
