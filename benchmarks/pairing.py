@@ -104,7 +104,7 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
-    source = sources.SOURCES[name]
+    source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
     prepared = molecules.prepare(rows, length=length, validation_rows=split, progress=False)

@@ -94,7 +94,7 @@ def test_a_pickle_in_the_place_of_cifar10_is_not_loaded(tmp_path):
     for name in names:
         (folder / name).write_bytes(pickle.dumps(Payload(proof)))
     with pytest.raises(InputError, match="corrupt"):
-        sources.SOURCES["cifar10"].load(tmp_path)
+        sources.IMAGES["cifar10"].load(tmp_path)
     assert not proof.exists()
     pickle.loads((folder / names[0]).read_bytes())
     assert proof.exists()  # it would have

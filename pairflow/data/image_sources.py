@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairflow.config import Images
+from pairflow.config import Images, Molecules
 from pairflow.data import image_files
 from pairflow.data.download import DATA_DIR, cache, data_folder, downloadable
 from pairflow.data.image_files import LabelledImages, RawImages
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pairflow.data.images import PreparedImages
 
 
-class ImageSource(DataSource[Images]):
+class ImageSource(DataSource):
     """Images of one shape, with or without labels."""
 
     @abstractmethod
@@ -111,15 +111,11 @@ class PublishedImages(ImageSource):
         """Training and test images in one, the test set last; `partial` says what is missing of them."""
         assert self.size.shape is not None
         where = file or "the local copy"
-        channels, *sides = self.size.shape
+        shape = (*self.size.shape[1:], self.size.shape[0])
         for images, labels in parts:
-            if (
-                images.shape[1:] != (*sides, channels)
-                or len(images) != len(labels)
-                or images.dtype != np.uint8
-            ):
+            if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
                 raise InputError(
-                    f"{where}: expected images {(*sides, channels)} uint8 with a label each, found "
+                    f"{where}: expected images {shape} uint8 with a label each, found "
                     f"{len(images)} images {images.shape[1:]} {images.dtype} and {len(labels)} labels"
                 )
         (train, train_labels), (test, test_labels) = parts
@@ -146,14 +142,13 @@ class ImageFolder(ImageSource):
     def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
         return image_files.read_folder(self.path, self.side, self.mode, progress)
 
-    def measure(self, settings: Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Images)
         paths = image_files.files(self.path)
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
-        held_out = int(len(paths) * settings.validation_fraction)
-        shape = (channels, height, width)
-        return DatasetSize.for_images(len(paths) - held_out, held_out, settings.levels or 256, shape).limited(
-            settings
-        )
+        held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
+        size = DatasetSize.for_images(len(paths) - held_out, held_out, levels, (channels, height, width))
+        return size.limited(settings)
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         if self.path.is_dir():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pairflow.config import Molecules, Standardisation
+from pairflow.config import Images, Molecules, Standardisation
 from pairflow.data.download import RawFile, downloadable
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pairflow.data.molecules import PreparedMolecules
 
 
-class MoleculeSource(DataSource[Molecules]):
+class MoleculeSource(DataSource):
     """Molecules: a table or another file, of which each row is one molecule."""
 
     @abstractmethod
@@ -134,10 +134,11 @@ class MoleculeFile(MoleculeSource):
             return self.path
         raise InputError(f"{self.path}: no such file")
 
-    def measure(self, settings: Molecules, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
         from pairflow.data import library
         from pairflow.data.survey import survey
 
+        assert isinstance(settings, Molecules)
         counts = survey(library.rows(self.path, settings.column, progress), settings.standardisation)
         total = int((counts.lengths <= settings.length).sum())
         if not settings.drop_duplicates:

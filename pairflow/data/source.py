@@ -4,26 +4,23 @@ import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from pairflow.config import Images, Molecules
 from pairflow.data.image_files import Shape
 from pairflow.data.status import Finding
-
-DataSettings = TypeVar("DataSettings", Molecules, Images)
 
 
 @dataclass(frozen=True)
 class DatasetSize:
     """Rows for training and for validation, K symbols, N tokens per row, and (C, H, W) of images.
 
-    `length` is None for molecules, whose experiments choose N.
+    `length` is 0 for molecules, whose experiments choose N.
     """
 
     rows: int
     validation_rows: int
     vocabulary_size: int
-    length: int | None = None
+    length: int = 0
     shape: Shape | None = None
 
     @classmethod
@@ -42,13 +39,13 @@ class DatasetSize:
         return replace(self, rows=rows, length=settings.length)
 
 
-class DataSource(ABC, Generic[DataSettings]):
+class DataSource(ABC):
     """One data set; `size` is None where it is not known before the files have been read."""
 
     name: str
     size: DatasetSize | None = None
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
         assert self.size is not None
         return self.size.limited(settings)

@@ -1,7 +1,7 @@
 """Every data set as one object, which fetches it, reads it, knows its size and says whether it is here.
 
-A new data set is one more entry of `SOURCES`, and its name in pairflow.config.data: in `MOLECULE_SOURCES`, or
-among the sources of `Images`.
+A new data set is one more entry of `MOLECULES` or `IMAGES`, and its name in pairflow.config.data: in
+`MOLECULE_SOURCES`, or among the sources of `Images`.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 _ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
 
-_SOURCES: tuple[MoleculeSource | ImageSource, ...] = (
+_TABLES = (
     # All small molecules of C, N, O and F, made by pairflow.data.enumerate_molecules.
     MoleculeTable("small_molecules", RawFile(("small_molecules.csv.gz",)), DatasetSize(7_561, 398, 24)),
     # QM9, molecules of up to 9 heavy atoms, as DeepChem publishes it.
@@ -41,6 +41,8 @@ _SOURCES: tuple[MoleculeSource | ImageSource, ...] = (
             "b4b45d15971cb9115efeb8044195bf3440eb02f8",
         ),
     ),
+)
+_IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.for_images(1_617, 180, 2, (1, 8, 8))),
     PublishedImages(
         name="mnist_binary",
@@ -64,13 +66,23 @@ _SOURCES: tuple[MoleculeSource | ImageSource, ...] = (
         },
     ),
 )
-SOURCES = {source.name: source for source in _SOURCES}
+MOLECULES: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
+IMAGES: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
+
+
+def molecule_source(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
+    """The source of an experiment on molecules; a relative path of an own file is one below `folder`."""
+    return MOLECULES.get(settings.source) or MoleculeFile(folder / settings.source)
+
+
+def image_source(settings: Images, folder: Path = Path()) -> ImageSource:
+    """The source of an experiment on images; a relative path of an own folder is one below `folder`."""
+    own = ImageFolder(folder / (settings.folder or ""), settings.size, settings.mode)
+    return IMAGES.get(settings.source, own)
 
 
 def source_of(settings: Molecules | Images, folder: Path = Path()) -> MoleculeSource | ImageSource:
-    """The source that the settings of an experiment's data name; a relative path is one below `folder`."""
-    if settings.source in SOURCES:
-        return SOURCES[settings.source]
-    if isinstance(settings, Images):
-        return ImageFolder(folder / str(settings.folder), settings.size, settings.mode)
-    return MoleculeFile(folder / settings.source)
+    """The source that the data settings of an experiment name."""
+    if isinstance(settings, Molecules):
+        return molecule_source(settings, folder)
+    return image_source(settings, folder)

@@ -25,10 +25,10 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
     The source is embedded or your own folder. A published data set is taken from the folder that
     PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
-    from pairflow.data.sources import source_of
+    from pairflow.data.sources import image_source
 
     provenance = Provenance()
-    prepared = source_of(settings).read(settings, progress=not quiet)
+    prepared = image_source(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
     made = Metadata(

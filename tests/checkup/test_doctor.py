@@ -16,7 +16,7 @@ from pairflow.checkup.requirements import findings, guarded
 from pairflow.cli import main
 from pairflow.config import Images, Molecules
 from pairflow.data import download, image_files
-from pairflow.data.sources import SOURCES, source_of
+from pairflow.data.sources import IMAGES, MOLECULES, source_of
 from pairflow.data.status import Condition, Finding
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -205,11 +205,11 @@ def test_a_full_disk_and_little_memory_need_attention(tmp_path, monkeypatch):
 
 
 def offline(name):
-    return SOURCES[name].status(offline=True)
+    return (MOLECULES | IMAGES)[name].status(offline=True)
 
 
 def test_a_cached_table_is_checked(folder):
-    cached = SOURCES["qm9"].table.cached_copy
+    cached = MOLECULES["qm9"].table.cached_copy
     cached.parent.mkdir(parents=True)
     cached.write_text("name,smiles\n" + "1,C\n" * 7)
     assert offline("qm9") == Finding.attention(f"{cached}: 7 rows, expected 133,885", f"rm -r {cached}")
@@ -217,7 +217,7 @@ def test_a_cached_table_is_checked(folder):
     assert offline("qm9").text == f"{cached}: no column 'smiles'"
     cached.write_text("smiles\n" + "C\n" * 133_885)
     assert offline("qm9") == Finding.ok(str(cached))
-    cached = SOURCES["zinc250k"].table.cached_copy
+    cached = MOLECULES["zinc250k"].table.cached_copy
     cached.write_text("smiles\n")
     assert offline("zinc250k").text == f"{cached}: not the published file, by its checksum"
 
@@ -249,7 +249,7 @@ def test_an_unreachable_publisher(folder, monkeypatch):
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         monkeypatch.setenv("HTTPS_PROXY", address)
         monkeypatch.setenv("https_proxy", address)
-        finding = SOURCES["qm9"].status()
+        finding = MOLECULES["qm9"].status()
     assert finding.condition is Condition.ATTENTION
     assert finding.text.startswith("cannot be downloaded: ProxyError: ")
     assert finding.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz>"
@@ -269,7 +269,7 @@ def test_a_publisher_that_never_answers_is_given_up(monkeypatch):
 def test_images_that_torchvision_keeps(folder, monkeypatch):
     cached = download.cache() / "cifar-10-batches-py"
     assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
-    missing = SOURCES["cifar10"].status(offline=True, torchvision=False)
+    missing = IMAGES["cifar10"].status(offline=True, torchvision=False)
     assert missing.condition is Condition.ATTENTION
     assert missing.text == "CIFAR10: torchvision reads it, and cannot be imported"
     cached.mkdir(parents=True)

@@ -9,9 +9,9 @@ from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 from pairflow.data import library
 from pairflow.data.enumerate_molecules import enumerate_molecules, write
 from pairflow.data.molecules import prepare, tokenize
-from pairflow.data.sources import SOURCES
+from pairflow.data.sources import MOLECULES
 
-PACKAGED = SOURCES["small_molecules"].fetch()
+PACKAGED = MOLECULES["small_molecules"].fetch()
 
 
 @pytest.fixture(scope="module")

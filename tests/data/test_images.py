@@ -12,7 +12,7 @@ from pairflow.config import Images
 from pairflow.data import image_files
 from pairflow.data.image_files import read_digits, read_folder
 from pairflow.data.images import contract_hash, to_images, to_tokens
-from pairflow.data.sources import SOURCES, source_of
+from pairflow.data.sources import IMAGES, source_of
 from pairflow.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -262,7 +262,7 @@ def test_whole_cifar10_comes_through_torchvision(tmp_path, monkeypatch):
             self.data, self.targets = np.zeros((count, 32, 32, 3), np.uint8), [int(train)] * count
 
     monkeypatch.setattr(datasets, "CIFAR10", Cifar10)
-    raw = SOURCES["cifar10"].load()
+    raw = IMAGES["cifar10"].load()
     assert raw.partial is None
     assert raw.test_rows == range(50_000, 60_000)
     assert raw.labels[[49_999, 50_000]].tolist() == [1, 0]
@@ -350,7 +350,7 @@ def test_mnist_in_full(data_dir):
         *(5923, 6742, 5958, 6131, 5842),
         *(5421, 5918, 6265, 5851, 5949),
     ]
-    raw = SOURCES["mnist_binary"].load(data_dir).images
+    raw = IMAGES["mnist_binary"].load(data_dir).images
     shown = to_images(made.train, made.shape, 2)
     assert np.array_equal(shown, np.where(raw[:60_000] >= 128, 255, 0))
     assert np.array_equal(to_tokens(shown, 2), made.train)
@@ -359,7 +359,7 @@ def test_mnist_in_full(data_dir):
 @pytest.mark.data
 def test_cifar10_pixels_survive_exactly(data_dir):
     made = prepare("cifar10", flips=True, data_dir=data_dir)
-    raw = SOURCES["cifar10"].load(data_dir)
+    raw = IMAGES["cifar10"].load(data_dir)
     count = raw.test_rows.start
     assert made.train.shape == (2 * count, 3072)
     shown = to_images(made.train, made.shape, 256)

@@ -7,7 +7,7 @@ import pytest
 
 from pairflow.data import library
 from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, tokenize
-from pairflow.data.sources import SOURCES
+from pairflow.data.sources import MOLECULES
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 
@@ -178,8 +178,8 @@ def test_rdkit_stays_silent(capfd):
 
 @pytest.mark.data
 def test_all_of_qm9(data_dir):
-    rows = list(library.rows(SOURCES["qm9"].fetch(data_dir)))
-    SOURCES["qm9"].check_rows(len(rows))
+    rows = list(library.rows(MOLECULES["qm9"].fetch(data_dir)))
+    MOLECULES["qm9"].check_rows(len(rows))
     prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False)
     assert prepared.vocabulary.size == 40
     assert prepared.train.shape == (127_190, 32)
@@ -196,8 +196,8 @@ def test_all_of_qm9(data_dir):
 @pytest.mark.data
 def test_all_of_zinc(data_dir):
     """As published, which is nearly as RDKit spells it today: parsing all of it again would take a minute."""
-    rows = list(library.rows(SOURCES["zinc250k"].fetch(data_dir)))
-    SOURCES["zinc250k"].check_rows(len(rows))
+    rows = list(library.rows(MOLECULES["zinc250k"].fetch(data_dir)))
+    MOLECULES["zinc250k"].check_rows(len(rows))
     assert rows[0] == rows[0].strip()
     tokens = [tokenize(text.strip()) for text in rows]
     vocabulary = Vocabulary.from_tokens(token for row in tokens for token in row)
@@ -206,5 +206,7 @@ def test_all_of_zinc(data_dir):
     for text, row in zip(rows, tokens, strict=True):
         assert vocabulary.decode(vocabulary._row(row, 74)) == text.strip()
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(list(range(len(rows))), 0.05, SOURCES["zinc250k"].validation_rows(data_dir), 42, None)
+    split = split_rows(
+        list(range(len(rows))), 0.05, MOLECULES["zinc250k"].validation_rows(data_dir), 42, None
+    )
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

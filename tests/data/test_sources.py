@@ -11,7 +11,7 @@ from pairflow.data import download, library
 from pairflow.data.download import RawFile, git_blob_id
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeTable
 from pairflow.data.source import DatasetSize
-from pairflow.data.sources import SOURCES, source_of
+from pairflow.data.sources import IMAGES, MOLECULES, source_of
 from pairflow.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -72,8 +72,8 @@ def checked(remote, tmp_path):
 
 
 def test_every_name_in_the_configuration_is_a_source():
-    assert set(SOURCES) == {*MOLECULE_SOURCES, *IMAGE_SOURCES} - {"image_folder"}
-    assert all(source.name == name for name, source in SOURCES.items())
+    assert set(MOLECULES) == set(MOLECULE_SOURCES)
+    assert set(IMAGES) == set(IMAGE_SOURCES) - {"image_folder"}
     assert source_of(Images(source="image_folder", folder="a", size=8), Path("b")).path == Path("b/a")
     assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))
 
@@ -105,7 +105,7 @@ def test_a_path_is_itself(tmp_path):
 
 
 def test_the_embedded_set_needs_no_network():
-    path = SOURCES["small_molecules"].fetch()
+    path = MOLECULES["small_molecules"].fetch()
     assert path.name == "small_molecules.csv.gz"
     assert "CCO" in library.rows(path)
 
@@ -209,7 +209,7 @@ def test_missing_file():
 def test_data_dir_that_is_no_folder(tmp_path, monkeypatch):
     monkeypatch.setenv(download.DATA_DIR, str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
-        SOURCES["qm9"].fetch()
+        MOLECULES["qm9"].fetch()
 
 
 def test_check_rows(remote):
@@ -223,8 +223,8 @@ def test_check_rows(remote):
 
 def test_validation_rows(tmp_path):
     (tmp_path / "valid_idx_zinc250k.json").write_text("[2, 10]")
-    assert SOURCES["zinc250k"].validation_rows(tmp_path) == [2, 10]
-    assert SOURCES["qm9"].validation_rows() is None
+    assert MOLECULES["zinc250k"].validation_rows(tmp_path) == [2, 10]
+    assert MOLECULES["qm9"].validation_rows() is None
     assert MoleculeFile(Path("folder/molecules.csv")).validation_rows() is None
 
 
@@ -232,4 +232,4 @@ def test_validation_rows(tmp_path):
 def test_broken_validation_rows(tmp_path, content):
     (tmp_path / "valid_idx_zinc250k.json").write_text(content)
     with pytest.raises(InputError, match=r"valid_idx_zinc250k\.json: expected a JSON list of row numbers"):
-        SOURCES["zinc250k"].validation_rows(tmp_path)
+        MOLECULES["zinc250k"].validation_rows(tmp_path)

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from pairflow.cli import main
 from pairflow.config import Configuration, check
 from pairflow.data.library import rows as read
-from pairflow.data.sources import SOURCES
+from pairflow.data.sources import MOLECULES
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
-SMILES = list(read(SOURCES["small_molecules"].fetch()))[:300]
+SMILES = list(read(MOLECULES["small_molecules"].fetch()))[:300]
 ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 from pairflow.artifacts import provenance_path, read_table, token_array
 from pairflow.config import Images
 from pairflow.data.images import contract_hash, to_images
-from pairflow.data.sources import SOURCES
+from pairflow.data.sources import IMAGES
 
 NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
 TRAINING = {"training": {"batch_size": 8, "iterations": 2, "learning_rate": 1e-3}}
@@ -41,7 +41,7 @@ def pictures(tmp_path):
 def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
     run, train, test = preprocess("digits", "--source", "digits")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    expected = SOURCES["digits"].read(Images(source="digits"))
+    expected = IMAGES["digits"].read(Images(source="digits"))
     for path, tokens, labels in (
         (train, expected.train, expected.train_labels),
         (test, expected.test, expected.test_labels),
