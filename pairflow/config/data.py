@@ -30,15 +30,10 @@ class Standardisation(Settings):
         "reject the row.",
     )
     charges: Literal["keep", "neutralise"] = Field(
-        "keep",
-        description="Charges: keep them, or neutralise them with protons where possible.",
+        "keep", description="Charges: keep them, or neutralise them with protons where possible."
     )
-    isotopes: Literal["keep", "drop"] = Field(
-        "keep", description="Isotope labels, such as [13C] and [2H]: keep or drop them."
-    )
-    stereo: Literal["keep", "drop"] = Field(
-        "keep", description="Stereocentres and the geometry of double bonds: keep or drop them."
-    )
+    isotopes: Literal["keep", "drop"] = Field("keep", description="Isotope labels: keep or drop them.")
+    stereo: Literal["keep", "drop"] = Field("keep", description="Stereochemistry: keep or drop it.")
 
 
 class Molecules(Standardisation):
@@ -54,12 +49,8 @@ class Molecules(Standardisation):
     split: Split = "random"
     validation_fraction: Share = Field(0.05, description="Share of the rows that is held out for validation.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
-    training_rows: int | None = Field(
-        None, ge=1, description="Size of a random training subset; none: all rows."
-    )
-    max_heavy_atoms: int | None = Field(
-        None, ge=1, description="Leave out molecules with more heavy atoms; none: keep all."
-    )
+    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
+    max_heavy_atoms: int | None = Field(None, ge=1, description="Leave out molecules with more heavy atoms.")
     max_too_long_share: Share = Field(
         0.001, description="Largest share of the molecules that may be longer than N and are left out."
     )
@@ -95,11 +86,7 @@ class Images(Settings):
     )
     folder: str | None = Field(None, description="Folder of PNG and JPEG files; only for image_folder.")
     size: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="Side in pixels to which the central square of every image is resized; none: all images "
-        "must have one size. Only for image_folder.",
+        None, ge=1, le=1024, description="Side to which central squares are resized; only for image_folder."
     )
     mode: Literal["L", "RGB"] | None = Field(
         None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
@@ -108,15 +95,9 @@ class Images(Settings):
         None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
     )
     flips: bool = Field(False, description="Append the mirror image of every training image.")
-    training_rows: int | None = Field(
-        None, ge=1, description="Size of a random training subset; none: all images."
-    )
+    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
     validation_fraction: float = Field(
-        0.1,
-        gt=0,
-        lt=1,
-        description="Share of the images that is held out; only for digits and image_folder, which have no "
-        "published test set.",
+        0.1, gt=0, lt=1, description="Share that is held out; only without a published test set."
     )
     split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 

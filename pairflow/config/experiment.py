@@ -30,9 +30,7 @@ class Pairing(Settings):
     """Algorithm 1."""
 
     steps: int = Field(20, ge=1, le=10_000, description="Backward steps from data to source (T).")
-    coverage: bool = Field(
-        False, description="Measure the share of the data that the forward velocity reaches (its coverage)."
-    )
+    coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
 
 
 class Experiment(Settings):
@@ -50,9 +48,7 @@ class Experiment(Settings):
     pairing: Pairing = Pairing()
     training: Training
     distillation: Distillations = Distillations()
-    methods: tuple[str, ...] = Field(
-        min_length=1, description="Methods to train and compare: base[+distillation]..."
-    )
+    methods: tuple[str, ...] = Field(min_length=1, description="Methods to train and compare.")
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
     correlation: Correlation | None = None
     features: Features | None = Field(None, description="The network whose features images are compared by.")
@@ -75,15 +71,10 @@ class Experiment(Settings):
         return "images" if isinstance(self.data, Images) else "molecules"
 
     @model_validator(mode="after")
-    def _features_of_images(self) -> "Experiment":
-        if self.features is not None and self.modality != "images":
-            raise ValueError("features: only for images, and the data are molecules")
-        return self
-
-    @model_validator(mode="after")
-    def _chemistry_of_molecules(self) -> "Experiment":
-        if self.chemistry is not None and self.modality != "molecules":
-            raise ValueError("chemistry: only for molecules, and the data are images")
+    def _fits_the_modality(self) -> "Experiment":
+        for key, modality in (("features", "images"), ("chemistry", "molecules")):
+            if getattr(self, key) is not None and self.modality != modality:
+                raise ValueError(f"{key}: only for {modality}, and the data are {self.modality}")
         return self
 
     @model_validator(mode="after")
@@ -185,9 +176,7 @@ class Configuration(Settings):
     @model_validator(mode="after")
     def _paper_is_taken(self) -> "Configuration":
         if "paper" in self.experiments:
-            raise ValueError(
-                "experiments: 'paper' is the name of the page on the paper's tables; choose another name"
-            )
+            raise ValueError("experiments: 'paper' is the name of the page on the paper's tables")
         return self
 
     def paper_settings(self) -> "PaperSettings":

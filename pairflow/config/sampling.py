@@ -14,9 +14,7 @@ Conversion = Annotated[
         "`none` uses it unchanged."
     ),
 ]
-Trials = Annotated[
-    int, Field(ge=1, le=1000, description="Independent repetitions, for the mean and the standard deviation.")
-]
+Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
 ClassifierIterations = Annotated[
     int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
 ]

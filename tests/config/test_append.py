@@ -64,7 +64,7 @@ def test_a_namesake_is_replaced():
     ("text", "message"),
     [
         ("experiments: [", r"workflow_config\.yaml: not YAML: while parsing"),
-        ("- a\n", "expected a configuration with experiments"),
+        ("- a\n", "expected a mapping with the key 'experiments', found list"),
         ("experiments:\n", "experiments: input should be a valid dictionary"),
         ("{}", "missing key 'experiments'"),
         (SMALL.replace("scale:", "scales:"), "unknown key 'experiments.demo.scales'"),
