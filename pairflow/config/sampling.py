@@ -85,11 +85,11 @@ class ExtractorSettings(Settings):
     @model_validator(mode="after")
     def _weights_fit(self) -> "ExtractorSettings":
         if self.extractor == "classifier" and self.weights is not None:
-            raise ValueError("weights: the extractor classifier is trained by the workflow and takes none")
+            raise ValueError("weights: the classifier is trained here and takes none")
         if self.sha256 is not None and self.weights is None:
-            raise ValueError("sha256: is the checksum of `weights`, which is missing")
+            raise ValueError("sha256: there are no weights to which it could belong")
         if self.extractor == "dinov2" and (self.weights is None or self.sha256 is None):
-            raise ValueError("weights, sha256: the extractor dinov2 needs both, a file and its checksum")
+            raise ValueError("weights, sha256: dinov2 needs both, a file and its checksum")
         return self
 
 

@@ -185,7 +185,13 @@ def test_what_does_not_fit_ends_in_one_line(train, teach, distill, folder):
             "udlm",
             "a model of udlm, but random+dcd needs random",
         ),
-        ("mdlm+dcd", DCD, "train.parquet", "mdlm", "mdlm has masks for a source, which nothing distils"),
+        (
+            "mdlm+dcd",
+            DCD,
+            "train.parquet",
+            "mdlm",
+            "mdlm starts from masks, and no distillation supports that",
+        ),
         ("udlm+redi", REDI, "train.parquet", "udlm", "train.parquet: holds tokens, expected pairs"),
         ("udlm+dcd", DCD, "pairs.parquet", "udlm", "pairs.parquet: holds pairs, expected tokens"),
     ]:
