@@ -20,7 +20,7 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     experiments, settings = _configuration(configuration)
     facts = software.imported()
     driver, gpus = software.driver()
-    molecules = any(each.modality == "molecules" for each in experiments.values())
+    molecules = any(experiment.modality == "molecules" for experiment in experiments.values())
     package = {
         name: partial(software.package, name, facts[name], software.PACKAGES[name].needed_for)
         for name in software.PACKAGES

@@ -175,7 +175,7 @@ def _bounds(distribution: str) -> str:
         requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])
     except importlib.metadata.PackageNotFoundError:
         return ""
-    return next((str(each.specifier) for each in requirements if each.name == distribution), "")
+    return next((str(one.specifier) for one in requirements if one.name == distribution), "")
 
 
 def _within(version: str, bounds: str) -> bool:

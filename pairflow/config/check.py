@@ -35,17 +35,17 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
-def _one_line(model: type[BaseModel], error: ValidationError) -> str:
-    errors = error.errors(include_url=False)
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
+    errors = invalid.errors(include_url=False)
+    first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where = ".".join(part for part in map(str, first["loc"]) if not part.startswith("<"))
     if first["type"] == "extra_forbidden":
         return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
     if first["type"] == "missing":
         return f"missing key '{where}'"
     if first["type"] == "union_tag_invalid":
-        known, found = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
-        return f"{where}: unknown name '{found}'{nearest(found, known.split(', '))}: known are {known}"
+        names, tag = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
+        return f"{where}: unknown name '{tag}'{nearest(tag, names.split(', '))}: known are {names}"
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message

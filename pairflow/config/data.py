@@ -62,8 +62,8 @@ class Molecules(Standardisation):
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
         if source not in MOLECULE_SOURCES and not set("/.") & set(source):
             names = (*MOLECULE_SOURCES, *IMAGE_SOURCES)
-            known = f"known are {', '.join(names)}, and paths of files"
-            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {known}")
+            expected = f"known are {', '.join(names)}, and paths of files"
+            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
         if set("{}") & set(source):
             raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
         return source

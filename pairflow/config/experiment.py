@@ -57,9 +57,9 @@ class Experiment(Settings):
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
         for name in self.methods:
-            for each in parse_method(name).distillations:
-                if getattr(self.distillation, each) is None:
-                    raise ValueError(f"methods: '{name}' needs the settings distillation.{each}")
+            for distillation in parse_method(name).distillations:
+                if getattr(self.distillation, distillation) is None:
+                    raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
         for key in ("methods", "seeds"):
             values = getattr(self, key)
             if len(set(values)) < len(values):
@@ -94,7 +94,7 @@ class Experiment(Settings):
 
     def trained(self) -> list[str]:
         """Every model that the methods need, parents first."""
-        return list(dict.fromkeys(each for name in self.methods for each in parse_method(name).lineage))
+        return list(dict.fromkeys(model for name in self.methods for model in parse_method(name).lineage))
 
     def couplings(self) -> list[str]:
         """Names of the couplings, each a file of pairs, that the methods need."""
@@ -181,8 +181,12 @@ class Configuration(Settings):
 
     def paper_settings(self) -> "PaperSettings":
         """Settings of the page on the paper's tables: the experiments on its data."""
-        named = {name: each for name, each in self.experiments.items() if each.data.source in PAPER_SOURCES}
-        return PaperSettings(experiments=named)
+        on_its_data = {
+            name: experiment
+            for name, experiment in self.experiments.items()
+            if experiment.data.source in PAPER_SOURCES
+        }
+        return PaperSettings(experiments=on_its_data)
 
 
 class PaperSettings(Settings):

@@ -50,8 +50,8 @@ def schema() -> str:
 def experiment(configuration: Configuration, name: str, path: Path) -> Experiment:
     """The experiment of that name; InputError with the nearest one where there is none."""
     if name not in configuration.experiments:
-        known = configuration.experiments
-        raise InputError(f"{path}: no experiment '{name}'{nearest(name, known)}: it has {', '.join(known)}")
+        names = configuration.experiments
+        raise InputError(f"{path}: no experiment '{name}'{nearest(name, names)}: it has {', '.join(names)}")
     return configuration.experiments[name]
 
 

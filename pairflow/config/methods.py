@@ -71,9 +71,9 @@ def parse_method(name: str) -> Method:
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
     distillations = tuple(match["distillations"].split("+")[1:])
-    for each in distillations:
-        if each not in DISTILLATIONS:
-            near = nearest(each, DISTILLATIONS)
+    for distillation in distillations:
+        if distillation not in DISTILLATIONS:
+            near = nearest(distillation, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
     if distillations and BASES[match["base"]].corruption != "uniform":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")

@@ -62,8 +62,8 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
 
-def test_whatever_imports_do_is_a_line(tmp_path):
-    """Python and pairflow's own command start; each package fails in a way of its own."""
+def test_every_failure_of_an_import_is_a_line(tmp_path):
+    """Python and the command start; each package fails in its own way."""
     world = broken_world(
         tmp_path,
         numpy=BROKEN,

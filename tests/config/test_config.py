@@ -221,7 +221,9 @@ def test_methods_follow_one_grammar():
 def test_settings_hold_only_what_the_step_depends_on():
     experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
     assert experiment.couplings() == ["pairflow", "random"]
-    assert experiment.pair_settings("random", 0).steps is None  # a changed step count leaves `random` alone
+    assert (
+        experiment.pair_settings("random", 0).steps is None
+    )  # a changed step count does not affect `random`
     assert experiment.pair_settings("pairflow", 3).model_dump() == {
         "coupling": "pairflow",
         "steps": 20,

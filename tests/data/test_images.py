@@ -315,7 +315,7 @@ def test_mixed_images_are_refused_by_name(folder, other, message):
     assert read_folder(root, size=2, mode="L", progress=False).images.shape == (2, 2, 2, 1)
 
 
-def test_what_is_no_image_is_refused_by_name(folder):
+def test_a_file_that_is_not_an_image_is_named(folder):
     root = folder(a_png=np.zeros((9, 9)))
     whole = (root / "a.png").read_bytes()
     (root / "b.png").write_text("no image")

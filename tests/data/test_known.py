@@ -1,4 +1,4 @@
-"""What a data set knows, as hashes: what was put in is found, nothing else is."""
+"""Hashes of known molecules: all that were stored are recognised, and nothing else."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from pairflow.errors import InputError
 SMILES = [f"C{'C' * length}O" for length in range(300)]
 
 
-def test_what_was_put_in_is_known_and_nothing_else():
+def test_only_stored_molecules_are_known():
     known = KnownMolecules.from_smiles(SMILES[::2])
     assert len(known) == 150
     assert all(smiles in known for smiles in SMILES[::2])

@@ -26,7 +26,7 @@ def test_tokens():
 
 
 @pytest.mark.parametrize("text", ["C C", "C[NH", "CxC", "C<mask>", "C%1"])
-def test_what_is_no_smiles(text):
+def test_a_string_that_is_not_smiles_is_refused(text):
     with pytest.raises(InputError, match=r"not a SMILES string: .* belong to no token"):
         tokenize(text)
 
@@ -171,7 +171,7 @@ def test_refusals():
         prepare([], length=9, progress=False)
 
 
-def test_rdkit_stays_silent(capfd):
+def test_rdkit_prints_nothing(capfd):
     small()
     assert capfd.readouterr() == ("", "")
 

@@ -99,7 +99,7 @@ def test_git_blob_id_is_gits(tmp_path):
     assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
-def test_a_path_is_itself(tmp_path):
+def test_a_path_is_fetched_from_itself(tmp_path):
     (tmp_path / "mine.csv").write_bytes(CONTENT)
     assert MoleculeFile(tmp_path / "mine.csv").fetch() == tmp_path / "mine.csv"
 
@@ -139,15 +139,15 @@ def test_a_wrong_checksum_leaves_nothing(remote, cache):
     [(CONTENT[:7], ["bytes=7-"]), (CONTENT + b"more", [f"bytes={len(CONTENT) + 4}-", None])],
     ids=["continued", "useless"],
 )
-def test_an_interrupted_download_is_taken_up(checked, server, cache, left, asked):
+def test_an_interrupted_download_resumes(checked, server, cache, left, asked):
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(left)
     assert checked.fetch().read_bytes() == CONTENT
     assert server.asked == asked
 
 
-def test_a_download_without_a_checksum_begins_anew(remote, server, cache):
-    """What was left may be of another version."""
+def test_a_download_without_a_checksum_starts_again(remote, server, cache):
+    """The part that was left may be of another version."""
     source = remote()
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(b"other,column")
@@ -163,7 +163,7 @@ def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_who
     assert checked.fetch().read_bytes() == CONTENT
 
 
-def test_what_a_server_broke_off_is_no_file(checked, server, cache):
+def test_a_truncated_download_is_not_a_file(checked, server, cache):
     server.breaks_off = True
     with pytest.raises(InputError, match=r"cannot download .*/remote\.csv \(ChunkedEncodingError"):
         checked.fetch()
