@@ -69,14 +69,15 @@ def _cut_comments(experiment: CommentedMap, indent: int) -> str:
     """Remove and return the lines below an experiment: blank ones, comments indented less than its keys."""
     node: Any = experiment
     while True:
-        key = len(node) - 1 if isinstance(node, CommentedSeq) else list(node)[-1]
-        for token in filter(None, node.ca.items.get(key, ())):
-            lines = token.value.splitlines(keepends=True)
-            own = [
-                number for number, line in enumerate(lines) if number == 0 or line.startswith(" " * indent)
-            ]
-            token.value = "".join(lines[: own[-1] + 1])
-            return "".join(lines[own[-1] + 1 :])
-        node = node[key]
-        if not isinstance(node, CommentedMap | CommentedSeq) or not node:
-            return ""
+        last = len(node) - 1 if isinstance(node, CommentedSeq) else list(node)[-1]
+        value = node[last]
+        if not isinstance(value, CommentedMap | CommentedSeq) or not value or value.fa.flow_style():
+            break
+        node = value
+    token = (node.ca.items.get(last) or [None] * 4)[0 if isinstance(node, CommentedSeq) else 2]
+    lines = token.value.splitlines(keepends=True) if token else []
+    own = [number for number, line in enumerate(lines, 1) if line.startswith(" " * indent)]
+    end = max([1, *own])
+    if token:
+        token.value = "".join(lines[:end])
+    return "".join(lines[end:])

@@ -13,6 +13,7 @@ PATH = Path("workflow_config.yaml")
 DEMO = yaml.safe_load(SHIPPED)["experiments"]["demo"]
 MINE = {**DEMO, "data": {"source": 'it\'s: a "größe" #1.smi', "length": 16}}
 ENTRY = "".join(f"  {line}\n" for line in yaml.safe_dump({"demo": DEMO}, width=4096).splitlines())
+ENTRY = ENTRY.replace("    training:\n", "    # above\n    training:  # beside\n")
 SMALL = f"# top\nexperiments:\n  # above\n{ENTRY.rstrip()}  # behind\n    # of the demo\n"
 BELOW = "\n# of the machine\npair_shards: 2  # jobs\n"
 
@@ -56,7 +57,18 @@ def test_a_namesake_is_replaced():
         ("mine", changed),
         ("other", MINE),
     ]
-    assert comments(twice) == ["top", "above", "behind", "of the demo", "d", "c", "of the machine", "jobs"]
+    assert comments(twice) == [
+        "top",
+        "above",
+        "above",
+        "beside",
+        "behind",
+        "of the demo",
+        "d",
+        "c",
+        "of the machine",
+        "jobs",
+    ]
     assert append(twice, "mine", MINE, "c", PATH) == both
 
 
