@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pairflow.config import Configuration, check
-from pairflow.data import images
+from pairflow.data import sources
 from pairflow.errors import InputError
 
 REPOSITORY = Path(__file__).parent.parent
@@ -94,7 +94,7 @@ def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path):
     for name in names:
         (folder / name).write_bytes(pickle.dumps(Payload(proof)))
     with pytest.raises(InputError, match="corrupt"):
-        images.prepare("cifar10", data_dir=tmp_path)
+        sources.IMAGES["cifar10"].load(tmp_path)
     assert not proof.exists()
     pickle.loads((folder / names[0]).read_bytes())
     assert proof.exists()  # the payload works

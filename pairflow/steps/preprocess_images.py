@@ -1,4 +1,4 @@
-"""Raw images to token rows: read, quantise, split."""
+"""Turns raw images into token rows: reads, quantises and splits them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +13,22 @@ from pairflow.steps.command import out, quiet, step
 
 
 @step(Images)
-@out("--train", help="Training token rows with labels, Parquet.")
-@out("--validation", help="Held-out token rows with labels, Parquet: the test set where one is published.")
+@out("--train", help="Token rows for training, with labels (Parquet).")
+@out(
+    "--validation",
+    help="Held-out token rows with labels (Parquet), those of the published test set if there is one.",
+)
 @quiet
 def main(settings: Images, train: Path, validation: Path, quiet: bool):
     """Turn images into token rows, in channel-height-width order.
 
-    The source is embedded, a folder of yours, or downloaded and verified; or it is taken from the folder that
-    PAIRFLOW_DATA_DIR names.
+    The source is embedded or your own folder. A published data set is taken from the folder that
+    PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
-    from pairflow.data import images
+    from pairflow.data.sources import image_source
 
     provenance = Provenance()
-    prepared = images.prepare(**settings.model_dump(), progress=not quiet)
+    prepared = image_source(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
     made = Metadata(
@@ -47,8 +50,8 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
 
 
 def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
-    known = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
-    return pa.table({"tokens": token_column(tokens, levels), "label": known})
+    label = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
+    return pa.table({"tokens": token_column(tokens, levels), "label": label})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +12,14 @@ from pairflow.runtime.resume import Blocks, folder_of, remove
 from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 
+def _former_name(context: click.Context, _: click.Parameter, value: int | None) -> None:
+    """`--steps` is still accepted in the place of `--nfe`, for one release."""
+    if value is not None:
+        context.default_map = {"nfe": value}
+
+
 @step(SampleSettings, count=DemandSettings)
+@click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
 @existing("--model", help="Folder of the model: it alone suffices, wherever it was copied to.")
 @out("--out", help="Token rows, Parquet: tokens, trial, sample. With --count: .smi, .csv, .sdf or .parquet.")
 @resumable
@@ -38,7 +46,7 @@ def main(
     On demand, as many molecules as asked for, filtered; the suffix of --out says in which kind of file:
 
     \b
-      pairflow sample --model models/pairflow --count 1000 --steps 4 --unique --novel --out molecules.sdf
+      pairflow sample --model models/pairflow --count 1000 --nfe 4 --unique --novel --out molecules.sdf
     """
     from pairflow.runtime.device import choose
 

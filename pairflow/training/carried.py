@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.artifacts import Metadata, digest, read_table
-from pairflow.data.known import Known
+from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 
 VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
@@ -32,7 +32,7 @@ def of_data(vocabulary: Path | None, smiles: Path | None, data: Path, metadata: 
         origin.require_same_vocabulary(metadata.vocabulary, smiles, data)
         origin.require_same_data(metadata.data, smiles, data)
         content = io.BytesIO()
-        known = Known.of(table["smiles"].to_pylist())
+        known = KnownMolecules.from_smiles(table["smiles"].to_pylist())
         known.save(content, vocabulary=origin.vocabulary, inputs={"smiles": digest(smiles)})
         files[KNOWN] = content.getvalue()
     return files

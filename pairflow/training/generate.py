@@ -50,13 +50,13 @@ class Molecules:
     They are a function of the model, the settings and the kind of device, and fewer of them are the first of
     more. Raises Hopeless where none of the last 20,000 samples was kept; `selection` has counted all samples.
 
-        for smiles in Molecules("models/pairflow", DemandSettings(count=100, steps=4, unique=True)): ...
+        for smiles in Molecules("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
     Needs RDKit.
     """
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
-        from pairflow.data.known import Known
+        from pairflow.data.known import KnownMolecules
         from pairflow.data.molecules import Vocabulary
 
         self.folder, self.settings, self.device = Path(folder), settings, torch.device(device)
@@ -70,7 +70,7 @@ class Molecules:
                 f"{self.folder / carried.VOCABULARY}: {self.vocabulary.size} tokens, "
                 f"but the model makes {facts['vocabulary_size']}"
             )
-        self.known = Known.load(carried.known_file(self.folder, facts)) if settings.novel else ()
+        self.known = KnownMolecules.load(carried.known_file(self.folder, facts)) if settings.novel else ()
         self.network, self.facts = checkpoint.load(self.folder, device=device)
 
     def __iter__(self) -> Iterator[str]:
@@ -92,14 +92,14 @@ class Molecules:
         rows = checkpoint.corruption_of(self.facts).rows_at_once(self.facts["length"])
         batch = 0
         while True:
-            made = (self.network, self.facts, self.settings, self.settings.steps, rows, self.device)
+            made = (self.network, self.facts, self.settings, self.settings.nfe, rows, self.device)
             for ids in draw(*made, "demand", batch).tolist():
                 yield self.vocabulary.decode(ids)
             batch += 1
 
 
 _ADVICE = {
-    "invalid": "try more --steps or a model trained longer",
+    "invalid": "try a larger --nfe or a model trained longer",
     "known": "the model makes little but what it has learnt; go without --novel",
     "repeated": "the model makes little else with these settings; ask for fewer, or go without --unique",
 }

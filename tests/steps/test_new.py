@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from pairflow.cli import main
 from pairflow.config import Configuration, check
 from pairflow.data.library import rows as read
-from pairflow.data.sources import fetch
+from pairflow.data.sources import MOLECULES
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
-SMILES = list(read(fetch("small_molecules")))[:300]
+SMILES = list(read(MOLECULES["small_molecules"].fetch()))[:300]
 ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
 
 
@@ -95,7 +95,7 @@ def test_a_path_is_seen_from_the_configurations_folder(folder):
     run = new("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
     assert run.exit_code == 0, run.stderr
     assert experiment(folder / "sub", "groe_x").data.source == "größe 'x'.smi"
-    assert f"This runs it in {folder / 'sub'}:" in run.stdout
+    assert f"Run it in {folder / 'sub'} with:" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_names(file, name):
             "a.smi",
             "\n".join(SMILES[:50]),
             [],
-            "50 distinct molecules are too few to train on and hold some out: 100",
+            "50 distinct molecules are too few to train on and to hold some out; expected at least 100",
         ),
         ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in row 0: 'x'"),
         ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
