@@ -155,7 +155,7 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     """A row per job, from the provenance beside its first output."""
     rows = [
         {
-            **read_provenance(job.outputs[0]),
+            **read_provenance(job.record),
             "step": job.rule,
             **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
         }
