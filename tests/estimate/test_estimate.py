@@ -1,9 +1,10 @@
-"""`pairflow estimate`: its jobs are Snakemake's, its arithmetic is known, its words say what it rests on."""
+"""`pairflow estimate`: its arithmetic, the rates that it uses, and the words that say what it rests on."""
 
 import copy
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,7 @@ from pairflow.estimate.text import duration
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
-REPOSITORY = Path(__file__).parent.parent.parent
-SHIPPED = REPOSITORY / "workflow_config.yaml"
+SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
 SMALL = {
     "description": "small",
@@ -237,109 +237,85 @@ def test_own_files_are_read_for_their_sizes(folder):
     assert found == Sizes(6, 1, 72, 256, (3, 4, 6))
 
 
-@pytest.mark.parametrize("source", ["small_molecules", "digits"])
-def test_known_sizes_are_what_preprocessing_finds(tmp_path, pairflow_command, source):
-    data = {"source": source, **({"length": 16} if source == "small_molecules" else {})}
-    values = {**(SMALL if source == "small_molecules" else IMAGES), "data": data}
+@pytest.fixture
+def preprocess(pairflow_command):
+    """Run the first job of an experiment's table."""
+
+    def run(table: list[Job], step: str = "preprocess"):
+        files = [f"--{name}={path}" for name, path in table[0].outputs.items()]
+        run = pairflow_command(step, f"--settings={table[0].settings.model_dump_json()}", *files)
+        assert run.returncode == 0, run.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(("values", "step"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
+def test_known_sizes_are_what_preprocessing_finds(tmp_path, preprocess, values, step):
     plan = check(Experiment, values, "x")
     known = sizes(tmp_path, plan, tmp_path)
-    folder = tmp_path / "data"
-    files = ["train", "validation"]
-    arguments = [f"--{name}={folder}/{name}.parquet" for name in files]
-    step = "preprocess_images"
-    if source == "small_molecules":
-        step = "preprocess"
-        arguments += [f"--{name}={folder}/{name}.parquet" for name in ("smiles", "rejected")]
-        arguments.append(f"--vocabulary={folder}/vocabulary.json")
-    run = pairflow_command(step, f"--settings={json.dumps(data)}", *arguments, "--quiet")
-    assert run.returncode == 0, run.stderr
-    found = sizes(tmp_path, plan, tmp_path)
-    assert found.tokens == folder / "train.parquet"
-    for key in ("rows", "validation_rows", "length", "vocabulary_size", "shape"):
-        assert getattr(found, key) == getattr(known, key)
+    preprocess(jobs(tmp_path, plan), step)
+    assert sizes(tmp_path, plan, tmp_path) == replace(known, tokens=tmp_path / "data/train.parquet")
 
 
-def test_what_is_done_is_not_counted(tmp_path, pairflow_command):
+def test_what_is_done_is_not_counted(tmp_path, preprocess, pairflow_command):
     root = tmp_path / "results" / "small"
     plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}})
-    every = jobs(root, plan)
-    assert done(every) == set()
-    files = {
-        name: f"--{name}={root}/data/{name}.parquet" for name in ("train", "validation", "smiles", "rejected")
-    }
-    run = pairflow_command(
-        "preprocess",
-        f"--settings={plan.data.model_dump_json()}",
-        *files.values(),
-        f"--vocabulary={root}/data/vocabulary.json",
-    )
+    table = jobs(root, plan)
+    assert done(table) == set()
+    preprocess(table)
+    pair = next(job for job in table if job.rule == "pair")
+    files = f"--tokens={root}/data/train.parquet", f"--out={pair.outputs['pairs']}"
+    run = pairflow_command("pair", f"--settings={pair.settings.model_dump_json()}", *files)
     assert run.returncode == 0, run.stderr
-    pairs = root / "seed0" / "pairs" / "random.parquet"
-    settings = plan.pair_settings("random", 0).model_dump_json()
-    run = pairflow_command(
-        "pair", f"--settings={settings}", f"--tokens={root}/data/train.parquet", f"--out={pairs}", "--quiet"
-    )
-    assert run.returncode == 0, run.stderr
-    assert {job.rule for job in done(every)} == {"preprocess", "pair"}
+    assert {job.rule for job in done(table)} == {"preprocess", "pair"}
     # other data are another run, and whatever is made of them
     longer = plan.model_copy(update={"data": plan.data.model_copy(update={"length": 24})})
     assert done(jobs(root, longer)) == set()
+    # of a pairing in shards only the joined file is there
+    assert {job.rule for job in done(jobs(root, plan, 3))} == {"preprocess", "pair_shard", "gather"}
     (tmp_path / "workflow_config.yaml").write_text(
         yaml.safe_dump({"experiments": {"small": plan.model_dump(mode="json", exclude_none=True)}})
     )
     run = estimate("small", "--recorded", "--config", str(tmp_path / "workflow_config.yaml"))
     assert run.exit_code == 0, run.output
-    assert f"to do      {len(every) - 2} of {len(every)} jobs" in run.output
+    assert f"to do      {len(table) - 2} of {len(table)} jobs" in run.output
     assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)
 
 
-def test_rates_are_measured_in_a_process_of_their_own(monkeypatch):
-    plan = experiment()
-    works = {
-        (work.kind, work.corruption): work for work in rates.needed(jobs(Path(), plan), plan, SIZES, "cpu")
-    }
-    assert set(works) == {
-        *(("train", corruption) for corruption in ("absorbing", "uniform")),
-        *(("draw", corruption) for corruption in ("absorbing", "uniform")),
-        ("dcd", "uniform"),
-        ("pair", "uniform"),
-    }
-    rate = measure.measure(works["train", "uniform"], "nelbo", None, None, "here")
+WORKS = {
+    (work.kind, work.corruption): work
+    for work in rates.needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")
+}
+
+
+def test_rates_are_measured_in_a_process_of_their_own():
+    work = WORKS["train", "uniform"]
+    rate = measure.measure(work, "nelbo", None, None, "here")
     assert rate.origin == "here"
     assert 0 < rate.seconds < 10
     assert 50 < rate.memory_mb < 10_000
-    network = {**json.loads(works["train", "uniform"].network), "width": 17, "name": "none such"}
-    broken = rates.Work(**{**works["train", "uniform"].__dict__, "network": json.dumps(network)})
+    broken = replace(work, network=json.dumps({**json.loads(work.network), "name": "none such"}))
     assert measure.measure(broken, "nelbo", None, None, "here") is None
 
 
-@pytest.mark.parametrize("kind", ["draw", "dcd", "pair"])
-def test_every_kind_of_work_can_be_measured(monkeypatch, kind):
+@pytest.mark.parametrize(
+    "work", [WORKS[kind, "uniform"] for kind in ("draw", "dcd", "pair")] + [WORKS["draw", "absorbing"]]
+)
+def test_every_kind_of_work_can_be_measured(monkeypatch, work):
     monkeypatch.setattr(measure, "SECONDS", 0.01)
-    for work in rates.needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu"):
-        if work.kind == kind:
-            found = measure.main({"work": work.__dict__, "loss": "nelbo", "shape": None, "tokens": None})
-            assert found["seconds"] > 0
-            assert kind != "draw" or 0 < found["call"] <= found["seconds"]
+    facts = measure.main({"work": work.__dict__, "loss": "nelbo", "shape": None, "tokens": None})
+    assert facts["seconds"] > 0
+    assert work.kind != "draw" or 0 < facts["call"] <= facts["seconds"]
 
 
-def test_a_batch_that_takes_too_long_is_carried_on_in_a_straight_line(monkeypatch):
-    asked = []
-
-    def once(rows, device):
-        asked.append(rows)
-        return 0.1 + 0.1 * rows
-
-    monkeypatch.setattr(measure, "_once", once)
-    monkeypatch.setattr(measure, "_memory", lambda device: 100.0 + asked[-1])
-    seconds, memory = measure._extrapolate(lambda rows: rows, 1000, "cpu")
-    assert asked == [4, 16]
-    assert seconds == pytest.approx(100.1)
-    assert memory == pytest.approx(1100.0)
-    asked.clear()
-    monkeypatch.setattr(measure, "_once", lambda rows, device: asked.append(rows) or 1e-4 * rows)
-    assert measure._extrapolate(lambda rows: rows, 1000, "cpu")[0] == pytest.approx(0.1)
-    assert asked == [4, 1000]
+@pytest.mark.parametrize(("first", "row", "asked"), [(0.1, 0.1, [4, 16]), (0.0, 1e-4, [4, 1000])])
+def test_a_batch_that_takes_too_long_is_extrapolated_in_a_straight_line(monkeypatch, first, row, asked):
+    rows = []
+    monkeypatch.setattr(measure, "_once", lambda batch, device: rows.append(batch) or first + row * batch)
+    monkeypatch.setattr(measure, "_memory", lambda device: 100.0 + rows[-1])
+    seconds, memory = measure._extrapolate(lambda batch: batch, 1000, "cpu")
+    assert rows == asked
+    assert (seconds, memory) == (pytest.approx(first + row * 1000), pytest.approx(1100.0))
 
 
 def test_durations_in_words():
