@@ -14,7 +14,7 @@ from pairflow.config import Experiment, Settings, parse_method
 from pairflow.plan import paths
 
 Files = Mapping[str, Path | Sequence[Path]]
-_TRAINING = {"gpu": True, "priority": 1}
+_CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # by a model, beside its weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,10 @@ class Job:
     @property
     def parameters(self) -> dict[str, Any]:
         """What the metadata of its outputs say, as far as they name it."""
-        settings = [each.model_dump(mode="json") for each in (self.origin, self.settings) if each]
-        method = {"method": self.method} if self.method else {}
-        return {key: value for each in (*settings, method) for key, value in each.items()}
+        parameters = {"method": self.method} if self.method else {}
+        for settings in (self.origin, self.settings):
+            parameters |= settings.model_dump(mode="json") if settings else {}
+        return parameters
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
@@ -73,28 +74,32 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
-    files, raw = paths.data_files(root, experiment), {}
-    if experiment.modality == "molecules":
-        raw = {"raw": root.parent.parent / experiment.data.file} if experiment.data.file else {}
-    yield Job("preprocess", raw, files, experiment.data)
-    if experiment.modality == "molecules":
+    images, files = experiment.modality == "images", paths.data_files(root, experiment)
+    own = None if images else experiment.data.file
+    yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
+    if not images:
         smiles = {"smiles": files["smiles"]}
         yield Job("describe_molecules", smiles, {"molecules": paths.molecules(root)}, threads=None)
         if chemnet := paths.chemnet_files(root, experiment):
             yield Job("chemnet", smiles, chemnet, gpu=True)
         return
-    tokens = {"tokens": files["train"], "validation": files["validation"]}
+    tokens, references = _real_images(root)
     extractor, settings = paths.extractor_files(root, experiment), experiment.extractor_settings()
     if extractor:
         weights = {"weights": extractor["classifier"], "description": extractor["description"]}
         yield Job("classify", tokens, weights, experiment.classify_settings())
-    references = {split: paths.reference(root, split) for split in ("train", "test")}
     for split, path in references.items():
         inputs = {"tokens": paths.images(root, split), **extractor}
         yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
     for name in experiment.evaluations:
         inputs, out = tokens | references | extractor, {"metrics": paths.floor(root, name)}
         yield Job("floor", inputs, out, experiment.floor_settings(name), gpu=True)
+
+
+def _real_images(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The token rows of real images and their statistics, train and test."""
+    tokens = {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
+    return tokens, {split: paths.reference(root, split) for split in ("train", "test")}
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -135,27 +140,24 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
     """The jobs that end in a method's model, without those of its parent."""
-    method, shared = parse_method(name), {"method": name, "seed": seed, **_TRAINING}
-    folder, molecules = paths.model(root, seed, name), experiment.modality == "molecules"
-    learnt = {"validation": paths.data(root, "validation.parquet")}
-    learnt["data"] = paths.training_data(root, seed, name)
-    outputs = {**_model(root, seed, name), "log": folder / "log.parquet"}
-    if molecules:
-        outputs |= {"vocabulary": folder / "vocabulary.json", "known": folder / "known.parquet"}
+    shared = {"method": name, "seed": seed, "gpu": True, "priority": 1}
+    files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
+    carried = _CARRIED if experiment.modality == "molecules" else {}
+    inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
+    outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
+    outputs |= {key: folder / file for key, file in carried.items()}
+    method = parse_method(name)
     if method.parent is None:
-        names = ("vocabulary", "smiles") if molecules else ()
-        learnt |= {each: paths.data_files(root, experiment)[each] for each in names}
-        yield Job("train", learnt, outputs, experiment.train_settings(name, seed), **shared)
+        inputs |= {key: files[key] for key in ("vocabulary", "smiles") if carried}
+        yield Job("train", inputs, outputs, experiment.train_settings(name, seed), **shared)
         return
-    parent = paths.model(root, seed, method.parent)
+    parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)
     if method.on_pairs:
-        settings, pairs = experiment.teach_settings(name, seed), {"pairs": learnt["data"]}
-        yield Job("teach", _model(root, seed, method.parent), pairs, settings, **shared)
-    learnt |= {"parent": parent / "model.safetensors", "parent_description": parent / "model.json"}
-    if molecules:
-        learnt["parent_vocabulary"] = parent / "vocabulary.json"
-        learnt["parent_known"] = parent / "known.parquet"
-    yield Job("distill", learnt, outputs, experiment.distill_settings(name, seed), **shared)
+        settings, pairs = experiment.teach_settings(name, seed), {"pairs": inputs["data"]}
+        yield Job("teach", model, pairs, settings, **shared)
+    inputs |= {"parent": model["model"], "parent_description": model["description"]}
+    inputs |= {f"parent_{key}": parent / file for key, file in carried.items()}
+    yield Job("distill", inputs, outputs, experiment.distill_settings(name, seed), **shared)
 
 
 def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
@@ -167,9 +169,8 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
     images, files = experiment.modality == "images", paths.data_files(root, experiment)
     if images:
-        compared = {"tokens": files["train"], "validation": files["validation"]}
-        compared |= {split: paths.reference(root, split) for split in ("train", "test")}
-        compared |= paths.extractor_files(root, experiment)
+        tokens, references = _real_images(root)
+        compared = tokens | references | paths.extractor_files(root, experiment)
     else:
         compared = {"vocabulary": files["vocabulary"], "smiles": files["smiles"]}
         compared |= {"molecules": paths.molecules(root), **paths.chemnet_files(root, experiment)}
@@ -191,23 +192,21 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
 
-    named = [job for job in table if job.method in experiment.methods]
+    trained = [job for job in table if job.method in experiment.methods]
     ends = [job for job in table if job.nfe and job.nfe in paths.shown_nfe(experiment, job)]
     shown = [job for job in table if job.seed == first]
-    pairings = ("pair", "gather")
+    extractor = paths.extractor_files(root, experiment).values() if images else ()
     inputs = {
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
-        "logs": collect("log", "train", "distill", among=named),
-        "pictured": collect("pairs", *pairings, among=shown) if images else [],
+        "logs": collect("log", "train", "distill", among=trained),
+        "pictured": [*collect("pairs", "pair", "gather", among=shown), *extractor] if images else [],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": [] if images else collect("properties", "evaluate", among=ends),
         "correlations": collect("metrics", "correlate"),
         "floors": collect("metrics", "floor"),
     }
-    if images:
-        inputs["pictured"] += paths.extractor_files(root, experiment).values()
-    outputs = {"metrics": "metrics.parquet", "timings": "timings.parquet", "page": "report.html"}
-    outputs["figures"] = "figures"
-    return Job("report", inputs, {name: root / file for name, file in outputs.items()}, experiment)
+    files = {"metrics": "metrics.parquet", "timings": "timings.parquet", "page": "report.html"}
+    outputs = {name: root / file for name, file in files.items()} | {"figures": root / "figures"}
+    return Job("report", inputs, outputs, experiment)

@@ -123,15 +123,6 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     return dict(jobs(root, experiment)[-1].inputs)
 
 
-def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
-    """Metric files of all pairs and of the forward velocity, which come from no sampler."""
-    return report_inputs(root, experiment)["couplings"]
-
-
-def floors(root: Path, experiment: Experiment) -> list[Path]:
-    return report_inputs(root, experiment)["floors"]
-
-
 def shown_nfe(experiment: Experiment, run: SampleRun) -> tuple[int, int]:
     """The lowest and the highest NFE of a run's evaluation: the report draws their samples."""
     nfe = experiment.evaluations[run.evaluation].nfe

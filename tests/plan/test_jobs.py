@@ -15,29 +15,18 @@ from pairflow.plan import paths
 from pairflow.plan.jobs import Job, jobs
 
 HERE = Path(__file__).parent
-SHIPPED = HERE.parent.parent / "workflow_config.yaml"
+SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text())["experiments"]
+EXPERIMENTS = SHIPPED | {
+    "own": SHIPPED["qm9"]
+    | {
+        "data": {"source": "my.smi", "length": 16},
+        "seeds": [0, 1],
+        "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
+        "chemistry": {"fcd": True},
+    }
+}
 CORES = 6
-RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3}
-OWN = {
-    "description": "a user's own molecules, with all that an experiment can ask for",
-    "scale": "reduced",
-    "seeds": [0, 1],
-    "data": {"source": "my.smi", "length": 16},
-    "network": {"name": "mlp"},
-    "pairing": {"steps": 5, "coverage": True},
-    "training": RUN,
-    "distillation": {"dcd": {**RUN, "teacher_every": 3}, "redi": RUN},
-    "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
-    "evaluations": {"main": {"nfe": [1, 2, 4]}, "b": {"nfe": [3], "methods": ["mdlm"]}},
-    "correlation": {"sources": 10, "steps": 2},
-    "chemistry": {"fcd": True},
-}
-IMAGES = {
-    **{key: OWN[key] for key in ("description", "scale", "seeds", "network", "training", "distillation")},
-    "data": {"source": "digits"},
-    "methods": ["mdlm", "pairflow+dcd", "pairflow+redi"],
-    "evaluations": {"main": {"nfe": [1, 2]}},
-}
+SUFFIXED = ("preprocess", "train", "distill", "evaluate")  # with a rule of their own for images
 
 
 def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
@@ -62,9 +51,8 @@ def described(job: Job, images: bool) -> dict:
         groups = {name: [value] if isinstance(value, Path) else value for name, value in named.items()}
         return {name: [path.as_posix() for path in group] for name, group in groups.items() if group}
 
-    two_rules = images and job.rule in TWO_RULES
     return {
-        "rule": job.rule + "_images" * two_rules,
+        "rule": job.rule + "_images" * (images and job.rule in SUFFIXED),
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
         "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
@@ -74,14 +62,14 @@ def described(job: Job, images: bool) -> dict:
     }
 
 
-TWO_RULES = ("preprocess", "train", "distill", "evaluate")
-
-
-def compare(folder: Path, shards: int = 1) -> None:
-    experiments = read(folder / "workflow_config.yaml").experiments
-    expected = snakemake_jobs(folder, *experiments)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_the_jobs_are_snakemakes(tmp_path, shards):
+    """Every shipped experiment, and one that has what these have not."""
+    config = {"experiments": EXPERIMENTS, "pair_shards": shards}
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
+    expected = snakemake_jobs(tmp_path, *EXPERIMENTS)
     table = {}
-    for name, experiment in experiments.items():
+    for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         for job in jobs(Path("results", name), experiment, shards):
             table[job.record.as_posix()] = described(job, experiment.modality == "images")
     assert table.keys() == expected.keys()
@@ -89,24 +77,9 @@ def compare(folder: Path, shards: int = 1) -> None:
         assert job == expected[path]
 
 
-def test_every_shipped_experiment_has_snakemakes_jobs(tmp_path):
-    (tmp_path / "workflow_config.yaml").write_text(SHIPPED.read_text())
-    compare(tmp_path)
-
-
-@pytest.mark.parametrize("shards", [1, 3])
-def test_everything_that_can_be_asked_for_has_snakemakes_jobs(tmp_path, shards):
-    config = {"experiments": {"own": OWN, "images": IMAGES}, "pair_shards": shards}
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
-    compare(tmp_path, shards)
-
-
-EXPERIMENTS = [check(Experiment, values, "x") for values in (OWN, IMAGES)]
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=["molecules", "images"])
-def test_every_job_comes_after_those_that_it_waits_for(experiment):
-    table = jobs(Path("results/x"), experiment, shards=2)
+@pytest.mark.parametrize("name", ["own", "cifar10"])
+def test_every_job_comes_after_those_that_it_waits_for(name):
+    table = jobs(Path("results", name), check(Experiment, EXPERIMENTS[name], name), shards=2)
     outputs, seen = {path for job in table for path in job.outputs.values()}, set()
     assert len(outputs) == sum(len(job.outputs) for job in table)
     for job in table:
@@ -114,9 +87,6 @@ def test_every_job_comes_after_those_that_it_waits_for(experiment):
         seen.update(job.outputs.values())
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=["molecules", "images"])
-def test_the_report_reads_what_the_last_job_needs(experiment):
-    root = Path("results/x")
-    kinds = paths.report_inputs(root, experiment)
-    assert kinds == jobs(root, experiment)[-1].inputs
-    assert len(kinds["metrics"]) == sum(1 for _ in paths.runs(experiment))
+def test_the_report_reads_the_inputs_of_the_last_job():
+    root, experiment = Path("results/demo"), check(Experiment, EXPERIMENTS["demo"], "demo")
+    assert paths.report_inputs(root, experiment) == jobs(root, experiment)[-1].inputs
