@@ -39,9 +39,9 @@ def images(root: Path, of: str) -> Path:
 
 def data_files(root: Path, experiment: Experiment) -> list[Path]:
     """Everything that an experiment's `preprocess` or `preprocess_images` writes."""
-    names = ["train.parquet", "validation.parquet"]
+    names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
     if experiment.modality == "molecules":
-        names += ["vocabulary.json", "smiles.parquet", "rejected.parquet"]
+        names += ["smiles.parquet", "rejected.parquet"]
     return [data(root, name) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Images with labels to a classifier, whose features images are compared by."""
+"""Labelled images to a classifier, whose features are used to compare images."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from pairflow.steps.command import existing, out, quiet, step, threads
 
 
 @step(ClassifySettings)
-@existing("--tokens", help="Training images, Parquet: token rows with labels.")
-@existing("--validation", help="Test images, Parquet, for the accuracy.")
-@out("--out", help="Weights, safetensors.")
-@out("--description", help="Description, JSON, with the accuracy; beside the weights, of the same name.")
+@existing("--tokens", help="Training images with labels (Parquet).")
+@existing("--validation", help="Test images with labels (Parquet), for the accuracy.")
+@out("--out", help="Output file for the weights (safetensors).")
+@out("--description", help="Output file for the description: the name of --out, with .json.")
 @threads
 @quiet
 def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, description, threads, quiet):
-    """Train a small classifier on the CPU; its accuracy on the test images is in the description."""
+    """Train a small classifier on the CPU. Its description has the accuracy on the test images."""
     from pairflow.metrics import classifier
     from pairflow.metrics.image_rows import read_images
     from pairflow.runtime.device import choose
@@ -25,9 +25,9 @@ def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, 
     choose("cpu", threads)
     images, test = read_images(tokens), read_images(validation)
     images.require_like(test)
-    for each in (images, test):
-        if each.labels is None:
-            raise InputError(f"{each.path}: not every image has a label, and the classifier learns from them")
+    for split in (images, test):
+        if split.labels is None:
+            raise InputError(f"{split.path}: the classifier needs a label for every image")
     if description != out.with_suffix(".json"):
         raise InputError(f"--description: expected {out.with_suffix('.json')}, found {description}")
     provenance.samples = settings.iterations * classifier.BATCH

@@ -283,13 +283,13 @@ def test_known_sizes_are_what_preprocessing_finds(tmp_path, pairflow_command, so
     plan = check(Experiment, values, "x")
     known = sizes(tmp_path, plan, tmp_path)
     folder = tmp_path / "data"
-    files = ["train", "validation"]
+    files = ["train", "validation", "known"]
     arguments = [f"--{name}={folder}/{name}.parquet" for name in files]
     step = "preprocess_images"
     if source == "small_molecules":
         step = "preprocess"
         arguments += [f"--{name}={folder}/{name}.parquet" for name in ("smiles", "rejected")]
-        arguments.append(f"--vocabulary={folder}/vocabulary.json")
+    arguments.append(f"--vocabulary={folder}/vocabulary.json")
     run = pairflow_command(step, f"--settings={json.dumps(data)}", *arguments, "--quiet")
     assert run.returncode == 0, run.stderr
     found = sizes(tmp_path, plan, tmp_path)
@@ -304,7 +304,8 @@ def test_what_is_done_is_not_counted(tmp_path, pairflow_command):
     every = jobs(root, plan)
     assert done(every) == set()
     files = {
-        name: f"--{name}={root}/data/{name}.parquet" for name in ("train", "validation", "smiles", "rejected")
+        name: f"--{name}={root}/data/{name}.parquet"
+        for name in ("train", "validation", "smiles", "known", "rejected")
     }
     run = pairflow_command(
         "preprocess",
