@@ -4,11 +4,13 @@ rule teach:
         model="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{parent}/model.json",
     output:
-        pairs="results/{experiment}/seed{seed}/pairs/{parent}+redi.parquet",
+        pairs="results/{experiment}/seed{seed}/pairs/{parent}+{distillation}.parquet",
     log:
-        "results/{experiment}/logs/seed{seed}/teach-{parent}+redi.log",
+        "results/{experiment}/logs/seed{seed}/teach-{parent}+{distillation}.log",
     benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+redi.tsv"
+        "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+{distillation}.tsv"
+    wildcard_constraints:
+        distillation="|".join(name for name, settings in DISTILLATIONS.items() if settings.on_pairs),
     priority: 1
     conda:
         "../envs/cpu.yaml"

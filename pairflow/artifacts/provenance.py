@@ -66,10 +66,11 @@ class Provenance:
         """Times including earlier work, null if one of them is unknown; the largest peak memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
-        times = {"seconds": wall, "device_seconds": busy * self.devices}
-        for key in times:
-            parts = [times[key], *(facts.get(key) for facts in self.earlier)]
-            times[key] = None if None in parts else round(sum(parts), 3)
+        times: dict[str, float | None] = {}
+        for key, seconds in {"seconds": wall, "device_seconds": busy * self.devices}.items():
+            earlier = [facts.get(key) for facts in self.earlier]
+            known = [value for value in earlier if value is not None]
+            times[key] = round(seconds + sum(known), 3) if len(known) == len(earlier) else None
         peaks = [self._peak_memory_mb(), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
         return {**times, "peak_memory_mb": round(max(peaks), 1)}
 

@@ -52,6 +52,13 @@ class Metadata:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def dimensions(self) -> tuple[int, int]:
+        """(N, K) of token rows or pairs."""
+        if self.length is None or self.vocabulary_size is None:
+            raise InputError(f"expected token rows or pairs, found {self.kind}")
+        return self.length, self.vocabulary_size
+
     def require_same_vocabulary(self, other: str | None, mine: Path, theirs: Path) -> None:
         """InputError unless this file was made with the vocabulary whose hash is `other`."""
         if self.vocabulary != other:
@@ -98,7 +105,7 @@ def identity(*rows: np.ndarray) -> str:
     content = hashlib.sha256()
     for part in rows:
         content.update(f"{part.dtype} {part.shape}\n".encode())
-        content.update(np.ascontiguousarray(part))
+        content.update(np.ascontiguousarray(part).data)
     return content.hexdigest()
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from pairflow.artifacts import Provenance, atomic, digest
 from pairflow.config import ClassifySettings
 from pairflow.errors import InputError
@@ -25,23 +27,28 @@ def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, 
     choose("cpu", threads)
     images, test = read_images(tokens), read_images(validation)
     images.require_like(test)
-    for split in (images, test):
-        if split.labels is None:
-            raise InputError(f"{split.path}: the classifier needs a label for every image")
+    labels, test_labels = _labels(images), _labels(test)
     if description != out.with_suffix(".json"):
         raise InputError(f"--description: expected {out.with_suffix('.json')}, found {description}")
     provenance.samples = settings.iterations * classifier.BATCH
-    network = classifier.train(images[:], images.labels, settings.iterations, settings.seed, not quiet)
+    network = classifier.train(images[:], labels, settings.iterations, settings.seed, not quiet)
     facts = {
         **settings.model_dump(mode="json"),
         "shape": images.metadata.shape,
-        "classes": int(images.labels.max()) + 1,
-        "accuracy": classifier.accuracy(network, test[:], test.labels),
+        "classes": int(labels.max()) + 1,
+        "accuracy": classifier.accuracy(network, test[:], test_labels),
         "inputs": {"tokens": digest(tokens), "validation": digest(validation)},
     }
     with atomic(out, description) as [new_weights, new_description]:
         classifier.save(new_weights, new_description, network, facts)
     provenance.write(out)
+
+
+def _labels(images) -> np.ndarray:
+    """The labels of the images; InputError if there are none."""
+    if images.labels is None:
+        raise InputError(f"{images.path}: the classifier needs a label for every image")
+    return images.labels
 
 
 if __name__ == "__main__":

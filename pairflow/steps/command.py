@@ -52,7 +52,7 @@ def configuration(text: str) -> Callable:
     )
 
 
-def grouped(name: str, group: type, *options: Callable) -> Callable:
+def grouped(name: str, group: Any, *options: Callable) -> Callable:
     """Decorator: options whose values are passed on together, as the argument `name`, a NamedTuple."""
 
     def decorate(function: Callable) -> Callable:
@@ -221,7 +221,8 @@ def _fields(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
 
 def _field(model: type[BaseModel], path: tuple[str, ...]) -> FieldInfo:
     info = model.model_fields[path[0]]
-    return info if len(path) == 1 else _field(info.annotation, path[1:])
+    inner: Any = info.annotation
+    return info if len(path) == 1 else _field(inner, path[1:])
 
 
 def _json_help(model: type[BaseModel]) -> str:

@@ -85,7 +85,7 @@ def _rows(method: str, settings: CorrelateSettings, values: dict[str, float], gr
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     of_data = rows["metric"] == "total_correlation_ceiling"
     rows["samples"] = np.where(of_data, groups, settings.sources) * settings.samples
-    rows["reference"] = np.where(of_data, "train", None)
+    rows["reference"] = [("train" if row else None) for row in of_data]
     return as_metrics(rows, method=method, nfe=settings.steps, seed=settings.seed, evaluation="correlation")
 
 

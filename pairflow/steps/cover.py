@@ -32,12 +32,11 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions
     parameters, inputs = settings.model_dump(mode="json"), {"tokens": digest(tokens)}
     written = Metadata(kind="metrics", parameters=parameters, inputs=inputs)
     table = ResumableTable(out, written, "forward", resume, provenance)
-    rules = {"vocabulary_size": metadata.vocabulary_size, "steps": settings.steps, "seed": settings.seed}
-    running = {"threads": threads, "progress": not quiet}
+    rule = {"vocabulary_size": metadata.dimensions[1], "steps": settings.steps, "seed": settings.seed}
 
     def draw(block: BlockKey) -> np.ndarray:
         first, count = block
-        return forward.sample(rows, count, **rules, **running, first=first)
+        return forward.sample(rows, count, **rule, first=first, threads=threads, progress=not quiet)
 
     blocks = split_rows(len(rows), max(1, BLOCK // (rows.size * settings.steps)))
     values = forward.coverage(np.concatenate(table.make(blocks, draw)), rows)

@@ -23,7 +23,7 @@ def main(pairs: Path, method: str, out: Path):
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs")
     x1 = token_array(table["x1"])
-    values = diagnose(token_array(table["x0"]), x1, metadata.vocabulary_size)
+    values = diagnose(token_array(table["x0"]), x1, metadata.dimensions[1])
     if metadata.parameters["coupling"] == "pairflow":
         values |= _jumps(x1, metadata)
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
@@ -40,7 +40,7 @@ def _jumps(x1: np.ndarray, metadata: Metadata) -> dict[str, float]:
     parameters = metadata.parameters
     rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
     rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}
-    jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.vocabulary_size, **rule)
+    jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)
     per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
     return {"jump_rows": len(rows), **per_step}
 

@@ -2,6 +2,7 @@
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -32,18 +33,18 @@ def main(
     """Distil a model into one that needs fewer sampling steps, as the last part of the method's name says.
 
     An interrupted distillation resumes, to the same bits. The vocabulary and the known molecules in the
-    parent's folder are copied. Several GPUs share each batch if torchrun starts the step, as for
-    `pairflow train`.
+    parent's folder are copied. It runs on several GPUs as `pairflow train` does.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows
 
-    provenance, how, seed = Provenance(), settings.distillation, settings.seed
+    provenance, seed = Provenance(), settings.seed
+    how: Any = settings.distillation
     device = choose(options.device, options.threads, provenance)
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)
     make = importlib.import_module(f"pairflow.training.{how.name}").objective
-    base = {"corruption": teacher.corruption, "loss": teacher.training.loss}
+    base = {"corruption": teacher.corruption, "loss": teacher.base_training.loss}
     objective = make(how, x0=rows.x0, x1=rows.x1, **base, seed=seed, device=device, cache=cache)
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
     average = inherited_average(how, teacher)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -108,7 +108,7 @@ def _read(inputs: _Inputs):
     return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
 
 
-def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, float], np.ndarray]:
+def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:
     """The counts of one trial, and the places of its valid molecules, with repeats."""
     from pairflow.metrics import chemistry
     from pairflow.metrics.molecules import canonical, count

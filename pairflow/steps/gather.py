@@ -30,14 +30,14 @@ def main(shards: tuple[Path, ...], out: Path):
     columns = {}
     for name in ("x0", "x1"):
         rows = np.concatenate([token_array(table[name]) for table in tables])
-        columns[name] = token_column(rows, metadata.vocabulary_size)
+        columns[name] = token_column(rows, metadata.dimensions[1])
     for path in shards:
         provenance.add(read_provenance(path))
     save_table(out, pa.table(columns), metadata, provenance)
 
 
 def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
-    """The tables in the order of their rows, and the metadata of the pairs; InputError if a shard is missing."""
+    """The tables in the order of their rows, and the metadata of the pairs; InputError if one is missing."""
     read = [(path, *read_table(path, "shard of pairs")) for path in shards]
     joined = _joined(read[0][2])
     for path, _, metadata in read:

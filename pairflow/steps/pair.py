@@ -5,6 +5,7 @@ import re
 import resource
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -19,7 +20,7 @@ from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
-from pairflow.runtime.resume import BlockKey, ResumableTable
+from pairflow.runtime.resume import ResumableTable
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 2 * 10**13  # token comparisons that are saved or lost together: about a minute on two cores
@@ -79,7 +80,7 @@ def main(
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
-    size, options = metadata.vocabulary_size, {"backend": backend, "threads": threads}
+    size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
     pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
     if dry_run:
         return _estimate(settings, x1, pair)
@@ -120,19 +121,12 @@ def _check_output(out: Path, wanted: Metadata) -> None:
             )
 
 
-def _sources(settings: PairSettings, x1, vocabulary_size: int, rows: BlockKey, **options) -> np.ndarray:
+def _sources(settings: PairSettings, x1, vocabulary_size: int, rows: Any, **options) -> np.ndarray:
     """Source states of the rows first..last - 1, by either coupling."""
     if settings.coupling == "random":
         return rng.uniform_tokens(settings.seed, np.arange(*rows), x1.shape[1], vocabulary_size)
-    return pairflow.pair(
-        x1,
-        vocabulary_size=vocabulary_size,
-        steps=settings.steps,
-        subsets=settings.subsets,
-        seed=settings.seed,
-        rows=rows,
-        **options,
-    )
+    rule = settings.model_dump(exclude={"coupling"})
+    return pairflow.pair(x1, vocabulary_size=vocabulary_size, rows=rows, **rule, **options)
 
 
 def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:

@@ -29,8 +29,8 @@ def main(
     """Train a base model: mdlm and udlm draw new noise all the time, random and pairflow use fixed pairs.
 
     An interrupted training resumes, to the same bits. Pass --vocabulary and --known to store them with the
-    model, so that `pairflow sample --count` needs only its folder. Several GPUs share each batch if torchrun
-    starts the step, as in `torchrun --nproc-per-node 2 -m -- pairflow.steps.train ...`.
+    model, so that `pairflow sample --count` needs only its folder. To share each batch between several GPUs,
+    start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, read_base_rows

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
-from pairflow.flow.corruption import Uniform
+from pairflow.flow.corruption import Corruption
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
 from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
@@ -27,7 +27,7 @@ def objective(
     *,
     x0: np.ndarray | None,
     x1: np.ndarray,
-    corruption: Uniform,
+    corruption: Corruption,
     loss: str,
     seed: int,
     device: torch.device,
@@ -51,7 +51,7 @@ class Consistency(Objective):
         self,
         settings: Dcd,
         x1: np.ndarray,
-        corruption: Uniform,
+        corruption: Corruption,
         transformation: Transformation,
         seed: int,
         device: torch.device,
@@ -63,8 +63,9 @@ class Consistency(Objective):
         self.teacher: nn.Module | None = None
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        if iteration % self.settings.teacher_every == 0:
-            self._renew(unwrap(network))
+        teacher = self.teacher
+        if teacher is None or iteration % self.settings.teacher_every == 0:
+            teacher = self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
         shared = shared_noise(x1, self.corruption.symbols, generator).of(rows)
@@ -72,8 +73,8 @@ class Consistency(Objective):
         x1 = x1[rows]
         student = self._predict(network, x1, shared, more)  # (rows, N, K)
         with torch.no_grad():
-            teacher = self._predict(self.teacher, x1, shared, less)
-        return divergence(student, teacher).mean()
+            target = self._predict(teacher, x1, shared, less)
+        return divergence(student, target).mean()
 
     def tensors(self) -> dict[str, Tensor]:
         """The teacher's weights, for a snapshot."""

@@ -45,7 +45,7 @@ class MoleculeStream:
             kind = "images" if self.model.shape else "token rows without a vocabulary"
             raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
-        self.known = Known.load(self.model.known_file()) if settings.novel else ()
+        self.known: Any = Known.load(self.model.known_file()) if settings.novel else ()
 
     def __iter__(self) -> Iterator[str]:
         from pairflow.metrics.selection import Selection

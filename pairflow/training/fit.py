@@ -1,9 +1,10 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch.optim.swa_utils import AveragedModel
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, read_table, token_array, write_table
@@ -66,9 +67,10 @@ def read_base_rows(method: str, data: Path, validation: Path) -> TrainingRows:
     return rows
 
 
-def load_parent(settings: DistillSettings, folder: Path, device) -> Model:
+def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
     """The model to distil; InputError unless it and the settings are what the method's name says."""
-    method, how = parse_method(settings.method), settings.distillation
+    method = parse_method(settings.method)
+    how: Any = settings.distillation
     if method.parent is None:
         raise InputError(f"method '{settings.method}': names no distillation, as in '{settings.method}+dcd'")
     if method.distillations[-1] != how.name:
@@ -96,8 +98,8 @@ def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
     """The parent's moving average with its decay and its age, if the distillation continues it."""
     if how.ema == "fresh":
         return None
-    averaged = Model.load(parent.folder, which="ema", device=parent.device)
-    return moving_average(averaged.network, parent.training.ema_decay, updates=parent.training.iterations)
+    averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
+    return moving_average(averaged.network, base.ema_decay, updates=base.iterations)
 
 
 def fit(

@@ -1,7 +1,7 @@
 """The optimisation loop of every method: AdamW, warm-up, clipping, moving average, validation, log."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import pandas as pd
@@ -74,10 +74,12 @@ def optimise(
             dynamic_ncols=True,
         )
         # Signals are collected and heeded between iterations, so that a saved state is never half an update.
-        collected = signals.collect(distributed.world_size() == 1) if snapshots else nullcontext([])
+        collected: AbstractContextManager[list[int]] = nullcontext([])
+        if snapshots:
+            collected = signals.collect(distributed.world_size() == 1)
         with collected as received:
             for iteration in bar:
-                learning_rate = state.schedule.get_last_lr()[0]
+                learning_rate = float(state.schedule.get_last_lr()[0])
                 network.train()
                 state.optimizer.zero_grad(set_to_none=True)
                 # All slices add to the gradients; only the last one averages them over the processes.

@@ -23,7 +23,7 @@ from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.config import DistillSettings, Training, TrainSettings, check, parse_method
 from pairflow.errors import InputError
-from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform
+from pairflow.flow.corruption import CORRUPTIONS, Corruption
 
 FORMAT = 1
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
@@ -44,7 +44,7 @@ class Model:
     network: nn.Module
     network_settings: dict[str, Any]
     method: str
-    seed: int | None = None
+    seed: int = 0
     training: Training | None = None
     distillation: dict[str, Any] | None = None
     length: int
@@ -57,25 +57,26 @@ class Model:
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
     weights: str | None = None
-    folder: Path | None = None
+    folder: Path = Path()
 
     @classmethod
     def create(
         cls, settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> Self:
         """An untrained model of token rows with these metadata; its weights are a function of the seed."""
-        corruption = _corruption(settings.method, metadata.vocabulary_size, metadata.mask)
+        length, vocabulary_size = metadata.dimensions
+        corruption = _corruption(settings.method, vocabulary_size, metadata.mask)
         network_settings = settings.network.model_dump()
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-        network = _build(network_settings, metadata.length, metadata.shape, corruption)
+        network = _build(network_settings, length, metadata.shape, corruption)
         return cls(
             network=network.to(device),
             network_settings=network_settings,
             method=settings.method,
             seed=settings.seed,
             training=settings.training,
-            length=metadata.length,
-            vocabulary_size=metadata.vocabulary_size,
+            length=length,
+            vocabulary_size=vocabulary_size,
             vocabulary=metadata.vocabulary,
             mask=metadata.mask,
             shape=metadata.shape,
@@ -143,15 +144,23 @@ class Model:
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
         """This model as the start of one that is distilled from it."""
-        distillation = settings.distillation.model_dump(mode="json")
-        named = {"method": settings.method, "seed": settings.seed, "distillation": distillation}
+        named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
-        return replace(self, **named, inputs=inputs, weights=None, folder=None)
+        return replace(self, **named, inputs=inputs, weights=None, folder=Path())
 
     @property
-    def corruption(self) -> Uniform | Absorbing:
+    def corruption(self) -> Corruption:
         """The corruption process of the method, for this vocabulary."""
         return _corruption(self.method, self.vocabulary_size, self.mask)
+
+    @property
+    def base_training(self) -> Training:
+        """The settings of the base method's training; InputError if model.json lacks them."""
+        if self.training is None:
+            raise InputError(
+                f"{self._beside('model.json')}: no settings of the training, which distilling needs"
+            )
+        return self.training
 
     @property
     def device(self) -> torch.device:
@@ -212,7 +221,7 @@ class Model:
         return files
 
     def _beside(self, name: str) -> Path:
-        return (self.folder or Path()) / name
+        return self.folder / name
 
 
 _PLAIN = (  # attributes that model.json has under the same name, as they are
@@ -268,12 +277,12 @@ def _checksum(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> Uniform | Absorbing:
+def _corruption(method: str, vocabulary_size: int, mask: int | None) -> Corruption:
     return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
 
 
 def _build(
-    settings: dict[str, Any], length: int | None, shape: list[int] | None, corruption: Uniform | Absorbing
+    settings: dict[str, Any], length: int, shape: list[int] | None, corruption: Corruption
 ) -> nn.Module:
     symbols, mask = corruption.symbols, corruption.mask
     return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.flow.corruption import Absorbing, Uniform
+from pairflow.flow.corruption import Corruption
 from pairflow.flow.posterior import interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
@@ -66,7 +66,7 @@ class FlowObjective(Objective):
         self,
         x1: np.ndarray,
         x0: np.ndarray | None,
-        corruption: Uniform | Absorbing,
+        corruption: Corruption,
         batch_size: int,
         loss: str,
         seed: int,
@@ -100,7 +100,7 @@ class Validator:
     def __init__(
         self,
         x1: np.ndarray,
-        corruption: Uniform | Absorbing,
+        corruption: Corruption,
         prediction: str,
         padding: int | None,
         seed: int,

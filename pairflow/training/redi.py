@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from pairflow.config import Redi, TeachSettings
-from pairflow.flow.corruption import Absorbing, Uniform
+from pairflow.flow.corruption import Corruption
 from pairflow.training.model import Model
 from pairflow.training.objectives import FlowObjective
 
@@ -25,7 +25,7 @@ def objective(
     *,
     x0: np.ndarray,
     x1: np.ndarray,
-    corruption: Uniform | Absorbing,
+    corruption: Corruption,
     loss: str,
     seed: int,
     device: torch.device,

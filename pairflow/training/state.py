@@ -135,7 +135,7 @@ def moving_average(network: nn.Module, decay: float, updates: int = 0) -> Averag
     It begins with the weights of `network`, as if there had been `updates` updates already.
     """
 
-    def update(averages: list[Tensor], parameters: list[Tensor], updates: Tensor) -> None:
+    def update(averages: Any, parameters: Any, updates: Tensor | int) -> None:  # two lists of tensors
         n = int(updates)
         torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
 
