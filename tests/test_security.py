@@ -68,7 +68,7 @@ def test_the_scan_finds_what_it_looks_for(tmp_path):
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
 def test_rules_quote_every_file_and_parameter(path):
     """What is not quoted is a number, a name that the wildcards' constraints bound, or made of those."""
-    known = r"threads|resources\.\w+|wildcards\.(experiment|seed|shard|shards)|params\.carried"
+    known = r"threads|resources\.\w+|wildcards\.(experiment|seed|shard|shards)"
     plain = rf"\{{(?!({known})\}})[a-z_.]+\}}"
     shells = re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text())
     for shell in shells:

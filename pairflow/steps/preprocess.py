@@ -14,6 +14,7 @@ from pairflow.steps.command import out, quiet, step
 @out("--validation", help="Validation token rows, Parquet.")
 @out("--vocabulary", help="Vocabulary, JSON.")
 @out("--smiles", help="Canonical SMILES of the whole data set, Parquet.")
+@out("--known", help="Hashes of the molecules of the whole data set, Parquet.")
 @out("--rejected", help="Rows that were left out, with reasons, Parquet.")
 @quiet
 def main(
@@ -22,6 +23,7 @@ def main(
     validation: Path,
     vocabulary: Path,
     smiles: Path,
+    known: Path,
     rejected: Path,
     quiet: bool,
 ):
@@ -30,6 +32,7 @@ def main(
     The source is downloaded and verified, or taken from the folder that PAIRFLOW_DATA_DIR names.
     """
     from pairflow.data import library, molecules, sources
+    from pairflow.data.known import Known
 
     provenance = Provenance()
     raw = sources.fetch(settings.source)
@@ -50,13 +53,14 @@ def main(
     }
     rows_are = {"length": settings.length, "vocabulary_size": words.size}
     rows_are |= {"padding": molecules.PAD, "mask": molecules.MASK}
-    paths = (train, validation, vocabulary, smiles, rejected)
-    with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_rejected]:
+    paths = (train, validation, vocabulary, smiles, known, rejected)
+    with atomic(*paths) as [new_train, new_validation, new_vocabulary, new_smiles, new_known, new_rejected]:
         for path, split in ((new_train, "train"), (new_validation, "validation")):
             table = pa.table({"tokens": token_column(getattr(prepared, split), words.size)})
             write_table(path, table, Metadata(kind="tokens", split=split, **rows_are, **shared))
         words.save(new_vocabulary)
         write_table(new_smiles, prepared.smiles, Metadata(kind="smiles", **shared))
+        Known.of(prepared.smiles["smiles"]).save(new_known, **shared)
         write_table(new_rejected, prepared.rejected, Metadata(kind="rejected rows", **shared))
     provenance.write(train)
 
