@@ -1,4 +1,4 @@
-"""The workflow, run by Snakemake on a miniature experiment: once, again, and after each kind of change."""
+"""Snakemake runs the workflow on a miniature experiment: once, again, and after each kind of change."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ class Workflow:
         )
 
     def planned(self, *arguments: str) -> list[str]:
-        """Jobs of a dry run, as `rule` and the wildcards that tell its jobs apart, sorted."""
+        """The jobs of a dry run, sorted: the rule and the wildcards that tell its jobs apart."""
         run = self.run("--dry-run", *arguments, "--", "results/mini/report.html")
         assert run.returncode == 0, run.stderr
         blocks = re.split(r"\nrule ", run.stderr + run.stdout)[1:]
@@ -255,7 +255,7 @@ def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow
 
 
 def test_results_of_another_configuration_are_refused(workflow, pairflow_command):
-    """The report step alone, given a configuration that its folder was not made with."""
+    """Only the report step, given a configuration that its folder was not made with."""
     experiment = copy.deepcopy(MINI)
     experiment["evaluations"]["main"]["samples"] = 17
     root = workflow.folder / "results" / "mini"
