@@ -27,7 +27,7 @@ from pairing import commit, machine, spread
 from pairflow import networks
 from pairflow.config import Training
 from pairflow.flow.corruption import Uniform
-from pairflow.runtime import processes
+from pairflow.runtime import distributed as processes
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective
 

@@ -90,7 +90,7 @@ def settings_of(method, *names):
 
 
 def teach_settings(wildcards):
-    return as_json(experiment_of(wildcards).teach_settings(f"{wildcards.parent}+redi", int(wildcards.seed)))
+    return as_json(experiment_of(wildcards).teach_settings(distilled(wildcards), int(wildcards.seed)))
 
 
 def distill_settings(wildcards):

@@ -1,14 +1,16 @@
-# A model -> its own pairs (x0, x1), and -> a distilled model. Rounds follow one another by the methods' names.
+# A model -> its own pairs (x0, x1); a model -> a distilled model. The methods' names say which round follows which.
 rule teach:
     input:
         model="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
         description="results/{experiment}/seed{seed}/models/{parent}/model.json",
     output:
-        pairs="results/{experiment}/seed{seed}/pairs/{parent}+redi.parquet",
+        pairs="results/{experiment}/seed{seed}/pairs/{parent}+{distillation}.parquet",
     log:
-        "results/{experiment}/logs/seed{seed}/teach-{parent}+redi.log",
+        "results/{experiment}/logs/seed{seed}/teach-{parent}+{distillation}.log",
     benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+redi.tsv"
+        "results/{experiment}/benchmarks/seed{seed}/teach-{parent}+{distillation}.tsv"
+    wildcard_constraints:
+        distillation="|".join(name for name, settings in DISTILLATIONS.items() if settings.on_pairs),
     priority: 1
     conda:
         "../envs/cpu.yaml"
@@ -43,8 +45,6 @@ rule distill:
         "results/{experiment}/logs/seed{seed}/distill-{parent}+{distillation}.log",
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/distill-{parent}+{distillation}.tsv"
-    wildcard_constraints:
-        experiment=only("molecules"),
     priority: 1
     conda:
         "../envs/cpu.yaml"
@@ -57,23 +57,10 @@ rule distill:
     params:
         settings=distill_settings,
     shell:
-        "python -m $([ {resources.gpu} -gt 1 ] && echo pairflow.runtime.torchrun {resources.gpu}) pairflow.steps.distill"
+        "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.distill"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --cache results/transformations"
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/distill"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
 
-
-use rule distill as distill_images with:
-    input:
-        parent="results/{experiment}/seed{seed}/models/{parent}/model.safetensors",
-        parent_description="results/{experiment}/seed{seed}/models/{parent}/model.json",
-        data=distillation_data,
-        validation="results/{experiment}/data/validation.parquet",
-    output:
-        model="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.safetensors",
-        description="results/{experiment}/seed{seed}/models/{parent}+{distillation}/model.json",
-        log="results/{experiment}/seed{seed}/models/{parent}+{distillation}/log.parquet",
-    wildcard_constraints:
-        experiment=only("images"),

@@ -1,4 +1,4 @@
-# Raw molecules -> token rows, vocabulary, canonical SMILES, rejected rows.
+# Raw molecules -> token rows, vocabulary, canonical SMILES and their hashes, rejected rows.
 rule preprocess:
     input:
         raw=raw_file,
@@ -7,6 +7,7 @@ rule preprocess:
         validation="results/{experiment}/data/validation.parquet",
         vocabulary="results/{experiment}/data/vocabulary.json",
         smiles="results/{experiment}/data/smiles.parquet",
+        known="results/{experiment}/data/known.parquet",
         rejected="results/{experiment}/data/rejected.parquet",
     log:
         "results/{experiment}/logs/preprocess.log",
@@ -26,14 +27,17 @@ rule preprocess:
     shell:
         "python -m pairflow.steps.preprocess --settings {params.settings:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
-        " --smiles {output.smiles:q} --rejected {output.rejected:q} > {log:q} 2>&1"
+        " --smiles {output.smiles:q} --known {output.known:q} --rejected {output.rejected:q} > {log:q} 2>&1"
 
 
-# Raw images -> token rows with labels; the validation rows are the published test set, where there is one.
+# Raw images -> token rows with labels, and a vocabulary like that of molecules (no molecule is known). The validation
+# rows are the published test set, if there is one.
 rule preprocess_images:
     output:
         train="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
+        vocabulary="results/{experiment}/data/vocabulary.json",
+        known="results/{experiment}/data/known.parquet",
     log:
         "results/{experiment}/logs/preprocess.log",
     benchmark:
@@ -50,4 +54,5 @@ rule preprocess_images:
         settings=data_settings,
     shell:
         "python -m pairflow.steps.preprocess_images --settings {params.settings:q}"
-        " --train {output.train:q} --validation {output.validation:q} > {log:q} 2>&1"
+        " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
+        " --known {output.known:q} > {log:q} 2>&1"

@@ -65,7 +65,7 @@ def test_steps_do_not_import_one_another():
         "pairflow.pairing.cpu.engine",
         "pairflow.pairing.gpu.engine",
         "pairflow.training.dcd",
-        "pairflow.training.generate",
+        "pairflow.training.demand",
         "pairflow.training.loop",
         "pairflow.metrics.extractors",
         "pairflow.steps.doctor",

@@ -1,4 +1,4 @@
-"""The workflow, run by Snakemake on a miniature experiment: once, again, and after each kind of change."""
+"""Snakemake runs the workflow on a miniature experiment: once, again, and after each kind of change."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ class Workflow:
         )
 
     def planned(self, *arguments: str) -> list[str]:
-        """Jobs of a dry run, as `rule` and the wildcards that tell its jobs apart, sorted."""
+        """The jobs of a dry run, sorted: the rule and the wildcards that tell its jobs apart."""
         run = self.run("--dry-run", *arguments, "--", "results/mini/report.html")
         assert run.returncode == 0, run.stderr
         blocks = re.split(r"\nrule ", run.stderr + run.stdout)[1:]
@@ -250,12 +250,12 @@ def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow
     run = workflow.run(
         "--dry-run", "--printshellcmds", "--forcerun", "train", *machine, "--", "results/mini/report.html"
     )
-    started = "python -m $([ 2 -gt 1 ] && echo pairflow.runtime.torchrun 2) pairflow.steps.train "
+    started = "python -m pairflow.runtime.launch 2 pairflow.steps.train "
     assert re.search(re.escape(started) + ".* --micro-batch 8 ", run.stdout + run.stderr)
 
 
 def test_results_of_another_configuration_are_refused(workflow, pairflow_command):
-    """The report step alone, given a configuration that its folder was not made with."""
+    """Only the report step, given a configuration that its folder was not made with."""
     experiment = copy.deepcopy(MINI)
     experiment["evaluations"]["main"]["samples"] = 17
     root = workflow.folder / "results" / "mini"
@@ -310,7 +310,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(tmp_path):
     assert found["extractor"].str.fullmatch(r"classifier-[0-9a-f]{8}").all()
     assert (metrics["method"] == "data").any()  # real images against real images
     beside = {path.name for path in (root / "seed0/models/pairflow+dcd").iterdir()}
-    assert not {"vocabulary.json", "known.parquet"} & beside
+    assert {"vocabulary.json", "known.parquet"} <= beside
     page = (root / "report.html").read_text()
     assert "data:image/png;base64," in page
     assert "Valid molecules" not in page

@@ -17,7 +17,7 @@ from pairflow.errors import InputError
 def atomic(*paths: Path) -> Iterator[list[Path]]:
     """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed.
 
-    InputError names the disk that is full or takes no file. What a killed process has left is removed.
+    InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
     """
     temporary = [_temporary(path) for path in paths]
     try:
@@ -33,13 +33,13 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
                 part.replace(path)
     finally:
         for part in temporary:
-            with suppress(OSError):  # not there, or on a disk that is read-only
+            with suppress(OSError):  # missing, or on a read-only disk
                 part.unlink()
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path`, which takes its place if the block succeeds; else as `atomic`."""
+    """A temporary folder beside `path` that replaces it if the block succeeds; otherwise like `atomic`."""
     temporary = _temporary(path)
     before = temporary.with_suffix(".old")
     try:
@@ -64,7 +64,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _temporary(path: Path) -> Path:
-    """A name beside `path` that is this process's alone."""
+    """A name beside `path` that only this process uses."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
 
 
@@ -76,7 +76,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _disk_named(path: Path) -> Iterator[None]:
-    """InputError in the place of the system's refusal to write."""
+    """InputError that names the file and the disk if the system refuses to write."""
     try:
         yield
     except Exception as error:
@@ -86,11 +86,11 @@ def _disk_named(path: Path) -> Iterator[None]:
 
 
 def _remove_orphans(path: Path) -> None:
-    """Remove what processes of this machine that are gone have left of `path`, a file or a folder."""
+    """Remove the temporary files or folders of `path` that ended processes of this machine have left."""
     name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.(partial|old)")
     for part in path.parent.iterdir():
-        found = name.fullmatch(part.name)
-        if not found or _runs(int(found[1])):
+        match = name.fullmatch(part.name)
+        if not match or _runs(int(match[1])):
             continue
         if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
@@ -112,14 +112,14 @@ _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM,
 
 
 def _why_not_written(error: Exception) -> str | None:
-    """The system's words where it refuses to write; safetensors has its number in a text."""
-    found = re.search(r"os error (\d+)", str(error))
-    number = int(found[1]) if found else getattr(error, "errno", None)
+    """The system's message if it refuses to write; safetensors has the error number in its text."""
+    match = re.search(r"os error (\d+)", str(error))
+    number = int(match[1]) if match else getattr(error, "errno", None)
     return os.strerror(number) if number in _REFUSALS else None
 
 
 def _disk(path: Path) -> str:
-    """The disk that `path` is to be on, and what is free there."""
+    """The disk that `path` is on, and its free space."""
     place = path.resolve()
     while not place.exists() or not os.path.ismount(place):
         place = place.parent
@@ -127,7 +127,7 @@ def _disk(path: Path) -> str:
 
 
 def _umask() -> int:
-    """The mask of new files' permissions, which can only be read by setting it."""
+    """The mask for the permissions of new files, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,6 +1,6 @@
-"""Provenance of a file: when, where, by which commit and command it was made, and what that cost.
+"""Provenance of a file: when, where, by which commit and command it was made, and at what cost.
 
-It stands in `<file>.provenance.json`, so that the file itself has the same bytes wherever it is made.
+It is written to `<file>.provenance.json`, so that the file itself has the same bytes wherever it is made.
 """
 
 import importlib.metadata
@@ -25,24 +25,24 @@ _PACKAGES = ("pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakema
 
 @dataclass
 class Provenance:
-    """What a step costs since it began, where its long work ran, and the training rows it saw (None: none).
+    """The costs of a step since it began, its device, and the training rows it saw (None: no training).
 
-    Beside wall time (`seconds`) it takes `device_seconds`. On a CPU they are the user and system time of this
-    process, all its threads together. On a GPU they are the wall time again, during which the step held that
-    one GPU: how busy its kernels kept it is not measured. Of several `devices` they are this one's, times
-    their number.
+    It records wall time (`seconds`) and `device_seconds`. On a CPU the latter are the user and system time of
+    all threads of this process. On a GPU they are the wall time again, during which the step held the GPU;
+    how busy its kernels kept it is not measured. For several `devices` they are this process's times the
+    number of devices.
     """
 
     device: str = "cpu"
-    devices: int = 1  # alike, each with a process that works as long as this one
+    devices: int = 1  # equal devices, each with a process that works as long as this one
     samples: int | None = None
-    device_memory_mb: Callable[[], float] | None = None  # where torch's allocator does not know it
+    device_memory_mb: Callable[[], float] | None = None  # if torch's allocator does not measure it
     started: float = field(default_factory=time.perf_counter)
     processor_started: float = field(default_factory=time.process_time)
     earlier: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, facts: dict[str, Any]) -> None:
-        """Count a provenance as part of this work: of an interrupted run, or of a shard."""
+        """Add the costs of an interrupted run or of a shard, read from its provenance, to this work's."""
         self.earlier.append(facts)
 
     def write(self, *paths: Path) -> None:
@@ -63,18 +63,19 @@ class Provenance:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
 
     def _costs(self) -> dict[str, float | None]:
-        """Times with those of earlier work, null where one of them is not known; the largest peak memory."""
+        """Times including earlier work, null if one of them is unknown; the largest peak memory."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
-        times = {"seconds": wall, "device_seconds": busy * self.devices}
-        for key in times:
-            parts = [times[key], *(facts.get(key) for facts in self.earlier)]
-            times[key] = None if None in parts else round(sum(parts), 3)
+        times: dict[str, float | None] = {}
+        for key, seconds in {"seconds": wall, "device_seconds": busy * self.devices}.items():
+            earlier = [facts.get(key) for facts in self.earlier]
+            known = [value for value in earlier if value is not None]
+            times[key] = round(seconds + sum(known), 3) if len(known) == len(earlier) else None
         peaks = [self._peak_memory_mb(), *(facts.get("peak_memory_mb") or 0 for facts in self.earlier)]
         return {**times, "peak_memory_mb": round(max(peaks), 1)}
 
     def _peak_memory_mb(self) -> float:
-        """Peak resident memory of this process, or of the GPU's allocator where the work ran there."""
+        """Peak resident memory of this process, or of the GPU's allocator if the work ran there."""
         if self.device_memory_mb:
             return self.device_memory_mb()
         if self.device != "cpu":
@@ -86,28 +87,29 @@ class Provenance:
 
 
 def machine() -> str:
-    """What `timings` calls this machine."""
+    """The name of this machine in `timings`."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 
 def provenance_path(path: Path) -> Path:
+    """`<file>.provenance.json`."""
     return path.with_name(path.name + ".provenance.json")
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """The provenance beside `path`; empty where there is none, InputError where it is damaged."""
+    """The provenance beside `path`; empty if there is none, InputError if it is damaged."""
     beside = provenance_path(Path(path))
     try:
         facts = json.loads(beside.read_text()) if beside.is_file() else {}
     except ValueError as error:
-        raise InputError(f"{beside}: not JSON; without the file, times are not known") from error
+        raise InputError(f"{beside}: not JSON; remove the file and the times are unknown") from error
     if not isinstance(facts, dict):
-        raise InputError(f"{beside}: not a record of a step; without the file, times are not known")
+        raise InputError(f"{beside}: not a record of a step; remove the file and the times are unknown")
     return facts
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that this package was imported from, `+` if it has changes."""
+    """The commit of the checkout that this package was imported from, with `+` if there are changes."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=10"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, check=False)

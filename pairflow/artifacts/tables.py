@@ -1,12 +1,13 @@
 """Parquet contracts: what a step writes, and what the next step checks before it reads.
 
-A file's metadata hold only what is science (kind, N, K, vocabulary, parameters, hashes of inputs), so that
-equal runs give equal bytes.
+A file's metadata hold only science (kind, N, K, vocabulary, parameters, hashes of inputs), so that equal runs
+give equal bytes.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pairflow.artifacts.atomic import atomic
+from pairflow.artifacts.provenance import Provenance
 from pairflow.errors import InputError
 
 _KEY = b"pairflow"
@@ -30,12 +33,11 @@ def token_dtype(vocabulary_size: int) -> np.dtype:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a file's metadata say: enough to refuse a file that does not fit another one, by name.
+    """Metadata of an artifact, used to check that files belong together.
 
-    `padding` and `mask` are the symbols of the vocabulary that stand for them, if it has such.
-    `shape` is (C, H, W) where rows are images: N = C * H * W, in that order. `data` is the `identity` of the
-    data set that it stems from, `split` the part of it that the rows are, train or validation; None where
-    nobody said so, as of an array of one's own.
+    `padding` and `mask` are the vocabulary's symbols for them, if it has any. `shape` is (C, H, W) if rows
+    are images: N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes
+    from and `split` the part of it (train or validation); both are None for a user's own array.
     """
 
     kind: str
@@ -50,8 +52,15 @@ class Metadata:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def dimensions(self) -> tuple[int, int]:
+        """(N, K) of token rows or pairs."""
+        if self.length is None or self.vocabulary_size is None:
+            raise InputError(f"expected token rows or pairs, found {self.kind}")
+        return self.length, self.vocabulary_size
+
     def require_same_vocabulary(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """InputError unless `other` is the vocabulary hash that this file was made with."""
+        """InputError unless this file was made with the vocabulary whose hash is `other`."""
         if self.vocabulary != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
@@ -59,21 +68,21 @@ class Metadata:
             )
 
     def require_same_data(self, other: str | None, mine: Path, theirs: Path) -> None:
-        """InputError where both stem from a known data set, and `other` is not the one of this file."""
+        """InputError if both come from known data sets and `other` is not the data set of this file."""
         if None not in (self.data, other) and self.data != other:
             raise InputError(
                 f"{mine} and {theirs} do not belong together: "
-                f"they stem from other data, {self.data[:12]} against {other[:12]}"
+                f"they come from different data, {str(self.data)[:12]} against {str(other)[:12]}"
             )
 
     def require_split(self, split: str, path: Path) -> None:
-        """InputError where the rows of this file, `path`, are known to be another part of a data set."""
+        """InputError if the rows of this file, `path`, are known to be another part of the data set."""
         if self.split not in (None, split):
             raise InputError(f"{path}: holds {self.split} rows, expected {split} rows")
 
 
 def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) -> None:
-    """Write a Parquet file under `path` itself (use `atomic` around it)."""
+    """Write a Parquet file directly to `path` (use `atomic` around it, or `save_table`)."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
     facts = {**metadata.__dict__, "columns": _columns(table)}
@@ -82,52 +91,70 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) 
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
+def save_table(
+    path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata, provenance: Provenance
+) -> None:
+    """Write a Parquet file whole, and its provenance beside it."""
+    with atomic(path) as [temporary]:
+        write_table(temporary, table, metadata)
+    provenance.write(path)
+
+
 def identity(*rows: np.ndarray) -> str:
-    """What tells a data set from others: SHA-256 of its token rows, part by part."""
-    found = hashlib.sha256()
+    """The identity of a data set: SHA-256 of its token rows, part by part."""
+    content = hashlib.sha256()
     for part in rows:
-        found.update(f"{part.dtype} {part.shape}\n".encode())
-        found.update(np.ascontiguousarray(part))
-    return found.hexdigest()
+        content.update(f"{part.dtype} {part.shape}\n".encode())
+        content.update(np.ascontiguousarray(part).data)
+    return content.hexdigest()
 
 
 def read_metadata(path: Path) -> Metadata:
-    """What a file's metadata say, its rows unread; InputError unless one of our steps wrote it."""
-    try:
-        facts = json.loads(pq.read_schema(path).metadata[_KEY])
-        whole = facts.pop("checksum", None) in (None, _checksum(facts))
-        facts.pop("columns", None)
-        metadata = Metadata(**facts)
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it anew") from error
-    if not whole:
-        raise InputError(f"{path}: altered since it was written: make it anew")
-    return metadata
+    """The metadata of a file, without reading its rows; InputError unless one of our steps wrote it."""
+    with _named_when_damaged(path):
+        return _checked_metadata(path, pq.read_schema(path))
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
-    """Read a Parquet file that one of our steps wrote; InputError unless whole and of one of `kinds`."""
+    """Read a Parquet file that one of our steps wrote; InputError unless undamaged and of one of `kinds`."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    try:
+    with _named_when_damaged(path):
         with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
             table = file.read()
-        facts = json.loads(table.schema.metadata[_KEY])
-        expected = facts.pop("checksum", None)  # files of earlier versions have none
-        whole = expected in (None, _checksum(facts)) and facts.pop("columns", None) in (None, _columns(table))
-        metadata = Metadata(**facts) if whole else None
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it anew") from error
-    if metadata is None:
-        raise InputError(f"{path}: altered since it was written: make it anew")
+        metadata = _checked_metadata(path, table.schema, table)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
     return table, metadata
 
 
+@contextmanager
+def _named_when_damaged(path: Path) -> Iterator[None]:
+    """InputError that names the file, in place of what its readers raise."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it again") from error
+
+
+def _checked_metadata(path: Path, schema: pa.Schema, table: pa.Table | None = None) -> Metadata:
+    """The metadata in a schema; InputError if they, or the columns of `table`, were altered."""
+    facts = json.loads(schema.metadata[_KEY])
+    checksum = facts.pop("checksum", None)  # None in files of earlier versions
+    whole = checksum in (None, _checksum(facts))
+    columns = facts.pop("columns", None)
+    if table is not None:
+        whole = whole and columns in (None, _columns(table))
+    if not whole:
+        raise InputError(f"{path}: altered since it was written: make it again")
+    return Metadata(**facts)
+
+
 def _columns(table: pa.Table) -> list[list[Any]]:
-    """Names and types of the columns, and their rows: what the checksums of pages say nothing of."""
+    """Names, types and lengths of the columns, which the checksums of pages do not cover."""
     kinds = [
         (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
     ]
@@ -140,7 +167,7 @@ def _checksum(facts: dict[str, Any]) -> str:
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
-    """Token rows (M, N) as a fixed-size list column; InputError where a token would wrap around in it."""
+    """Token rows (M, N) as a fixed-size list column; InputError if a token does not fit its dtype."""
     dtype = token_dtype(vocabulary_size)
     for token in (tokens.min(initial=0), tokens.max(initial=0)):
         if not 0 <= token <= np.iinfo(dtype).max:
@@ -170,10 +197,10 @@ METRIC_COLUMNS = {
 
 
 def as_metrics(rows: pd.DataFrame, **shared: Any) -> pd.DataFrame:
-    """Rows with `metric`, `value` and maybe others as a metric table: all columns, ordered and typed.
+    """Rows with at least `metric` and `value` as a metric table: all columns, ordered and typed.
 
-    `shared` fills a column of all rows. Null where absent: `trial` for a metric over all trials, `nfe` where
-    nothing was sampled, `reference` where nothing is compared with, `extractor` for molecules.
+    `shared` are columns with one value for all rows. Absent columns are null: `trial` for a metric over all
+    trials, `nfe` if nothing was sampled, `reference` if nothing was compared, `extractor` for molecules.
     """
     rows = rows.assign(**shared)
     return rows.reindex(columns=list(METRIC_COLUMNS)).astype(METRIC_COLUMNS)

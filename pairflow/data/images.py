@@ -39,10 +39,15 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(planes, 1, 3))
 
 
+def contract(shape: Shape, levels: int) -> str:
+    """The vocabulary.json of images: the shape and the levels, which token rows and models must agree on."""
+    facts = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
+    return json.dumps(facts, separators=(",", ":"))
+
+
 def contract_hash(shape: Shape, levels: int) -> str:
-    """SHA-256 (hex) of shape and levels, which must be the same for a model and its token files."""
-    contract = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
-    return hashlib.sha256(json.dumps(contract, separators=(",", ":")).encode()).hexdigest()
+    """SHA-256 (hex) of the contract."""
+    return hashlib.sha256(contract(shape, levels).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What an experiment will cost: time, memory, disk."""
+"""What an experiment will cost: time, memory and disk."""

@@ -94,7 +94,7 @@ def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task
         kind = "train" if DISTILLATIONS[training.name].on_pairs else training.name
         return Task(Work(kind, **shared, batch=training.batch_size), training.iterations)
     rows, steps = _DRAWS[job.rule](settings)
-    # Without a change in a row of masks the network's answer is the one before, and is not asked for again.
+    # A step that changes nothing in a row of masks reuses the network's last answer.
     unchanged = (1 - 1 / steps) ** sizes.length if shared["corruption"] == "absorbing" else 0.0
     tail = getattr(settings, "greedy_tail", True)
     return Task(Work("draw", **shared), rows * (steps + tail), rows * steps * unchanged)

@@ -142,13 +142,12 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     """The jobs that end in a method's model, without those of its parent."""
     shared = {"method": name, "seed": seed, "gpu": True, "priority": 1}
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
-    carried = _CARRIED if experiment.modality == "molecules" else {}
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
-    outputs |= {key: folder / file for key, file in carried.items()}
+    outputs |= {key: folder / file for key, file in _CARRIED.items()}
     method = parse_method(name)
     if method.parent is None:
-        inputs |= {key: files[key] for key in ("vocabulary", "smiles") if carried}
+        inputs |= {key: files[key] for key in _CARRIED}
         yield Job("train", inputs, outputs, experiment.train_settings(name, seed), **shared)
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)
@@ -156,7 +155,7 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
         settings, pairs = experiment.teach_settings(name, seed), {"pairs": inputs["data"]}
         yield Job("teach", model, pairs, settings, **shared)
     inputs |= {"parent": model["model"], "parent_description": model["description"]}
-    inputs |= {f"parent_{key}": parent / file for key, file in carried.items()}
+    inputs |= {f"parent_{key}": parent / file for key, file in _CARRIED.items()}
     yield Job("distill", inputs, outputs, experiment.distill_settings(name, seed), **shared)
 
 

@@ -31,9 +31,9 @@ def data(root: Path, name: str) -> Path:
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """What an experiment's `preprocess` or `preprocess_images` writes, by the names that the rules use."""
-    names = ["train.parquet", "validation.parquet"]
+    names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
     if experiment.modality == "molecules":
-        names += ["vocabulary.json", "smiles.parquet", "rejected.parquet"]
+        names += ["smiles.parquet", "rejected.parquet"]
     return {Path(name).stem: data(root, name) for name in names}
 
 

@@ -1,1 +1,1 @@
-"""How a step runs: signals, resuming, devices, processes, progress."""
+"""How a step runs: signals, resuming, devices, processes, threads and progress."""

@@ -1,22 +1,25 @@
-"""Where a step runs."""
+"""The device on which a step runs."""
 
 import torch
 
+from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
-from pairflow.runtime import gpus, processes
+from pairflow.runtime import distributed, gpus
 
 
-def choose(name: str, threads: int | None) -> torch.device:
-    """`auto` is CUDA if there is one, else the CPU; `threads` bounds the CPU's share.
+def choose(name: str, threads: int | None, provenance: Provenance | None = None) -> torch.device:
+    """The device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
 
-    Of several GPUs it is one that no other step holds. The processes of one step share its threads.
+    Of several GPUs it takes one that no other step holds. `threads` limits the CPU threads; the processes of
+    one step share them. The device is recorded in the provenance.
     """
     if threads:
-        torch.set_num_threads(max(1, threads // processes.local_world_size()))
+        torch.set_num_threads(max(1, threads // distributed.local_world_size()))
     if name != "cpu":
         gpus.take()
     if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: no CUDA device is visible to torch")
-    if name == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    return torch.device("cuda")
+        raise InputError("--device cuda: torch sees no CUDA device")
+    device = torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    if provenance:
+        provenance.device = str(device)
+    return device

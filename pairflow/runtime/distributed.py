@@ -1,31 +1,59 @@
-"""Processes that train one model together: each has a slice of every batch, gradients are averaged.
+"""Processes that train one model together: each has a slice of every batch, and gradients are averaged.
 
-Their random numbers are those of one process alone: every one draws them for the whole batch and takes its
-rows. What they learn is the same up to the order in which floats are added.
+Every process draws the random numbers of the whole batch and uses those of its own rows. The result is that
+of one process, up to the order in which floats are added.
 """
 
+from __future__ import annotations
+
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
-
-import torch
-import torch.distributed as dist
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from typing import TYPE_CHECKING
 
 from pairflow.errors import InputError
-from pairflow.runtime import processes
 
-TIMEOUT = timedelta(hours=1)  # for one to wait for the others: the first validates and saves alone
+if TYPE_CHECKING:  # `pairflow --help` does not wait for torch
+    from torch import Tensor, nn
+
+TIMEOUT = timedelta(hours=1)  # the others wait while the first process validates and saves
+
+
+def world_size() -> int:
+    """The number of processes that torchrun has started; 1 without torchrun."""
+    return _from_torchrun("WORLD_SIZE", 1)
+
+
+def rank() -> int:
+    """The number of this process among them, from 0. Only process 0 writes files and prints."""
+    return _from_torchrun("RANK", 0)
+
+
+def local_world_size() -> int:
+    """The number of processes on this machine."""
+    return _from_torchrun("LOCAL_WORLD_SIZE", 1)
+
+
+def local_rank() -> int:
+    """The number of this process among those on this machine."""
+    return _from_torchrun("LOCAL_RANK", 0)
+
+
+def _from_torchrun(variable: str, default: int) -> int:
+    return int(os.environ[variable]) if "TORCHELASTIC_RUN_ID" in os.environ else default
 
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Within it the processes can reach one another. One that fails in it leaves the others to torchrun.
+    """Connect the processes during the block. A process that fails in it leaves the rest to torchrun.
 
-    They meet once in their lives: several trainings in one process need it around all of them.
+    The process group is initialised once per process: several trainings in one process share an outer block.
     """
-    if processes.world_size() == 1 or dist.is_initialized():
+    import torch
+    import torch.distributed as dist
+
+    if world_size() == 1 or dist.is_initialized():
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -35,44 +63,58 @@ def process_group() -> Iterator[None]:
 
 
 def batch_slices(batch_size: int, micro_batch: int | None) -> list[slice]:
-    """This process's rows of every batch, `micro_batch` at most at a time, as equal as can be."""
-    count, rank = processes.world_size(), processes.rank()
-    if batch_size < count:
-        raise InputError(f"batch_size: {batch_size} rows are too few for {count} processes")
-    first, last = batch_size * rank // count, batch_size * (rank + 1) // count
+    """This process's rows of every batch, as equal slices as possible of at most `micro_batch` rows each.
+
+    InputError if there are fewer rows than processes.
+    """
+    processes, number = world_size(), rank()
+    if batch_size < processes:
+        raise InputError(f"batch_size: {batch_size} rows are too few for {processes} processes")
+    first, last = batch_size * number // processes, batch_size * (number + 1) // processes
     rows = last - first
     passes = -(-rows // (micro_batch or rows))
     return [slice(first + rows * i // passes, first + rows * (i + 1) // passes) for i in range(passes)]
 
 
 def wrap(network: nn.Module) -> nn.Module:
-    """The network as it is called in training: going back through it averages gradients over processes."""
-    if processes.world_size() == 1:
+    """The network as training calls it: its backward pass averages the gradients over the processes."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    if world_size() == 1:
         return network
     return DistributedDataParallel(network, gradient_as_bucket_view=True)
 
 
 def unwrap(network: nn.Module) -> nn.Module:
-    """The network itself that `wrap` was given."""
+    """The network that `wrap` was given."""
+    from torch.nn.parallel import DistributedDataParallel
+
     return network.module if isinstance(network, DistributedDataParallel) else network
 
 
 def no_sync(network: nn.Module) -> AbstractContextManager:
-    """A pass that adds to this process's gradients alone, for a later one to average."""
+    """Backward passes that only add to this process's gradients; the next pass outside averages them."""
+    from torch.nn.parallel import DistributedDataParallel
+
     return network.no_sync() if isinstance(network, DistributedDataParallel) else nullcontext()
 
 
 def all_reduce_sum(number: Tensor) -> Tensor:
-    """The sum over all processes."""
-    if processes.world_size() > 1:
+    """The sum over all processes, in place."""
+    if world_size() > 1:
+        import torch.distributed as dist
+
         dist.all_reduce(number)
     return number
 
 
 def all_reduce_max(*numbers: int) -> list[int]:
     """Each number's maximum over all processes, which wait for one another."""
-    if processes.world_size() == 1:
+    if world_size() == 1:
         return list(numbers)
-    found = torch.tensor(numbers)  # on the CPU, so that no GPU is waited for
-    dist.all_reduce(found, dist.ReduceOp.MAX)
-    return found.tolist()
+    import torch
+    import torch.distributed as dist
+
+    maxima = torch.tensor(numbers)  # on the CPU, so that no GPU is waited for
+    dist.all_reduce(maxima, dist.ReduceOp.MAX)
+    return maxima.tolist()

@@ -1,7 +1,7 @@
-"""Which GPU a step takes of several: one that no other step on this machine holds, as far as there are such.
+"""Chooses a GPU for a step: if possible one that no other step on this machine holds.
 
-A step holds a GPU by a lock on a file in the folder for temporary files for as long as its process lives.
-CUDA is shown the chosen ones alone, before torch or CuPy look: both then take the first that they see.
+A step holds a GPU by a lock on a file in the folder for temporary files, as long as its process lives. Only
+the chosen GPUs are made visible to CUDA, before torch or CuPy look: both then use the first that they see.
 """
 
 import fcntl
@@ -12,25 +12,25 @@ import tempfile
 from pathlib import Path
 
 from pairflow.errors import InputError
-from pairflow.runtime import processes
+from pairflow.runtime import distributed
 
-MOST_STEPS = 64  # on one GPU
+MOST_STEPS = 64  # steps that may share one GPU
 
-_locks: list[int] = []  # open files
+_locks: list[int] = []  # file descriptors, open as long as this process lives
 
 
 def take() -> None:
-    """One GPU for this process, where there is any: of those that torchrun's processes share, its own."""
-    if processes.local_world_size() == 1:
+    """Take one GPU for this process, if there is any; each of torchrun's processes takes its own."""
+    if distributed.local_world_size() == 1:
         return reserve(1)
     gpus = visible()
     if gpus:
-        _require(processes.local_world_size(), gpus)
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[processes.local_rank()]
+        _require(distributed.local_world_size(), gpus)
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[distributed.local_rank()]
 
 
 def reserve(count: int) -> None:
-    """So many GPUs for this process and those that it starts, the least held ones."""
+    """Take `count` GPUs for this process and those that it starts: those held by the fewest steps."""
     gpus = visible()
     if not gpus:
         return
@@ -45,7 +45,7 @@ def reserve(count: int) -> None:
 
 
 def visible() -> list[str]:
-    """The GPUs that CUDA may use, by index or UUID, found without asking CUDA, which then looks no more."""
+    """The GPUs that CUDA may use, by index or UUID. CUDA is not asked: it would not look again later."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
@@ -58,15 +58,15 @@ def visible() -> list[str]:
 
 def _require(count: int, gpus: list[str]) -> None:
     if count > len(gpus):
-        raise InputError(f"{count} processes need a GPU each, and {len(gpus)} are visible")
+        raise InputError(f"{count} processes need one GPU each, but {len(gpus)} are visible")
 
 
 def _lock(gpu: str, holder: int) -> bool:
-    """Whether this process is that holder of the GPU from now on. What others can read they can lock."""
+    """Try to become the holder of that number of the GPU; a file that others can read, they can lock."""
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
         file = os.open(path, os.O_RDONLY | (0 if path.exists() else os.O_CREAT), 0o644)
-    except OSError:  # another user's, who keeps it private
+    except OSError:  # another user's private file
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,45 +1,104 @@
-"""What a long step has done so far, kept outside its outputs until it succeeds."""
+"""How a long step resumes: its finished parts are kept outside its outputs until it succeeds."""
 
 import hashlib
 import io
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
-from pairflow.artifacts import Provenance, atomic, read_provenance
+from pairflow.artifacts import Metadata, Provenance, atomic, read_provenance, save_table
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
 
-Block = tuple[int, ...]  # the numbers that tell a part of the work from the others
+BlockKey = tuple[int, ...]  # the numbers that name a block; in tables of rows the last is its number of rows
+RERUN = "which are saved: rerun the same command to resume"
 
 
-def folder_of(folder: Path, name: str, facts: dict[str, Any]) -> Path:
-    """`folder`/<name>-<digest of `facts`>: other inputs or parameters are another run."""
-    text = json.dumps(facts, sort_keys=True).encode()
-    return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
+class ResumeOptions(NamedTuple):
+    """The folder for saved states (None: beside the output) and the seconds between two saved states."""
+
+    resume: Path | None = None
+    save_every: float = 300.0
+
+    def state_folder(self, out: Path, name: str, identity: Mapping[str, Any]) -> Path:
+        """`<folder>/<name>-<digest of identity>`: other inputs or parameters are another run."""
+        folder = self.resume or out.parent / f".{out.name}.resume"
+        text = json.dumps(identity, sort_keys=True, default=dict).encode()
+        return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
 
-def remove(folder: Path) -> None:
-    """Remove what a finished step no longer needs, and the folder above if nothing else is there."""
+def remove_states(folder: Path) -> None:
+    """Remove the states of a finished step, and the folder above if it is empty then."""
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # steps side by side share it
+    with suppress(OSError):  # steps that run at the same time share it
         folder.parent.rmdir()
 
 
-class Finished:
-    """Arrays by name in `folder`, each a file that begins with a hash of its place and its content."""
+class ResumableTable:
+    """A table made in blocks and written at the end. An interrupted step resumes, to the same bytes.
+
+    `device` is the torch device that computes the blocks, if one does: states of another kind of device, or
+    of another version of torch, are not used.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        metadata: Metadata,
+        name: str,
+        options: ResumeOptions,
+        provenance: Provenance,
+        device: Any = None,
+    ):
+        self.out, self.metadata, self.provenance = out, metadata, provenance
+        identity = dict(metadata.__dict__)
+        if device is not None:
+            import torch
+
+            identity |= {"device": device.type, "torch": torch.__version__}
+        self.save_every, self.folder = options.save_every, options.state_folder(out, name, identity)
+
+    def make(
+        self,
+        keys: Sequence[BlockKey],
+        work: Callable[[BlockKey], np.ndarray],
+        bar: Callable[[int], AbstractContextManager] = nullcontext,
+    ) -> list[np.ndarray]:
+        """The blocks' arrays in order, each from an earlier attempt or from `work(key)`.
+
+        `bar(rows)` is the progress bar for the rows that are still to be made.
+        """
+        blocks = BlockwiseWork(keys, self.folder, self.save_every, self.provenance)
+        with bar(sum(key[-1] for key in blocks.pending)):
+            return blocks.run(work)
+
+    def write(self, table: pa.Table | pd.DataFrame) -> None:
+        """Write the finished table with its provenance, and remove the saved states."""
+        save_table(self.out, table, self.metadata, self.provenance)
+        remove_states(self.folder)
+
+
+def split_rows(rows: int, size: int) -> list[tuple[int, int]]:
+    """(first row, number of rows) of consecutive blocks of `size` rows at most."""
+    return [(first, min(size, rows - first)) for first in range(0, rows, size)]
+
+
+class BlockFiles:
+    """Arrays by name in `folder`; each file begins with a hash of its place and its content."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def load(self, name: str) -> np.ndarray | None:
-        """The array of that name; None where it is not there, not whole, or another's."""
+        """The array of that name; None if the file is missing, damaged or belongs elsewhere."""
         try:
             content = self._path(name).read_bytes()
         except OSError:
@@ -50,6 +109,7 @@ class Finished:
         return np.load(io.BytesIO(content), allow_pickle=False)
 
     def save(self, name: str, array: np.ndarray) -> None:
+        """Write an array whole."""
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         with atomic(self._path(name)) as [temporary]:
@@ -62,88 +122,88 @@ class Finished:
         return hashlib.sha256(f"{self.folder.name}/{name}\n".encode() + content).digest()
 
 
-class Blocks:
-    """Work in blocks, each an array on its own: work that was stopped goes on where it was.
+class BlockwiseWork:
+    """Work in blocks, each of which gives an array. Interrupted work resumes with the missing blocks.
 
-    What is made is saved in `folder` every `seconds`, on SIGUSR1, and when something stops the work: a work
-    shorter than that leaves no file. The provenance takes up what earlier attempts have cost.
+    Finished blocks are saved in `folder` every `seconds`, on SIGUSR1, and when the work is interrupted;
+    shorter work leaves no file. The provenance includes the costs of earlier attempts.
     """
 
-    def __init__(self, every: Sequence[Block], folder: Path, seconds: float, provenance: Provenance):
-        self.every, self.seconds, self.provenance = every, seconds, provenance
-        self.finished, self.spent = Finished(folder), folder / "spent"
-        self.arrays = {block: self.finished.load(_name(block)) for block in every}
+    def __init__(self, keys: Sequence[BlockKey], folder: Path, seconds: float, provenance: Provenance):
+        self.keys, self.seconds, self.provenance = keys, seconds, provenance
+        self.files, self.spent = BlockFiles(folder), folder / "spent"
+        self.arrays = {key: self.files.load(_file_name(key)) for key in keys}
         self.saving = False
-        self.on_disk = {block for block, array in self.arrays.items() if array is not None}
-        _take_up(self.spent, provenance)
+        self.on_disk = {key for key, array in self.arrays.items() if array is not None}
+        _add_earlier_costs(self.spent, provenance)
 
     @property
-    def left(self) -> list[Block]:
-        """The blocks that are not made yet."""
-        return [block for block, array in self.arrays.items() if array is None]
+    def pending(self) -> list[BlockKey]:
+        """The blocks that are still to be made."""
+        return [key for key, array in self.arrays.items() if array is None]
 
-    def make(self, work: Callable[[Block], np.ndarray]) -> list[np.ndarray]:
-        """The arrays of all blocks, in order; on SIGUSR1 what is made so far is saved.
+    def run(self, work: Callable[[BlockKey], np.ndarray]) -> list[np.ndarray]:
+        """The arrays of all blocks, in order. SIGUSR1 saves what is finished, and the work continues.
 
-        Raises Interrupted on SIGTERM and SIGINT, with all saved.
+        Raises Interrupted on SIGTERM and SIGINT, after all finished blocks are saved.
         """
-        with signals.raised(self._save):
+        with signals.interruptible(self._save):
             try:
-                self._make(work)
+                self._run(work)
             except signals.Stopped as stop:
                 self._save()
-                done = len(self.every) - len(self.left)
+                done = len(self.keys) - len(self.pending)
                 raise Interrupted(
-                    f"stopped after {done:,} of {len(self.every):,} blocks, which are saved", stop.number
+                    f"stopped after {done:,} of {len(self.keys):,} blocks, {RERUN}", stop.number
                 ) from None
             except BaseException:
                 self._save()
                 raise
-        return list(self.arrays.values())
+        return [array for array in self.arrays.values() if array is not None]
 
-    def _make(self, work: Callable[[Block], np.ndarray]) -> None:
+    def _run(self, work: Callable[[BlockKey], np.ndarray]) -> None:
         saved = time.monotonic()
-        for block in self.left:
-            self.arrays[block] = work(block)
-            if self.left and time.monotonic() - saved >= self.seconds:
+        for key in self.pending:
+            self.arrays[key] = work(key)
+            if self.pending and time.monotonic() - saved >= self.seconds:
                 self._save()
                 saved = time.monotonic()
 
     def _save(self) -> None:
-        """Write what is not on disk yet; nothing where a signal asks for it while that is being done."""
+        """Write the blocks that are not on disk yet; does nothing if a signal interrupts a save."""
         if self.saving:
             return
         self.saving = True
         try:
             if any(array is not None for array in self.arrays.values()):
-                self.provenance.write(self.spent)  # first: it is spent, whatever becomes of the rest
-            for block, array in self.arrays.items():
-                if array is not None and block not in self.on_disk:
-                    self.finished.save(_name(block), array)
-                    self.on_disk.add(block)
+                self.provenance.write(self.spent)  # first: the cost counts even if the next writes fail
+            for key, array in self.arrays.items():
+                if array is not None and key not in self.on_disk:
+                    self.files.save(_file_name(key), array)
+                    self.on_disk.add(key)
         finally:
             self.saving = False
 
 
-def _name(block: Block) -> str:
-    return "-".join(map(str, block))
+def _file_name(key: BlockKey) -> str:
+    return "-".join(map(str, key))
 
 
-def _take_up(spent: Path, provenance: Provenance) -> None:
-    """Count what earlier attempts have cost; of a damaged record, that it is not known."""
+def _add_earlier_costs(spent: Path, provenance: Provenance) -> None:
+    """Add the costs of earlier attempts; a damaged record makes the total unknown."""
     try:
-        facts = read_provenance(spent)
+        costs = read_provenance(spent)
     except InputError:
         provenance.add({})
     else:
-        if facts:
-            provenance.add(facts)
+        if costs:
+            provenance.add(costs)
 
 
-def snapshots_of(folder: Path, save_every: float, provenance: Provenance):
-    """Snapshots in `folder` of an optimisation; the provenance takes up what it has cost so far."""
+def open_snapshots(folder: Path, save_every: float, provenance: Provenance):
+    """Snapshots of an optimisation in `folder`; the provenance includes the costs of earlier attempts."""
     from pairflow.runtime.snapshots import Snapshots
 
     spent = folder / "spent"
-    _take_up(spent, provenance)
-    return Snapshots(folder, save_every, saving=lambda: provenance.write(spent))
+    _add_earlier_costs(spent, provenance)
+    return Snapshots(folder, save_every, before_save=lambda: provenance.write(spent))

@@ -1,16 +1,17 @@
-"""Signals that ask long work to stop, and what it may do before it does."""
+"""Signals that ask long work to stop, and what it may do before it stops."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 STOP = (signal.SIGTERM, signal.SIGINT)  # save, then stop
-SAVE = signal.SIGUSR1  # save and go on: a scheduler's warning that the time is nearly up
+SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
 
 
 class Stopped(BaseException):
-    """One of the signals has come, `number`."""
+    """SIGTERM or SIGINT (`number`) has arrived during `interruptible` work."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -18,29 +19,31 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def kept(alone: bool = True) -> Iterator[list[int]]:
-    """The signals that have come since, in order. A second Ctrl-C has its usual effect, at once.
+def collect(sole_process: bool = True) -> Iterator[list[int]]:
+    """Collect the signals that arrive, in order, in a list that the work looks at when it suits.
 
-    A second SIGTERM has none: SLURM sends one of its own, and its srun another. Outside the main thread,
-    where Python hands out no signals, none ever comes. A process that is not `alone` may get each twice, from
-    a scheduler and from torchrun, and keeps them all; if it loses the others and was asked to stop, one of
-    them has failed before and said why: it ends without a word.
+    A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one. One
+    of several processes may get each signal twice, from the scheduler and from torchrun, and collects both.
+    If such a process was asked to stop and then loses contact with the others, another process has already
+    reported the reason: it ends silently by SIGTERM.
+
+    Python delivers signals only to the main thread; in other threads the list stays empty.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
 
-    def keep(number: int, frame) -> None:
+    def append(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        if alone and number == signal.SIGINT:
-            signal.signal(number, before[number])
+        if sole_process and number == signal.SIGINT:
+            signal.signal(number, before[signal.SIGINT])
 
-    before = {number: signal.signal(number, keep) for number in (*STOP, SAVE)}
+    before = {number: signal.signal(number, append) for number in (*STOP, SAVE)}
     try:
         yield received
     except RuntimeError:
-        if not alone and any(number in STOP for number in received):
+        if not sole_process and any(number in STOP for number in received):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.raise_signal(signal.SIGTERM)
         raise
@@ -50,18 +53,18 @@ def kept(alone: bool = True) -> Iterator[list[int]]:
 
 
 @contextmanager
-def raised(save: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work goes on.
+def interruptible(save: Callable[[], object]) -> Iterator[None]:
+    """SIGTERM and SIGINT raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work continues.
 
-    For work whose finished parts are apart from what it is at. A second Ctrl-C has its usual effect, a second
-    SIGTERM none, as in `kept`. Outside the main thread none ever comes.
+    This is for work whose finished parts stay valid when the current part is abandoned. A second Ctrl-C acts
+    at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     stopped = False
 
-    def stop(number: int, frame) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         nonlocal stopped
         signal.signal(signal.SIGINT, before[signal.SIGINT])
         signal.signal(SAVE, signal.SIG_IGN)
@@ -69,13 +72,13 @@ def raised(save: Callable[[], None]) -> Iterator[None]:
             stopped = True
             raise Stopped(number)
 
-    def heed(number: int, frame) -> None:
+    def warn(number: int, frame: FrameType | None) -> None:
         signal.signal(SAVE, signal.SIG_IGN)
         save()
-        signal.signal(SAVE, heed)
+        signal.signal(SAVE, warn)
 
     before = {number: signal.signal(number, stop) for number in STOP}
-    before[SAVE] = signal.signal(SAVE, heed)
+    before[SAVE] = signal.signal(SAVE, warn)
     try:
         yield
     finally:
@@ -84,8 +87,8 @@ def raised(save: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def unheeded() -> Iterator[None]:
-    """SIGUSR1 ends nothing: where there is no state to save the work goes on."""
+def ignore_warning_signal() -> Iterator[None]:
+    """Ignore SIGUSR1, which would end a process that has no state to save."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""State of an optimisation that was stopped, kept on disk so that it goes on to the same bits."""
+"""States of an optimisation on disk, from which an interrupted run resumes to the same bits."""
 
 import hashlib
 import json
@@ -15,32 +15,33 @@ from torch import Tensor
 from pairflow.artifacts import atomic, digest
 
 FORMAT = 2
-SEAL = 65  # letters of the line that a description begins with
-GENERATIONS = 2  # kept: should the newest not be whole, the one before it is
+SEAL = 65  # characters of the first line of a description
+GENERATIONS = 2  # states on disk: if the newest is damaged, the one before it is used
 
 
 class Snapshots:
-    """The last two states in `folder`, each tensors and JSON facts by iteration; saved every `seconds`.
+    """The last two states in `folder`, each with tensors and JSON facts; saved every `seconds`.
 
-    The folder belongs to one run alone: whoever names it puts a digest of inputs and settings into its name.
-    `saving` is called before each.
+    The folder belongs to a single run: its name has a digest of inputs and settings. `before_save` is called
+    before each save.
     """
 
-    def __init__(self, folder: Path, seconds: float = 300.0, saving: Callable[[], None] = lambda: None):
-        self.folder, self.seconds, self.saving = Path(folder), seconds, saving
+    def __init__(self, folder: Path, seconds: float = 300.0, before_save: Callable[[], None] = lambda: None):
+        self.folder, self.seconds, self.before_save = Path(folder), seconds, before_save
         self.saved = time.monotonic()
 
     @property
     def due(self) -> bool:
+        """Whether `seconds` have passed since the last save."""
         return time.monotonic() - self.saved >= self.seconds
 
     def save(self, iteration: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Write the state after so many iterations, then remove all but the newest two."""
-        self.saving()
+        """Write the state after `iteration` iterations, then remove all but the newest two."""
+        self.before_save()
         weights, description = self._paths(iteration)
         with atomic(weights, description) as [new_weights, new_description]:
-            kept = {key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}
-            save_file(kept, new_weights)
+            on_cpu = {key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}
+            save_file(on_cpu, new_weights)
             content = {"format": FORMAT, "torch": torch.__version__, "sha256": digest(new_weights), **facts}
             text = json.dumps(content)
             new_description.write_text(self._seal(iteration, text) + text)
@@ -50,9 +51,9 @@ class Snapshots:
         self.saved = time.monotonic()
 
     def load(self, device: str | torch.device) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
-        """(iteration, tensors, facts) of the newest state that is whole; None where there is none.
+        """(iteration, tensors, facts) of the newest undamaged state; None if there is none.
 
-        A state of another format or by another version of torch, which may round otherwise, is passed over.
+        States of another format, or of another version of torch, which may round differently, are skipped.
         """
         for iteration in self._iterations():
             weights, description = self._paths(iteration)
@@ -70,12 +71,12 @@ class Snapshots:
         return None
 
     def _seal(self, iteration: int, text: str) -> str:
-        """A line with the hash of a description, and of the place where it belongs."""
+        """The first line of a description: a hash of its text and of the place where it belongs."""
         place = f"{self.folder.name}/{iteration}\n"
         return hashlib.sha256((place + text).encode()).hexdigest() + "\n"
 
     def _iterations(self) -> list[int]:
-        """Of the states that are there, newest first."""
+        """The iterations of the states on disk, newest first."""
         names = (path.stem for path in self.folder.glob("*.json"))
         return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
 

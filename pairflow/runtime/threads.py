@@ -1,4 +1,4 @@
-"""Rows in blocks over plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops."""
+"""Blocks of rows on plain threads: kernels release the GIL, a bar shows the time left, Ctrl-C stops."""
 
 import os
 from collections.abc import Callable
@@ -12,12 +12,12 @@ def run_blocks(
 ) -> None:
     """Call `work(slice)` on every block of `block` of the `rows`, on `threads` threads (None: all CPUs).
 
-    An exception, Ctrl-C among them, cancels the blocks that have not begun.
+    An exception, such as Ctrl-C, cancels the blocks that have not begun.
     """
     pool = ThreadPoolExecutor(threads or available_cpus())
     try:
         slices = [slice(start, min(start + block, rows)) for start in range(0, rows, block)]
-        tasks = {pool.submit(work, each): each.stop - each.start for each in slices}
+        tasks = {pool.submit(work, part): part.stop - part.start for part in slices}
         with tqdm(total=rows, desc=name, unit="row", disable=not progress) as bar:
             for task in as_completed(tasks):
                 task.result()

@@ -7,13 +7,13 @@ from pairflow.steps.command import device, existing, out, quiet, step, threads
 
 
 @step()
-@existing("--smiles", help="Canonical SMILES of the data set, Parquet.")
-@out("--out", help="Mean and covariance, Parquet: a row per feature.")
+@existing("--smiles", help="Canonical SMILES of the data set (Parquet).")
+@out("--out", help="Output file for mean and covariance (Parquet): a row per feature.")
 @device
 @threads
 @quiet
 def main(smiles: Path, out: Path, device, threads, quiet):
-    """Measure ChemNet's features, which FCD compares, on up to 10,000 training molecules."""
+    """Compute the statistics that FCD compares: ChemNet's features of up to 10,000 training molecules."""
     from pairflow.metrics import chemnet, training_molecules
     from pairflow.metrics.images import Moments
     from pairflow.runtime.device import choose
@@ -21,9 +21,8 @@ def main(smiles: Path, out: Path, device, threads, quiet):
     provenance = Provenance()
     known = training_molecules.Known.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
-    where = choose(device, threads)
-    provenance.device = str(where)
-    features = chemnet.features([known.trained[row] for row in chosen], str(where), not quiet)
+    device = choose(device, threads, provenance)
+    features = chemnet.features([known.trained[row] for row in chosen], str(device), not quiet)
     with atomic(out) as [temporary]:
         training_molecules.write_chemnet(temporary, known, Moments.of(features))
     provenance.write(out)

@@ -1,6 +1,8 @@
-"""Images with labels to a classifier, whose features images are compared by."""
+"""Labelled images to a classifier, whose features are used to compare images."""
 
 from pathlib import Path
+
+import numpy as np
 
 from pairflow.artifacts import Provenance, atomic, digest
 from pairflow.config import ClassifySettings
@@ -9,14 +11,14 @@ from pairflow.steps.command import existing, out, quiet, step, threads
 
 
 @step(ClassifySettings)
-@existing("--tokens", help="Training images, Parquet: token rows with labels.")
-@existing("--validation", help="Test images, Parquet, for the accuracy.")
-@out("--out", help="Weights, safetensors.")
-@out("--description", help="Description, JSON, with the accuracy; beside the weights, of the same name.")
+@existing("--tokens", help="Training images with labels (Parquet).")
+@existing("--validation", help="Test images with labels (Parquet), for the accuracy.")
+@out("--out", help="Output file for the weights (safetensors).")
+@out("--description", help="Output file for the description: the name of --out, with .json.")
 @threads
 @quiet
 def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, description, threads, quiet):
-    """Train a small classifier on the CPU; its accuracy on the test images is in the description."""
+    """Train a small classifier on the CPU. Its description has the accuracy on the test images."""
     from pairflow.metrics import classifier
     from pairflow.metrics.image_rows import read_images
     from pairflow.runtime.device import choose
@@ -25,23 +27,28 @@ def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, 
     choose("cpu", threads)
     images, test = read_images(tokens), read_images(validation)
     images.require_like(test)
-    for each in (images, test):
-        if each.labels is None:
-            raise InputError(f"{each.path}: not every image has a label, and the classifier learns from them")
+    labels, test_labels = _labels(images), _labels(test)
     if description != out.with_suffix(".json"):
         raise InputError(f"--description: expected {out.with_suffix('.json')}, found {description}")
     provenance.samples = settings.iterations * classifier.BATCH
-    network = classifier.train(images[:], images.labels, settings.iterations, settings.seed, not quiet)
+    network = classifier.train(images[:], labels, settings.iterations, settings.seed, not quiet)
     facts = {
         **settings.model_dump(mode="json"),
         "shape": images.metadata.shape,
-        "classes": int(images.labels.max()) + 1,
-        "accuracy": classifier.accuracy(network, test[:], test.labels),
+        "classes": int(labels.max()) + 1,
+        "accuracy": classifier.accuracy(network, test[:], test_labels),
         "inputs": {"tokens": digest(tokens), "validation": digest(validation)},
     }
     with atomic(out, description) as [new_weights, new_description]:
         classifier.save(new_weights, new_description, network, facts)
     provenance.write(out)
+
+
+def _labels(images) -> np.ndarray:
+    """The labels of the images; InputError if there are none."""
+    if images.labels is None:
+        raise InputError(f"{images.path}: the classifier needs a label for every image")
+    return images.labels
 
 
 if __name__ == "__main__":

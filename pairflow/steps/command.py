@@ -1,4 +1,4 @@
-"""Turns a Settings class into a command: an option per field, `--settings JSON` for all, one-line errors."""
+"""Turns a settings class into a command: an option per field, `--settings JSON` for all, one-line errors."""
 
 import functools
 import inspect
@@ -17,31 +17,31 @@ from pydantic.fields import FieldInfo
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 from pairflow.metrics.images import RealImages
-from pairflow.runtime import processes, signals
+from pairflow.runtime import distributed, signals
+from pairflow.runtime.resume import ResumeOptions
+from pairflow.training.options import FitOptions, ModelPaths
 
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 
 existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
 out = functools.partial(click.option, type=click.Path(path_type=Path, dir_okay=False), required=True)
-quiet = click.option("--quiet", is_flag=True, help="No progress bar.")
+evaluation = click.option(
+    "--evaluation", default="main", show_default=True, help="Name of the evaluation in the metric rows."
+)
+quiet = click.option("--quiet", is_flag=True, help="Show no progress bar.")
 device = click.option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
     show_default=True,
-    help="auto: CUDA if there is a GPU.",
+    help="Device to run on; `auto` uses the GPU if there is one.",
 )
-threads = click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all]")
-micro_batch = click.option(
-    "--micro-batch",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Rows in the network at once, where the memory of a GPU is too small; 0: all.",
+threads = click.option(
+    "--threads", type=click.IntRange(1), help="Number of CPU threads to use.  [default: all]"
 )
 
 WORKFLOW = Path("workflow_config.yaml")
-GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step where one has failed
+GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step of which one has failed
 
 
 def configuration(text: str) -> Callable:
@@ -52,120 +52,145 @@ def configuration(text: str) -> Callable:
     )
 
 
-def resumable(function: Callable) -> Callable:
-    """Decorator: options of a step that, stopped, goes on where it was."""
-    folder = click.Path(path_type=Path, file_okay=False)
-    function = click.option(
+def grouped(name: str, group: Any, *options: Callable) -> Callable:
+    """Decorator: options whose values are passed on together, as the argument `name`, a NamedTuple."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def run(*arguments: Any, **values: Any) -> Any:
+            members = group(**{key: values.pop(key) for key in group._fields})
+            return function(*arguments, **{name: members}, **values)
+
+        for option in reversed(options):
+            run = option(run)
+        return run
+
+    return decorate
+
+
+_resume = (
+    click.option(
+        "--resume",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for saved states, from which an interrupted run resumes.  [default: beside the output]",
+    ),
+    click.option(
         "--save-every",
         type=click.FloatRange(0),
         default=300.0,
         show_default=True,
-        help="Seconds between two saved states, at least.",
-    )(function)
-    return click.option(
-        "--resume", type=folder, help="Folder for saved states.  [default: beside the output]"
-    )(function)
-
-
-def real_images(function: Callable) -> Callable:
-    """Decorator: the options of `RealImages`, handed on as the argument `real`."""
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **given: Any) -> Any:
-        real = RealImages(**{key: given.pop(key) for key in RealImages._fields})
-        return function(*arguments, real=real, **given)
-
-    for option in (
-        existing("--classifier", required=False, help="Weights of the classifier, safetensors."),
-        existing("--test-reference", help="Statistics of the test images, Parquet."),
-        existing("--train-reference", help="Statistics of the training images, Parquet."),
-        existing("--validation", help="Test images, Parquet."),
-        existing("--tokens", help="Training images, Parquet."),
-    ):
-        run = option(run)
-    return run
+        help="Minimum number of seconds between two saved states.",
+    ),
+)
+resumable = grouped("resume", ResumeOptions, *_resume)
+model_outputs = grouped(
+    "outputs",
+    ModelPaths,
+    out("--model", help="Output file for the weights, raw and averaged (safetensors)."),
+    out("--description", help="Output file for the description of the model (JSON)."),
+    out("--log", help="Output file for the training log (Parquet)."),
+)
+fit_options = grouped(
+    "options",
+    FitOptions,
+    *_resume,
+    click.option(
+        "--micro-batch",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Maximum number of rows per forward pass, to save GPU memory; 0 means no limit.",
+    ),
+    device,
+    threads,
+    quiet,
+)
+real_images = grouped(
+    "real",
+    RealImages,
+    existing("--tokens", help="Training images (Parquet)."),
+    existing("--validation", help="Test images (Parquet)."),
+    existing("--train-reference", help="Feature statistics of the training images (Parquet)."),
+    existing("--test-reference", help="Feature statistics of the test images (Parquet)."),
+    existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
+)
 
 
 class Command(click.Command):
-    """Prints a user's mistake as one line on stderr, exit code 2, no traceback. SIGUSR1 does not end it."""
+    """Prints a user's mistake as one line on stderr, exit code 2, no traceback. Ignores SIGUSR1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with signals.unheeded():
+            with signals.ignore_warning_signal():
                 return super().invoke(ctx)
         except InputError as error:
-            if processes.rank():
-                time.sleep(GIVE_WAY)  # most mistakes are made by all, and one says so
+            if distributed.rank():
+                time.sleep(GIVE_WAY)  # all processes make most mistakes; only the first reports them
             click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
             sys.exit(2)
         except Interrupted as stop:
-            if processes.rank() == 0:
-                click.echo(
-                    f"pairflow {ctx.command.name}: {stop}: the same command goes on from there", err=True
-                )
+            if distributed.rank() == 0:
+                click.echo(f"pairflow {ctx.command.name}: {stop}", err=True)
             sys.exit(128 + stop.signal)
         except Exception:
-            if processes.world_size() > 1:
-                time.sleep(GIVE_WAY)  # it may be that another process is lost
+            if distributed.world_size() > 1:
+                time.sleep(GIVE_WAY)  # the cause may be that another process has failed
             raise
 
 
-def step(settings: type[Settings] | None = None, **ways: type[Settings]) -> Callable:
+def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Callable:
     """Decorator: a click command whose first argument is the checked `settings`.
 
-    `ways`: other settings in their place, each under the name of an option: who gives that, goes that way.
+    `modes`: alternative settings classes, each selected by the option of that name.
     """
 
     def decorate(function: Callable) -> click.Command:
         name = function.__module__.rpartition(".")[2]
         if function.__module__ == "__main__":
-            name = Path(inspect.getfile(function)).stem
+            name = Path(inspect.getfile(inspect.unwrap(function))).stem
         if settings is None:
             return click.command(name, cls=Command)(function)
 
-        options = _options(settings, ways)
+        options = _options(settings, modes)
 
         @functools.wraps(function)
-        def run(**given: Any) -> Any:
-            values = _settings_json(given.pop("settings"))
-            chosen = {key: value for key in options if (value := given.pop(key)) is not None}
-            way = next((name for name in ways if name in chosen or name in values), None)
-            model = ways.get(way, settings)
+        def run(**arguments: Any) -> Any:
+            values = _settings_json(arguments.pop("settings"))
+            chosen = {key: value for key in options if (value := arguments.pop(key)) is not None}
+            mode = next((name for name in modes if name in chosen or name in values), None)
+            model = modes[mode] if mode else settings
             for key, value in chosen.items():
                 if key not in _fields(model):
-                    raise InputError(_astray(key, way, ways))
+                    raise InputError(_misplaced(key, mode, modes))
                 _put(values, _fields(model)[key], value)
-            return function(check(model, values, "settings"), **given)
+            return function(check(model, values, "settings"), **arguments)
 
         for key, (info, prefix) in reversed(options.items()):
             run = _option(key, info, prefix)(run)
-        run = click.option("--settings", metavar="JSON", help="All settings at once; options override it.")(
-            run
-        )
+        text = "All settings as one JSON object; individual options override its values."
+        run = click.option("--settings", metavar="JSON", help=text)(run)
         return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
     return decorate
 
 
-def _options(settings: type[Settings], ways: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """Option name -> its field, and the words of its help that say which way it belongs to; all ways' own."""
-    without = "".join(f"Without --{name}: " for name in ways)
+def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
+    """Option name -> its field, and the start of its help, which names the mode that it belongs to."""
+    without = "".join(f"Without --{name}: " for name in modes)
+    prefixes = [(without, settings), *((f"With --{name}: ", model) for name, model in modes.items())]
     options: dict[str, tuple[FieldInfo, str]] = {}
-    for prefix, model in [
-        (without, settings),
-        *((f"With --{name}: ", model) for name, model in ways.items()),
-    ]:
+    for prefix, model in prefixes:
         for key, path in _fields(model).items():
-            shared = key in options or key in ways
+            shared = key in options or key in modes
             options[key] = (_field(model, path), "" if shared else prefix)
     return options
 
 
-def _astray(key: str, way: str | None, ways: dict[str, type[Settings]]) -> str:
-    """That an option was given which does not belong to the way that was gone."""
-    if way:
-        return f"--{_dashed(key)} does not go with --{_dashed(way)}: see --help"
-    needed = next(name for name, model in ways.items() if key in _fields(model))
+def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> str:
+    """The error message for an option of another mode."""
+    if mode:
+        return f"--{_dashed(key)} does not go with --{_dashed(mode)}: see --help"
+    needed = next(name for name, model in modes.items() if key in _fields(model))
     return f"--{_dashed(key)} needs --{_dashed(needed)}: see --help"
 
 
@@ -184,7 +209,7 @@ def _settings_json(text: str | None) -> dict[str, Any]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
-    """Option name -> path of keys; an inner model gives its own fields, a union of models one JSON option."""
+    """Option name -> path of keys. Inner models give their own fields, a union of models one JSON option."""
     fields: dict[str, tuple[str, ...]] = {}
     for name, info in model.model_fields.items():
         if inspect.isclass(info.annotation) and issubclass(info.annotation, BaseModel):
@@ -196,11 +221,12 @@ def _fields(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
 
 def _field(model: type[BaseModel], path: tuple[str, ...]) -> FieldInfo:
     info = model.model_fields[path[0]]
-    return info if len(path) == 1 else _field(info.annotation, path[1:])
+    inner: Any = info.annotation
+    return info if len(path) == 1 else _field(inner, path[1:])
 
 
 def _json_help(model: type[BaseModel]) -> str:
-    """The end of the help: every key that an option of JSON may hold, for each kind of it."""
+    """The end of the help: the keys of each kind of JSON object that an option takes."""
     parts = []
     for option, path in _fields(model).items():
         for kind in get_args(_field(model, path).annotation):
@@ -233,7 +259,7 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(annotation: Any) -> Any:
-    """int, float, str, bool, a choice, or JSON for anything deeper."""
+    """int, float, str, bool, a choice, or JSON for anything else."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     members = [member for member in get_args(annotation) if member is not type(None)]

@@ -1,131 +1,91 @@
 """A model to metric rows: how much the positions of its samples depend on one another, given the source."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from pairflow.artifacts import (
-    Metadata,
-    Provenance,
-    as_metrics,
-    atomic,
-    digest,
-    read_table,
-    token_array,
-    write_table,
-)
+from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, token_array
 from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
-from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import BlockKey, ResumableTable, split_rows
 from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 CEILING_GROUPS = 20_000  # at most
 
 
 @step(CorrelateSettings)
-@existing("--model", help="Folder with model.safetensors and model.json.")
-@existing("--tokens", help="Training rows, Parquet: for the ceiling.")
-@out("--out", help="Metric rows, Parquet: total_correlation, its standard error and its ceiling.")
+@existing("--model", help="Folder of the model.")
+@existing("--tokens", help="Training token rows (Parquet), for the ceiling.")
+@out("--out", help="Output file for the metric rows (Parquet): total_correlation, its error, its ceiling.")
 @resumable
 @device
 @threads
 @quiet
-def main(
-    settings: CorrelateSettings,
-    model: Path,
-    tokens: Path,
-    out: Path,
-    resume,
-    save_every,
-    device,
-    threads,
-    quiet,
-):
+def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resume, device, threads, quiet):
     """Measure the total correlation of samples given their source state, in bits, by plug-in entropies.
 
     The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
-    are source states, 20,000 at most. Stopped, it goes on where it was, to the same bits.
+    are source states, but at most 20,000. An interrupted run resumes, to the same bytes.
     """
-    import torch
-
-    from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
+    from pairflow.metrics.correlation import data_total_correlation, describe
     from pairflow.runtime.device import choose
-    from pairflow.runtime.progress import bar_of
-    from pairflow.training import model as checkpoint
+    from pairflow.training.model import Model
 
     provenance = Provenance()
     table, metadata = read_table(tokens, "tokens")
-    where = choose(device, threads)
-    provenance.device = str(where)
-    network, facts = checkpoint.load(model, device=where)
-    _require_fit(facts, model, metadata, tokens)
+    device = choose(device, threads, provenance)
+    denoiser = Model.load(model, device=device)
+    _require_fit(denoiser, metadata, tokens)
     groups = min(settings.sources, CEILING_GROUPS)
-    of_data = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
-    at_once = checkpoint.corruption_of(facts).rows_at_once(facts["length"])
-    at_most = max(1, at_once // settings.samples)
-    made = Metadata(
+    ceiling = data_total_correlation(token_array(table["tokens"]), settings.samples, groups, settings.seed)
+    written = Metadata(
         kind="metrics",
-        vocabulary=facts["vocabulary"],
-        parameters={"method": facts["method"], **settings.model_dump(mode="json")},
-        inputs={"model": facts["weights"], "tokens": digest(tokens)},
+        vocabulary=denoiser.vocabulary,
+        parameters={"method": denoiser.method, **settings.model_dump(mode="json")},
+        inputs={"model": str(denoiser.weights), "tokens": digest(tokens)},
     )
-    resume = resume or out.parent / f".{out.name}.resume"
-    run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
-    states = folder_of(resume, facts["method"], run)
-    batches = [
-        (first, min(at_most, settings.sources - first)) for first in range(0, settings.sources, at_most)
-    ]
-
-    def batch(block: tuple[int, int]) -> np.ndarray:
-        return total_correlation(_draw(network, facts, settings, *block, where))
-
-    blocks = Blocks(batches, states, save_every, provenance)
-    left = sum(sources for _, sources in blocks.left)
-    with bar_of(network, left * settings.samples, settings.steps + 1, quiet):
-        found = np.concatenate(blocks.make(batch))
-    frame = _rows(facts["method"], settings, describe(found, of_data), groups)
-    with atomic(out) as [temporary]:
-        write_table(temporary, frame, made)
-    provenance.write(out)
-    remove(states)
+    result = ResumableTable(out, written, denoiser.method, resume, provenance, device)
+    values = _measure(denoiser, settings, result, quiet)
+    result.write(_rows(denoiser.method, settings, describe(values, ceiling), groups))
 
 
-def _require_fit(facts, model: Path, metadata: Metadata, tokens: Path) -> None:
+def _require_fit(model, metadata: Metadata, tokens: Path) -> None:
     """InputError unless the model has many source states, and its samples are rows like the tokens."""
-    if parse_method(facts["method"]).corruption != "uniform":
+    if parse_method(model.method).corruption != "uniform":
         raise InputError(
-            f"{model}: {facts['method']} has a single source state, all masks: nothing to condition on"
+            f"{model.folder}: {model.method} has a single source state, all masks: nothing to condition on"
         )
-    metadata.require_same_vocabulary(facts["vocabulary"], tokens, model)
-    metadata.require_same_data(facts.get("data"), tokens, model)
+    metadata.require_same_vocabulary(model.vocabulary, tokens, model.folder)
+    metadata.require_same_data(model.data, tokens, model.folder)
     metadata.require_split("train", tokens)
-    expected, found = (facts["length"], facts["vocabulary_size"]), (metadata.length, metadata.vocabulary_size)
-    if found != expected:
-        raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model}, found {found}")
+    expected, actual = (model.length, model.vocabulary_size), (metadata.length, metadata.vocabulary_size)
+    if actual != expected:
+        raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model.folder}, found {actual}")
 
 
-def _draw(network, facts, settings: CorrelateSettings, first: int, sources: int, where) -> np.ndarray:
-    """One batch of samples (S, R, N) by (seed, first): every method starts from the same source states."""
-    import torch
+def _measure(model, settings: CorrelateSettings, table: ResumableTable, quiet: bool) -> np.ndarray:
+    """The total correlation (S,) of `settings.samples` samples of each source state."""
+    from pairflow.metrics.correlation import total_correlation
+    from pairflow.runtime.progress import network_bar
 
-    from pairflow import rng
-    from pairflow.training.model import corruption_of
+    def measure(block: BlockKey) -> np.ndarray:
+        first, sources = block
+        labels, repeats = ("correlation", first), settings.samples
+        _, samples = model.draw(settings, settings.steps, sources, *labels, repeats=repeats)
+        return total_correlation(samples.view(sources, repeats, -1).numpy())
 
-    generator = torch.Generator(where).manual_seed(rng.stream_seed(settings.seed, "correlation", first))
-    corruption = corruption_of(facts)
-    x0 = corruption.source((sources, facts["length"]), generator, where)
-    update = settings.model_dump(include={"sampler", "steps", "conversion"})
-    x0 = x0.repeat_interleave(settings.samples, dim=0)
-    x1 = corruption.sample(network, x0, **update, prediction=facts["prediction"], generator=generator)
-    return x1.view(sources, settings.samples, -1).cpu().numpy()
+    batches = split_rows(settings.sources, max(1, model.batch_rows // settings.samples))
+    bar = partial(network_bar, model.network, settings.samples * (settings.steps + 1), quiet)
+    return np.concatenate(table.make(batches, measure, bar))
 
 
-def _rows(method: str, settings: CorrelateSettings, found: dict[str, float], groups: int) -> pd.DataFrame:
-    rows = pd.DataFrame({"metric": found.keys(), "value": found.values()})
+def _rows(method: str, settings: CorrelateSettings, values: dict[str, float], groups: int) -> pd.DataFrame:
+    rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     of_data = rows["metric"] == "total_correlation_ceiling"
     rows["samples"] = np.where(of_data, groups, settings.sources) * settings.samples
-    rows["reference"] = np.where(of_data, "train", None)
+    rows["reference"] = [("train" if row else None) for row in of_data]
     return as_metrics(rows, method=method, nfe=settings.steps, seed=settings.seed, evaluation="correlation")
 
 

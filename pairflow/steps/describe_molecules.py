@@ -1,4 +1,4 @@
-"""Training molecules to what samples are compared with."""
+"""Training molecules to the descriptors that samples are compared with."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from pairflow.steps.command import existing, out, quiet, step, threads
 
 
 @step()
-@existing("--smiles", help="Canonical SMILES of the data set, Parquet.")
-@out("--out", help="Training molecules with fingerprint, scaffold and properties, Parquet.")
+@existing("--smiles", help="Canonical SMILES of the data set (Parquet).")
+@out("--out", help="Output file for fingerprints, scaffolds and properties (Parquet).")
 @threads
 @quiet
 def main(smiles: Path, out: Path, threads, quiet):

@@ -1,4 +1,4 @@
-"""Pairs to metric rows: how far apart they are, how they came to be, and whether x0 looks like the source."""
+"""Pairs to metric rows: the distance from x0 to x1, the symbols of x0, and the jumps between them."""
 
 from pathlib import Path
 
@@ -7,51 +7,40 @@ import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import (
-    Metadata,
-    Provenance,
-    as_metrics,
-    atomic,
-    digest,
-    read_table,
-    token_array,
-    write_table,
-)
+from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, save_table, token_array
 from pairflow.metrics.coupling import diagnose
 from pairflow.steps.command import existing, out, step
 
-JUMP_ROWS = 1000  # whose trajectories are walked again, to count their jumps
+JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jumps
 
 
 @step()
-@existing("--pairs", help="Pairs, Parquet.")
-@click.option("--method", required=True, help="Name of the coupling in the rows.")
-@out("--out", help="Metric rows, Parquet.")
+@existing("--pairs", help="Pairs (Parquet).")
+@click.option("--method", required=True, help="Name of the coupling in the metric rows.")
+@out("--out", help="Output file for the metric rows (Parquet).")
 def main(pairs: Path, method: str, out: Path):
-    """Describe a coupling: Hamming distances of x0 and x1, symbol frequencies of x0, jumps per step."""
+    """Describe a coupling by Hamming distances of x0 and x1, symbol frequencies of x0 and jumps per step."""
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs")
     x1 = token_array(table["x1"])
-    found = diagnose(token_array(table["x0"]), x1, metadata.vocabulary_size)
+    values = diagnose(token_array(table["x0"]), x1, metadata.dimensions[1])
     if metadata.parameters["coupling"] == "pairflow":
-        found |= _jumps(x1, metadata)
-    rows = pd.DataFrame({"metric": found.keys(), "value": found.values()})
+        values |= _jumps(x1, metadata)
+    rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     seed = metadata.parameters["seed"]
     frame = as_metrics(rows, method=method, seed=seed, evaluation="coupling", samples=len(table))
-    made = Metadata(kind="metrics", parameters=metadata.parameters, inputs={"pairs": digest(pairs)})
-    with atomic(out) as [temporary]:
-        write_table(temporary, frame, made)
-    provenance.write(out)
+    written = Metadata(kind="metrics", parameters=metadata.parameters, inputs={"pairs": digest(pairs)})
+    save_table(out, frame, written, provenance)
 
 
 def _jumps(x1: np.ndarray, metadata: Metadata) -> dict[str, float]:
-    """`jumps_<s>` for s = 1..T: positions that jump per row in the step from t = s/T, in `jump_rows` rows."""
+    """`jumps_<s>` for s = 1..T: the mean number of positions that jump in the step from t = s/T."""
     from pairflow.pairing.pair import jumps_per_step
 
     parameters = metadata.parameters
     rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
     rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}
-    jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.vocabulary_size, **rule)
+    jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)
     per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
     return {"jump_rows": len(rows), **per_step}
 

@@ -1,9 +1,10 @@
 """Samples to metric rows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import click
 import numpy as np
 import pandas as pd
 
@@ -19,88 +20,136 @@ from pairflow.artifacts import (
 )
 from pairflow.config import Chemistry
 from pairflow.errors import InputError
-from pairflow.steps.command import device, existing, out, quiet, step, threads
+from pairflow.steps.command import device, evaluation, existing, grouped, out, quiet, step, threads
+
+
+class _Inputs(NamedTuple):
+    samples: Path
+    vocabulary: Path
+    smiles: Path
+    molecules: Path
+    chemnet: Path | None
+
+
+class _Outputs(NamedTuple):
+    out: Path
+    properties: Path
+
+
+_inputs = grouped(
+    "inputs",
+    _Inputs,
+    existing("--samples", help="Samples (Parquet)."),
+    existing("--vocabulary", help="Vocabulary of the data set (JSON)."),
+    existing("--smiles", help="Canonical SMILES of the data set (Parquet)."),
+    existing("--molecules", help="Described training molecules (Parquet)."),
+    existing(
+        "--chemnet",
+        required=False,
+        help="ChemNet statistics of the training molecules (Parquet), needed for FCD.",
+    ),
+)
+_outputs = grouped(
+    "outputs",
+    _Outputs,
+    out("--out", help="Output file for the metric rows (Parquet)."),
+    out("--properties", help="Output file for histograms of properties of samples and data (Parquet)."),
+)
 
 
 @step(Chemistry)
-@existing("--samples", help="Samples, Parquet.")
-@existing("--vocabulary", help="Vocabulary, JSON.")
-@existing("--smiles", help="Canonical SMILES of the data set, Parquet.")
-@existing("--molecules", help="Training molecules, described, Parquet.")
-@existing("--chemnet", required=False, help="ChemNet statistics of the training molecules, Parquet (fcd).")
-@click.option("--evaluation", default="main", show_default=True, help="Name of the evaluation.")
-@out("--out", help="Metric rows, Parquet.")
-@out("--properties", help="Histograms of properties, samples and training molecules, Parquet.")
+@_inputs
+@evaluation
+@_outputs
 @device
 @threads
 @quiet
-def main(
-    settings: Chemistry,
-    samples: Path,
-    vocabulary: Path,
-    smiles: Path,
-    molecules: Path,
-    chemnet: Path | None,
-    evaluation: str,
-    out: Path,
-    properties: Path,
-    device,
-    threads,
-    quiet,
-):
-    """Count each trial's valid, unique and novel molecules, say why others are not valid, and compare the
-    distinct ones with the training molecules."""
-    from pairflow.data.molecules import Vocabulary
+def main(settings: Chemistry, inputs: _Inputs, evaluation: str, outputs: _Outputs, device, threads, quiet):
+    """Count each trial's valid, unique and novel molecules, give reasons why others are not valid, and
+    compare the distinct ones with the training molecules."""
     from pairflow.metrics import chemistry, training_molecules
-    from pairflow.metrics.molecules import canonical, count
-    from pairflow.metrics.validity import count_reasons
 
     provenance = Provenance()
-    table, metadata = read_table(samples, "samples")
-    words = Vocabulary.load(vocabulary)
-    metadata.require_same_vocabulary(words.hash, samples, vocabulary)
-    known = training_molecules.Known.read(smiles)
-    known.metadata.require_same_vocabulary(words.hash, smiles, vocabulary)
-    metadata.require_same_data(known.metadata.data, samples, smiles)
-    training = training_molecules.read_training(molecules, known)
-    strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])], dtype=object)
+    strings, metadata, known = _read(inputs)
+    training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
     found = chemistry.Described.of(list(spellings.values()), training, threads or 1, not quiet)
-    frechet = _fcd(settings, known, chemnet, list(spellings), (device, threads), not quiet)
-    place = {molecule: row for row, molecule in enumerate(spellings)}
-    facts = metadata.parameters
-    rows, drawn = [], [np.empty(0, np.int64)]
-    for trial, group in strings.groupby(table["trial"].to_numpy()):
-        texts = list(group)
-        valid = np.array([place[name] for name in map(canonical, texts) if name is not None], np.int64)
-        drawn.append(np.unique(valid))
-        values = {
-            **count(texts, known.every),
-            **count_reasons(text for text in texts if canonical(text) is None),
-            "connected": chemistry.count_connected(texts),
-            **chemistry.compare(found[drawn[-1]], training),
-        }
-        shared = {"trial": int(trial), "samples": facts["samples"]}
+    frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
+    places = {molecule: row for row, molecule in enumerate(spellings)}
+    rows, distinct = [], [np.empty(0, np.int64)]
+    for trial, texts in strings.groupby(level=0):
+        values, valid = _count(list(texts), places, known)
+        distinct.append(np.unique(valid))
+        values |= chemistry.compare(found[distinct[-1]], training)
+        shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
+        references = chemistry.REFERENCES
         rows += [
-            {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
+            {**shared, "metric": name, "value": value, "reference": references.get(name)}
             for name, value in values.items()
         ]
         rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]
-    frame = as_metrics(
-        pd.DataFrame(rows), **{key: facts[key] for key in ("method", "nfe", "seed")}, evaluation=evaluation
+    counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
+    _write(outputs, pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
+    provenance.write(outputs.out)
+
+
+def _read(inputs: _Inputs):
+    """The samples as strings by trial, their metadata, the known molecules; InputError unless they fit."""
+    from pairflow.data.molecules import Vocabulary
+    from pairflow.metrics import training_molecules
+
+    table, metadata = read_table(inputs.samples, "samples")
+    words = Vocabulary.load(inputs.vocabulary)
+    metadata.require_same_vocabulary(words.hash, inputs.samples, inputs.vocabulary)
+    known = training_molecules.Known.read(inputs.smiles)
+    known.metadata.require_same_vocabulary(words.hash, inputs.smiles, inputs.vocabulary)
+    metadata.require_same_data(known.metadata.data, inputs.samples, inputs.smiles)
+    decoded = [words.decode(row) for row in token_array(table["tokens"])]
+    return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
+
+
+def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:
+    """The counts of one trial, and the places of its valid molecules, with repeats."""
+    from pairflow.metrics import chemistry
+    from pairflow.metrics.molecules import canonical, count
+    from pairflow.metrics.validity import count_reasons
+
+    valid = np.array([places[name] for name in map(canonical, texts) if name is not None], np.int64)
+    counts = {
+        **count(texts, known.every),
+        **count_reasons(text for text in texts if canonical(text) is None),
+        "connected": chemistry.count_connected(texts),
+    }
+    return counts, valid
+
+
+def _write(
+    outputs: _Outputs,
+    rows: pd.DataFrame,
+    counts: pd.DataFrame,
+    settings: Chemistry,
+    metadata: Metadata,
+    inputs: _Inputs,
+    evaluation: str,
+) -> None:
+    """Write the metric rows and the histograms, together."""
+    sampling = metadata.parameters
+    shared = {key: sampling[key] for key in ("method", "nfe", "seed")}
+    written = Metadata(
+        kind="metrics",
+        vocabulary=metadata.vocabulary,
+        parameters={**sampling, **settings.model_dump(mode="json")},
+        inputs={name: digest(getattr(inputs, name)) for name in ("samples", "smiles", "molecules")},
     )
-    inputs = {"samples": digest(samples), "smiles": digest(smiles), "molecules": digest(molecules)}
-    parameters = {**facts, **settings.model_dump(mode="json")}
-    made = Metadata(kind="metrics", vocabulary=words.hash, parameters=parameters, inputs=inputs)
-    counts = chemistry.histograms(found.properties[np.concatenate(drawn)], training.properties)
-    with atomic(out, properties) as [new_rows, new_counts]:
-        write_table(new_rows, frame, made)
-        write_table(new_counts, counts, replace(made, kind="property histograms"))
-    provenance.write(out)
+    with atomic(*outputs) as [new_rows, new_counts]:
+        write_table(new_rows, as_metrics(rows, **shared, evaluation=evaluation), written)
+        write_table(new_counts, counts, replace(written, kind="property histograms"))
 
 
-def _fcd(settings: Chemistry, known, statistics: Path | None, molecules: list[str], where, progress: bool):
-    """A function of rows of `molecules`, with repeats: the metric rows of their FCD, if it is wanted."""
+def _fcd(
+    settings: Chemistry, known, statistics: Path | None, molecules: list[str], where, progress: bool
+) -> Callable[[np.ndarray], list[dict]]:
+    """A function of rows of `molecules`, with repeats, that gives the metric rows of their FCD, if wanted."""
     if not settings.fcd:
         return lambda rows: []
     if statistics is None:

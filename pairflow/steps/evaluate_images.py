@@ -2,33 +2,25 @@
 
 from pathlib import Path
 
-import click
 import numpy as np
 import pandas as pd
 
-from pairflow.artifacts import Metadata, Provenance, as_metrics, atomic, digest, write_table
+from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import ExtractorSettings
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import device, existing, out, quiet, real_images, step, threads
+from pairflow.steps.command import device, evaluation, existing, out, quiet, real_images, step, threads
 
 
 @step(ExtractorSettings)
-@existing("--samples", help="Samples, Parquet.")
+@existing("--samples", help="Samples (Parquet).")
 @real_images
-@click.option("--evaluation", default="main", show_default=True, help="Name of the evaluation.")
-@out("--out", help="Metric rows, Parquet.")
+@evaluation
+@out("--out", help="Output file for the metric rows (Parquet).")
 @device
 @threads
 @quiet
 def main(
-    settings: ExtractorSettings,
-    samples: Path,
-    real: RealImages,
-    evaluation: str,
-    out: Path,
-    device,
-    threads,
-    quiet,
+    settings: ExtractorSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
 ):
     """Compare each trial's images with training and test images: fid or fd, kid or kd, is, nearest images."""
     from pairflow.metrics import image_rows
@@ -36,38 +28,42 @@ def main(
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    where = choose(device, threads)
-    provenance.device = str(where)
-    compared = Compared.read(real, settings, where)
-    train, extractor, references = compared.train, compared.extractor, compared.references
+    device = choose(device, threads, provenance)
+    compared = Compared.read(real, settings, device)
+    train, extractor = compared.train, compared.extractor
     drawn, trials = image_rows.read_samples(samples, train)
     rows = []
     for trial in np.unique(trials):
         of_trial = np.flatnonzero(trials == trial)
-        batches = image_rows.extract(extractor, drawn, of_trial, not quiet)
-        features, probabilities = image_rows.gather(batches)
-        found = [
-            *image_rows.score(probabilities),
-            *image_rows.neighbours(drawn.values[of_trial], train, where),
-        ]
-        for name, reference in references.items():
-            found += image_rows.compare(extractor, features, reference.whole, reference.kernel, name)
-        found += image_rows.likeness(extractor, features, references["train"].features, where)
-        rows += [{**row, "trial": int(trial)} for row in found]
-    facts = drawn.metadata.parameters
-    counts = {name: (facts["samples"], each.whole.count) for name, each in references.items()}
+        measured = _compare(compared, drawn, of_trial, device, not quiet)
+        rows += [{**row, "trial": int(trial)} for row in measured]
+    sampling = drawn.metadata.parameters
+    counts = {name: (sampling["samples"], part.whole.count) for name, part in compared.references.items()}
     rows += image_rows.rank("evaluate_images", extractor, counts)
-    shared = {key: facts[key] for key in ("method", "nfe", "seed", "samples")}
+    shared = {key: sampling[key] for key in ("method", "nfe", "seed", "samples")}
     frame = as_metrics(pd.DataFrame(rows), **shared, evaluation=evaluation, extractor=extractor.name)
-    made = Metadata(
+    written = Metadata(
         kind="metrics",
         vocabulary=train.metadata.vocabulary,
-        parameters={**facts, **settings.model_dump(mode="json"), "extractor": extractor.name},
+        parameters={**sampling, **settings.model_dump(mode="json"), "extractor": extractor.name},
         inputs={"samples": digest(samples), **compared.inputs},
     )
-    with atomic(out) as [temporary]:
-        write_table(temporary, frame, made)
-    provenance.write(out)
+    save_table(out, frame, written, provenance)
+
+
+def _compare(compared, images, rows: np.ndarray, device, progress: bool) -> list[dict]:
+    """Metric rows of some rows of the images, against training and test images."""
+    from pairflow.metrics import image_rows
+
+    extractor, references = compared.extractor, compared.references
+    features, probabilities = image_rows.gather(image_rows.extract(extractor, images, rows, progress))
+    measured = [
+        *image_rows.score(probabilities),
+        *image_rows.neighbours(images.values[rows], compared.train, device),
+    ]
+    for name, reference in references.items():
+        measured += image_rows.compare(extractor, features, reference.whole, reference.kernel, name)
+    return measured + image_rows.likeness(extractor, features, references["train"].features, device)
 
 
 if __name__ == "__main__":

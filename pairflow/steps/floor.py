@@ -1,85 +1,99 @@
 """Real images to metric rows: the distance of real images from real images, at an evaluation's numbers."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, Provenance, as_metrics, atomic, write_table
+from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import FloorSettings
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import device, out, quiet, real_images, step, threads
+from pairflow.steps.command import device, evaluation, out, quiet, real_images, step, threads
 
 
 @step(FloorSettings)
 @real_images
-@click.option("--evaluation", default="main", show_default=True, help="Name of the evaluation.")
-@out("--out", help="Metric rows of the method 'data', Parquet.")
+@evaluation
+@out("--out", help="Output file for the metric rows of the method 'data' (Parquet).")
 @device
 @threads
 @quiet
-def main(
-    settings: FloorSettings,
-    real: RealImages,
-    evaluation: str,
-    out: Path,
-    device,
-    threads,
-    quiet,
-):
-    """Compare training images with training and test images, as samples are.
+def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, device, threads, quiet):
+    """Compute the noise floor: the distances of samples, measured between real images.
 
     Each trial draws from one half of the training images and compares with the other half (train) and with
-    all test images (test). The nearest training images are those of test images: what no memory explains.
+    all test images (test). The nearest training images are those of test images, which no model
+    has memorised.
     """
-    from pairflow.metrics import image_reference, image_rows
+    from pairflow.metrics import image_rows
+    from pairflow.metrics.image_reference import Compared
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    where = choose(device, threads)
-    provenance.device = str(where)
-    compared = image_reference.Compared.read(real, settings, where)
-    train, test, extractor = compared.train, compared.test, compared.extractor
-    of_train, of_test = compared.references["train"], compared.references["test"]
-    rows = []
-
-    def add(trial: int, count: int, found: list) -> None:
-        rows.extend({**row, "trial": trial, "samples": count} for row in found)
-
-    ours, _ = image_reference.halves(train.originals)
-    for trial, drawn in _draws(settings, "train", ours):
-        features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, not quiet))
-        found = image_rows.compare(extractor, features, of_train.held, of_train.held_kernel, "train")
-        found += image_rows.compare(extractor, features, of_test.whole, of_test.kernel, "test")
-        add(trial, len(drawn), [*found, *image_rows.score(probabilities)])
-    for trial, drawn in _draws(settings, "test", np.arange(test.originals)):
-        found = image_rows.neighbours(test.values[drawn], train, where)
-        if extractor.all_rows:
-            found += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, where)
-        add(trial, len(drawn), found)
-    count = min(settings.samples, len(ours))
-    counts = {"train": (count, of_train.held.count), "test": (count, of_test.whole.count)}
-    rows += [{**row, "samples": count} for row in image_rows.rank("floor", extractor, counts)]
-    shared = {"method": "data", "seed": settings.seed, "evaluation": evaluation, "extractor": extractor.name}
-    made = Metadata(
+    device = choose(device, threads, provenance)
+    compared = Compared.read(real, settings, device)
+    rows = [*_train_rows(compared, settings, not quiet), *_test_rows(compared, settings, device)]
+    samples, references = min(settings.samples, len(_half(compared))), compared.references
+    counts = {
+        "train": (samples, references["train"].held.count),
+        "test": (samples, references["test"].whole.count),
+    }
+    rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
+    extractor = compared.extractor.name
+    shared = {"method": "data", "seed": settings.seed, "evaluation": evaluation, "extractor": extractor}
+    written = Metadata(
         kind="metrics",
-        vocabulary=train.metadata.vocabulary,
-        parameters={**settings.model_dump(mode="json"), "extractor": extractor.name},
+        vocabulary=compared.train.metadata.vocabulary,
+        parameters={**settings.model_dump(mode="json"), "extractor": extractor},
         inputs=compared.inputs,
     )
-    with atomic(out) as [temporary]:
-        write_table(temporary, as_metrics(pd.DataFrame(rows), **shared), made)
-    provenance.write(out)
+    save_table(out, as_metrics(pd.DataFrame(rows), **shared), written, provenance)
 
 
-def _draws(settings: FloorSettings, of: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(trial, rows) without repetition; one trial where all rows are drawn."""
+def _half(compared) -> np.ndarray:
+    """The rows of the half of the training images that stands in for samples."""
+    from pairflow.metrics.image_reference import halves
+
+    return halves(compared.train.originals)[0]
+
+
+def _train_rows(compared, settings: FloorSettings, progress: bool) -> Iterator[dict]:
+    """Metric rows of training images against the other half of them, and against the test images."""
+    from pairflow.metrics import image_rows
+
+    extractor, train = compared.extractor, compared.train
+    of_train, of_test = compared.references["train"], compared.references["test"]
+    for trial, drawn in _draws(settings, "train", _half(compared)):
+        features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
+        measured = [
+            *image_rows.compare(extractor, features, of_train.held, of_train.held_kernel, "train"),
+            *image_rows.compare(extractor, features, of_test.whole, of_test.kernel, "test"),
+            *image_rows.score(probabilities),
+        ]
+        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
+
+
+def _test_rows(compared, settings: FloorSettings, device) -> Iterator[dict]:
+    """Metric rows of test images: their nearest training images, and their likeness to them."""
+    from pairflow.metrics import image_rows
+
+    extractor, test = compared.extractor, compared.test
+    of_train, of_test = compared.references["train"], compared.references["test"]
+    for trial, drawn in _draws(settings, "test", np.arange(test.originals)):
+        measured = image_rows.neighbours(test.values[drawn], compared.train, device)
+        if extractor.all_rows:
+            measured += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, device)
+        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
+
+
+def _draws(settings: FloorSettings, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """(trial, rows) without repetition; a single trial if all rows are drawn."""
     trials = settings.trials if settings.samples < len(rows) else 1
     draws = []
     for trial in range(trials):
-        order = rng.random_order(rng.stream_seed(settings.seed, "floor", of, trial), len(rows))
+        order = rng.random_order(rng.stream_seed(settings.seed, "floor", split, trial), len(rows))
         draws.append((trial, np.sort(rows[order[: settings.samples]])))
     return draws
 

@@ -1,5 +1,6 @@
 """Shards of one pairing to its pairs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,12 +10,11 @@ import pyarrow as pa
 from pairflow.artifacts import (
     Metadata,
     Provenance,
-    atomic,
     read_provenance,
     read_table,
+    save_table,
     token_array,
     token_column,
-    write_table,
 )
 from pairflow.errors import InputError
 from pairflow.steps.command import out, step
@@ -22,14 +22,26 @@ from pairflow.steps.command import out, step
 
 @step()
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
-@out("--out", help="Pairs, Parquet: the bytes of the unsharded pairing.")
+@out("--out", help="Output file for the pairs (Parquet), with the bytes of an unsharded pairing.")
 def main(shards: tuple[Path, ...], out: Path):
-    """Join the shards that `pairflow pair --shard k/P` made, in any order."""
+    """Join the shards that `pairflow pair --shard k/P` has written, in any order."""
     provenance = Provenance()
+    tables, metadata = _read(shards)
+    columns = {}
+    for name in ("x0", "x1"):
+        rows = np.concatenate([token_array(table[name]) for table in tables])
+        columns[name] = token_column(rows, metadata.dimensions[1])
+    for path in shards:
+        provenance.add(read_provenance(path))
+    save_table(out, pa.table(columns), metadata, provenance)
+
+
+def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
+    """The tables in the order of their rows, and the metadata of the pairs; InputError if one is missing."""
     read = [(path, *read_table(path, "shard of pairs")) for path in shards]
-    whole = _whole(read[0][2])
+    joined = _joined(read[0][2])
     for path, _, metadata in read:
-        if _whole(metadata) != whole:
+        if _joined(metadata) != joined:
             raise InputError(
                 f"{path}: a shard of another pairing than {shards[0]} (other tokens or parameters)"
             )
@@ -42,23 +54,13 @@ def main(shards: tuple[Path, ...], out: Path):
         expected = last
     if expected != read[0][2].parameters["of"]:
         raise InputError(f"{shards[0]} and others: no shard begins at row {expected}")
-    columns = {
-        name: token_column(
-            np.concatenate([token_array(table[name]) for _, table, _ in read]), whole.vocabulary_size
-        )
-        for name in ("x0", "x1")
-    }
-    with atomic(out) as [temporary]:
-        write_table(temporary, pa.table(columns), whole)
-    for path in shards:
-        provenance.add(read_provenance(path))
-    provenance.write(out)
+    return [table for _, table, _ in read], joined
 
 
-def _whole(metadata: Metadata) -> Metadata:
-    """What the metadata of the joined pairs say."""
+def _joined(metadata: Metadata) -> Metadata:
+    """The metadata of the joined pairs, from those of a shard."""
     parameters = {key: value for key, value in metadata.parameters.items() if key not in ("rows", "of")}
-    return Metadata(**{**metadata.__dict__, "kind": "pairs", "parameters": parameters})
+    return replace(metadata, kind="pairs", parameters=parameters)
 
 
 if __name__ == "__main__":

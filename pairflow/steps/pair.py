@@ -1,9 +1,11 @@
-"""Token rows to pairs (x0, x1): a source state for every data point, whole or in shards."""
+"""Token rows to pairs (x0, x1): a source state for every data point, all at once or in shards."""
 
 import functools
 import re
 import resource
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -11,23 +13,14 @@ import pyarrow as pa
 
 import pairflow
 from pairflow import rng
-from pairflow.artifacts import (
-    Metadata,
-    Provenance,
-    atomic,
-    digest,
-    read_table,
-    token_array,
-    token_column,
-    write_table,
-)
+from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_array, token_column
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import BACKENDS, checked_tokens, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
-from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import ResumableTable
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 2 * 10**13  # token comparisons that are saved or lost together: about a minute on two cores
@@ -46,131 +39,112 @@ class _Shard(click.ParamType):
 
 @step(PairSettings)
 @existing(
-    "--tokens", help="Token rows: Parquet of `pairflow preprocess`, or a .npy array (M, N) of integers."
+    "--tokens", help="Token rows: Parquet from `pairflow preprocess`, or a .npy array (M, N) of integers."
 )
-@out("--out", help="Pairs, Parquet: x0, x1, one row per data point, in data order.")
-@click.option("--vocabulary-size", type=int, help="K; needed for .npy alone.")
+@out("--out", help="Output file for the pairs (Parquet): x0, x1, one row per data point, in data order.")
+@click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for a .npy file.")
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
-    help="Same bytes by each; auto: the GPU if there is one, else the CPU.",
+    help="All backends give identical output; `auto` uses the GPU if there is one.",
 )
 @click.option(
-    "--shard", type=_Shard(), help="Pair only the k-th of P equal ranges of rows, for `pairflow gather`."
+    "--shard",
+    type=_Shard(),
+    help="Pair only the k-th of P equal ranges of rows; `pairflow gather` joins them.",
 )
+@click.option("--dry-run", is_flag=True, help="Estimate operations, time and memory, and write nothing.")
 @resumable
-@click.option("--dry-run", is_flag=True, help="Print operations, time and memory; write nothing.")
 @threads
 @quiet
 def main(
     settings: PairSettings,
-    tokens,
-    out,
+    tokens: Path,
+    out: Path,
     vocabulary_size,
     backend,
     shard,
-    resume,
-    save_every,
     dry_run,
+    resume,
     threads,
     quiet,
 ):
     """Give every data point its source: by Algorithm 1 (pairflow), or independent uniform noise (random).
 
-    A long pairing that was interrupted goes on where it stopped. Its bytes depend on the tokens, K, steps,
-    subsets and seed alone.
+    An interrupted pairing resumes. The result depends only on the tokens, K, the steps, the subsets and the
+    seed.
     """
     provenance = Provenance()
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
-    size = metadata.vocabulary_size
-    pair = functools.partial(
-        _sources, settings, x1, size, backend=backend, threads=threads, progress=not quiet
-    )
+    size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
+    pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
     if dry_run:
         return _estimate(settings, x1, pair)
     first, last = _rows(len(x1), shard)
-    rows = {} if shard is None else {"rows": [first, last], "of": len(x1)}
-    made = Metadata(
-        kind="shard of pairs" if shard else "pairs",
-        length=x1.shape[1],
-        vocabulary_size=size,
-        vocabulary=metadata.vocabulary,
-        padding=metadata.padding,
-        mask=metadata.mask,
-        shape=metadata.shape,
-        data=metadata.data,
-        split=metadata.split,
-        parameters={**settings.model_dump(mode="json"), **rows},
-        inputs={"tokens": digest(tokens)},
-    )
-    _check_output(out, made)
+    written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
+    _check_output(out, written)
     if settings.coupling == "pairflow" and runs_on_gpu(backend):
         provenance.device, provenance.device_memory_mb = "cuda", gpu.held_memory_mb
-    resume = resume or out.parent / f".{out.name}.resume"
-    states = folder_of(resume, settings.coupling, made.__dict__)
+    table = ResumableTable(out, written, settings.coupling, resume, provenance)
     ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    sources = Blocks(ranges, states, save_every, provenance).make(lambda rows: pair(rows=rows))
-    columns = {"x0": np.concatenate(sources), "x1": x1[first:last]}
-    with atomic(out) as [temporary]:
-        table = pa.table({name: token_column(part, size) for name, part in columns.items()})
-        write_table(temporary, table, made)
-    provenance.write(out)
-    remove(states)
+    columns = {"x0": np.concatenate(table.make(ranges, lambda rows: pair(rows=rows))), "x1": x1[first:last]}
+    table.write(pa.table({name: token_column(rows, size) for name, rows in columns.items()}))
 
 
-def _check_output(out: Path, made: Metadata) -> None:
-    """InputError where `out` is there and was made from something else."""
+def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: dict | None) -> Metadata:
+    """The metadata of the pairs of these token rows, or of a shard of them."""
+    return replace(
+        metadata,
+        kind="shard of pairs" if shard else "pairs",
+        parameters={**settings.model_dump(mode="json"), **(shard or {})},
+        inputs={"tokens": digest(tokens)},
+    )
+
+
+def _check_output(out: Path, wanted: Metadata) -> None:
+    """InputError if `out` exists and was made from something else."""
     if not out.exists():
         return
-    _, there = read_table(out, made.kind)
-    if there.inputs != made.inputs:
-        raise InputError(f"{out}: exists, and holds pairs of other tokens; remove it or name another --out")
-    found = {"K": there.vocabulary_size, **there.parameters}
-    for key, value in {"K": made.vocabulary_size, **made.parameters}.items():
-        if found.get(key) != value:
+    _, existing = read_table(out, wanted.kind)
+    if existing.inputs != wanted.inputs:
+        raise InputError(f"{out}: exists, with pairs of other tokens; remove it or choose another --out")
+    parameters = {"K": existing.vocabulary_size, **existing.parameters}
+    for key, value in {"K": wanted.vocabulary_size, **wanted.parameters}.items():
+        if parameters.get(key) != value:
             raise InputError(
-                f"{out}: exists, with {key} {found.get(key)} where {value} is asked for; "
-                "remove it or name another --out"
+                f"{out}: exists, with {key} {parameters.get(key)} instead of {value}; "
+                "remove it or choose another --out"
             )
 
 
-def _sources(
-    settings: PairSettings, x1, vocabulary_size: int, rows: tuple[int, int], **options
-) -> np.ndarray:
-    """Source states of a range of rows by either coupling."""
+def _sources(settings: PairSettings, x1, vocabulary_size: int, rows: Any, **options) -> np.ndarray:
+    """Source states of the rows first..last - 1, by either coupling."""
     if settings.coupling == "random":
         return rng.uniform_tokens(settings.seed, np.arange(*rows), x1.shape[1], vocabulary_size)
-    return pairflow.pair(
-        x1,
-        vocabulary_size=vocabulary_size,
-        steps=settings.steps,
-        subsets=settings.subsets,
-        seed=settings.seed,
-        rows=rows,
-        **options,
-    )
+    rule = settings.model_dump(exclude={"coupling"})
+    return pairflow.pair(x1, vocabulary_size=vocabulary_size, rows=rows, **rule, **options)
 
 
 def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:
-    """First and last + 1 row of a shard; all where there is none."""
+    """The rows first..last - 1 of a shard; all rows without a shard."""
     number, shards = shard or (1, 1)
     if shards > count:
-        raise InputError(f"--shard: {shards} shards of {count} rows, some would be empty")
+        raise InputError(f"--shard: {shards} shards of {count} rows: some would be empty")
     return count * (number - 1) // shards, count * number // shards
 
 
 def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
-    """Ranges of rows of about BLOCK token comparisons each, `comparisons` being those of one row."""
+    """Ranges of rows with about BLOCK token comparisons each; one row takes `comparisons`."""
     size = max(1, BLOCK // max(1, comparisons))
     return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
 def _estimate(settings: PairSettings, x1, pair) -> None:
-    """Pair a few rows, and say what all of them would take."""
+    """Pair a few rows, and print what all of them would take."""
     count = len(x1)
     probe = extrapolated(lambda rows: pair(rows=(0, rows), progress=False), count, seconds=PROBE_SECONDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -15,6 +15,7 @@ from pairflow.steps.command import out, quiet, step
 @out("--validation", help="Token rows for validation (Parquet).")
 @out("--vocabulary", help="Vocabulary (JSON).")
 @out("--smiles", help="Canonical SMILES of the whole data set (Parquet).")
+@out("--known", help="Hashes of the molecules of the whole data set (Parquet).")
 @out("--rejected", help="Rows that were left out, with reasons (Parquet).")
 @quiet
 def main(settings: Molecules, quiet: bool, **files: Path):
@@ -23,6 +24,7 @@ def main(settings: Molecules, quiet: bool, **files: Path):
     The source is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
     from pairflow.data import molecules
+    from pairflow.data.known import KnownMolecules
     from pairflow.data.sources import molecule_source
 
     provenance = Provenance()
@@ -44,6 +46,7 @@ def main(settings: Molecules, quiet: bool, **files: Path):
             write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
         vocabulary.save(paths["vocabulary"])
         write_table(paths["smiles"], prepared.smiles, Metadata(kind="smiles", **shared))
+        KnownMolecules.from_smiles(prepared.smiles["smiles"]).save(paths["known"], **shared)
         write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
     provenance.write(files["train"])
 

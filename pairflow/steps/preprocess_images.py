@@ -18,13 +18,17 @@ from pairflow.steps.command import out, quiet, step
     "--validation",
     help="Held-out token rows with labels (Parquet), those of the published test set if there is one.",
 )
+@out("--vocabulary", help="Shape and grey levels (JSON), which models and token rows must agree on.")
+@out("--known", help="Hashes of molecules (Parquet): none for images.")
 @quiet
-def main(settings: Images, train: Path, validation: Path, quiet: bool):
+def main(settings: Images, train: Path, validation: Path, vocabulary: Path, known: Path, quiet: bool):
     """Turn images into token rows, in channel-height-width order.
 
     The source is embedded or your own folder. A published data set is taken from the folder that
     PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
+    from pairflow.data.images import contract
+    from pairflow.data.known import KnownMolecules
     from pairflow.data.sources import image_source
 
     provenance = Provenance()
@@ -43,7 +47,16 @@ def main(settings: Images, train: Path, validation: Path, quiet: bool):
         inputs={"source": prepared.source},
     )
     held_out = replace(made, split="validation")
-    with atomic(train, validation) as [new_train, new_validation]:
+    with atomic(train, validation, vocabulary, known) as [
+        new_train,
+        new_validation,
+        new_vocabulary,
+        new_known,
+    ]:
+        new_vocabulary.write_text(contract(prepared.shape, prepared.levels) + "\n")
+        KnownMolecules.from_smiles([]).save(
+            new_known, vocabulary=made.vocabulary, data=made.data, inputs=made.inputs
+        )
         write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
         write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), held_out)
     provenance.write(train)

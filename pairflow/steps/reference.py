@@ -1,4 +1,4 @@
-"""Real images to the statistics that samples are compared with."""
+"""Real images to the feature statistics that samples are compared with."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from pairflow.steps.command import device, existing, out, quiet, step, threads
 
 
 @step(ExtractorSettings)
-@existing("--tokens", help="Images, Parquet.")
-@existing("--classifier", required=False, help="Weights of the classifier, safetensors.")
-@out("--out", help="Statistics, Parquet: a row per feature.")
+@existing("--tokens", help="Images (Parquet).")
+@existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor.")
+@out("--out", help="Output file for the statistics (Parquet): a row per feature.")
 @device
 @threads
 @quiet
 def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path, device, threads, quiet):
-    """Measure mean and covariance of the features of all images and of a random half."""
+    """Compute mean and covariance of the features of all images, and of a random half."""
     from pairflow.metrics import extractors
     from pairflow.metrics.image_reference import measure
     from pairflow.metrics.image_rows import read_images
@@ -23,12 +23,10 @@ def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path,
 
     provenance = Provenance()
     images = read_images(tokens)
-    where = choose(device, threads)
-    provenance.device = str(where)
-    extractor = extractors.load(settings, classifier, where)
-    found = measure(extractor, images, not quiet)
+    extractor = extractors.load(settings, classifier, choose(device, threads, provenance))
+    statistics = measure(extractor, images, not quiet)
     with atomic(out) as [temporary]:
-        found.write(temporary)
+        statistics.write(temporary)
     provenance.write(out)
 
 

@@ -1,14 +1,15 @@
 """A model to samples: token rows for an evaluation, or molecules on demand."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, Provenance, atomic, token_column, token_dtype, write_table
+from pairflow.artifacts import Metadata, Provenance, token_column, token_dtype
 from pairflow.config import DemandSettings, SampleSettings
-from pairflow.runtime.resume import Blocks, folder_of, remove
+from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 
@@ -20,30 +21,24 @@ def _former_name(context: click.Context, _: click.Parameter, value: int | None) 
 
 @step(SampleSettings, count=DemandSettings)
 @click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
-@existing("--model", help="Folder of the model: it alone suffices, wherever it was copied to.")
-@out("--out", help="Token rows, Parquet: tokens, trial, sample. With --count: .smi, .csv, .sdf or .parquet.")
+@existing("--model", help="Folder of the model. It is self-contained and may be copied anywhere.")
+@out(
+    "--out",
+    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet).",
+)
 @resumable
 @device
 @threads
 @quiet
-def main(
-    settings: SampleSettings | DemandSettings,
-    model: Path,
-    out: Path,
-    resume,
-    save_every,
-    device,
-    threads,
-    quiet,
-):
-    """Draw samples: updates in float64 from source states, then the greedy tail.
+def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resume, device, threads, quiet):
+    """Sample from a model, for an evaluation or as a file of molecules.
 
-    For an evaluation, token rows of some trials, as the workflow has them; stopped, it goes on where it was:
+    For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:
 
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
 
-    On demand, as many molecules as asked for, filtered; the suffix of --out says in which kind of file:
+    On demand it writes as many molecules as you ask for, filtered, in the format of the suffix of --out:
 
     \b
       pairflow sample --model models/pairflow --count 1000 --nfe 4 --unique --novel --out molecules.sdf
@@ -51,67 +46,57 @@ def main(
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    where = choose(device, threads)
-    provenance.device = str(where)
-    if isinstance(settings, DemandSettings):
-        from pairflow.training.demand import deliver
+    device = choose(device, threads, provenance)
+    if isinstance(settings, SampleSettings):
+        return _draw_trials(settings, model, out, device, quiet, resume, provenance)
+    from pairflow.training.demand import deliver
 
-        deliver(settings, model, out, where, quiet)
-        provenance.write(out)
-    else:
-        resume = resume or out.parent / f".{out.name}.resume"
-        _evaluate(settings, model, out, where, quiet, resume, save_every, provenance)
-
-
-def _evaluate(
-    settings: SampleSettings, model: Path, out: Path, where, quiet: bool, resume: Path, save_every, provenance
-) -> None:
-    """Write the token rows of all trials: every method and NFE starts from the same noise."""
-    import torch
-
-    from pairflow.runtime.progress import bar_of
-    from pairflow.training import model as checkpoint
-    from pairflow.training.generate import draw
-
-    network, facts = checkpoint.load(model, device=where)
-    made = Metadata(
-        kind="samples",
-        length=facts["length"],
-        vocabulary_size=facts["vocabulary_size"],
-        vocabulary=facts["vocabulary"],
-        shape=facts.get("shape"),
-        data=facts.get("data"),
-        parameters={"method": facts["method"], **settings.model_dump(mode="json")},
-        inputs={"model": facts["weights"]},
-    )
-    run = {**made.__dict__, "device": where.type, "torch": torch.__version__}
-    states = folder_of(resume, facts["method"], run)
-    corruption = checkpoint.corruption_of(facts)
-    at_once = corruption.rows_at_once(facts["length"])
-    batches = [
-        (trial, first, min(at_once, settings.samples - first))
-        for trial in range(settings.trials)
-        for first in range(0, settings.samples, at_once)
-    ]
-
-    def batch(block: tuple[int, int, int]) -> np.ndarray:
-        trial, first, rows = block
-        tokens = draw(network, facts, settings, settings.nfe, rows, where, "sample", trial, first)
-        return tokens.numpy().astype(token_dtype(corruption.symbols))
-
-    blocks = Blocks(batches, states, save_every, provenance)
-    left = sum(rows for _, _, rows in blocks.left)
-    with bar_of(network, left, settings.nfe + settings.greedy_tail, quiet):
-        tokens = np.concatenate(blocks.make(batch))
-    columns = {
-        "tokens": token_column(tokens, facts["vocabulary_size"]),
-        "trial": pa.array([trial for trial, _, rows in batches for _ in range(rows)], pa.int32()),
-        "sample": pa.array([first + row for _, first, rows in batches for row in range(rows)], pa.int32()),
-    }
-    with atomic(out) as [temporary]:
-        write_table(temporary, pa.table(columns), made)
+    click.echo(deliver(settings, model, out, device, quiet), err=True)
     provenance.write(out)
-    remove(states)
+
+
+def _draw_trials(
+    settings: SampleSettings,
+    folder: Path,
+    out: Path,
+    device,
+    quiet: bool,
+    resume: ResumeOptions,
+    provenance: Provenance,
+) -> None:
+    """Write the token rows of all trials; every method and NFE starts from the same source states."""
+    from pairflow.runtime.progress import network_bar
+    from pairflow.training.model import Model
+
+    model = Model.load(folder, device=device)
+    metadata = Metadata(
+        kind="samples",
+        length=model.length,
+        vocabulary_size=model.vocabulary_size,
+        vocabulary=model.vocabulary,
+        shape=model.shape,
+        data=model.data,
+        parameters={"method": model.method, **settings.model_dump(mode="json")},
+        inputs={"model": str(model.weights)},
+    )
+    table = ResumableTable(out, metadata, model.method, resume, provenance, device)
+    blocks = split_rows(settings.samples, model.batch_rows)
+    batches = [(trial, *block) for trial in range(settings.trials) for block in blocks]
+
+    def draw(batch: BlockKey) -> np.ndarray:
+        trial, first, rows = batch
+        _, samples = model.draw(settings, settings.nfe, rows, "sample", trial, first)
+        return samples.numpy().astype(token_dtype(model.corruption.symbols))
+
+    bar = partial(network_bar, model.network, settings.nfe + settings.greedy_tail, quiet)
+    tokens = np.concatenate(table.make(batches, draw, bar))
+    trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
+    columns = {
+        "tokens": token_column(tokens, model.vocabulary_size),
+        "trial": np.repeat(trials, settings.samples),
+        "sample": np.tile(samples, settings.trials),
+    }
+    table.write(pa.table(columns))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -10,63 +12,82 @@ from torch import Tensor, nn
 from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
+from pairflow.flow.corruption import Corruption
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
-from pairflow.training.objectives import WHOLE, Batches, random_generator
+from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
 
-DOUBLINGS = 6  # the first step is 1/64 of the noise time; six doublings make it all of it
+DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
 
 CPU = torch.device("cpu")
 
 
-def objective(settings: Dcd, *, x0, x1, corruption, loss, seed, device, cache: Path | None = None):
-    """The loss of every iteration, on the data x1 (M, N): DCD needs no sources x0 and brings its own loss.
+def objective(
+    settings: Dcd,
+    *,
+    x0: np.ndarray | None,
+    x1: np.ndarray,
+    corruption: Corruption,
+    loss: str,
+    seed: int,
+    device: torch.device,
+    cache: Path | None = None,
+) -> "Consistency":
+    """The loss of every iteration on the data x1 (M, N). DCD needs no sources x0 and has its own loss.
 
-    `cache` is a folder that keeps the diffusion transformation of each K.
+    The folder `cache` stores the diffusion transformation of each K.
     """
     return Consistency(settings, x1, corruption, transformation(corruption.symbols, cache), seed, device)
 
 
-class Consistency:
+class Consistency(Objective):
     """KL(student || teacher) per token, in nats, at two noise levels of the same Gaussian noise.
 
-    The teacher is a frozen copy of the student, renewed every `teacher_every` iterations. Iterations run in
-    order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max.
+    The teacher is a frozen copy of the student, renewed every `teacher_every` iterations; iterations must run
+    in order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max.
     """
 
-    def __init__(self, settings: Dcd, x1, corruption, transformation: Transformation, seed: int, device):
+    def __init__(
+        self,
+        settings: Dcd,
+        x1: np.ndarray,
+        corruption: Corruption,
+        transformation: Transformation,
+        seed: int,
+        device: torch.device,
+    ):
         self.settings, self.corruption, self.transformation = settings, corruption, transformation
         self.seed, self.device = seed, device
-        self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
+        self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
         self.teacher: nn.Module | None = None
 
-    def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
-        if iteration % self.settings.teacher_every == 0:
-            self._renew(unwrap(network))
+    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+        teacher = self.teacher
+        if teacher is None or iteration % self.settings.teacher_every == 0:
+            teacher = self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.corruption.symbols, generator).of(seen)
-        less, more = (times[seen] for times in self.noise_times(iteration))
-        x1 = x1[seen]
-        student = self._predict(network, x1, shared, more)  # (rows seen, N, K)
+        shared = shared_noise(x1, self.corruption.symbols, generator).of(rows)
+        less, more = (times[rows] for times in self.noise_times(iteration))
+        x1 = x1[rows]
+        student = self._predict(network, x1, shared, more)  # (rows, N, K)
         with torch.no_grad():
-            teacher = self._predict(self.teacher, x1, shared, less)
-        return divergence(student, teacher).mean()
+            target = self._predict(teacher, x1, shared, less)
+        return divergence(student, target).mean()
 
     def tensors(self) -> dict[str, Tensor]:
-        """The teacher's, for a snapshot."""
+        """The teacher's weights, for a snapshot."""
         return self.teacher.state_dict() if self.teacher else {}
 
     def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:
-        """Take the teacher of a snapshot, which is built as `network` is."""
-        self._renew(network)
-        self.teacher.load_state_dict(tensors)
+        """Take over the teacher of a snapshot, which has the architecture of `network`."""
+        self._renew(network).load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
         """The teacher's and the student's noise times (B,) float64, on the CPU, where T is evaluated.
 
-        The student's is uniform in [0, 1) plus a step, at most 1; the teacher's is a step before.
+        The student's is uniform in [0, 1) plus a step, at most 1; the teacher's is one step smaller.
         """
         generator = random_generator(CPU, self.seed, "dcd times", iteration)
         step = step_size(iteration, self.settings.teacher_every)
@@ -74,10 +95,12 @@ class Consistency:
         t = (t + step).clamp(max=1.0)
         return t - step, t
 
-    def _renew(self, network: nn.Module) -> None:
+    def _renew(self, network: nn.Module) -> nn.Module:
         self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
+        return self.teacher
 
-    def _predict(self, network, x1, shared, times) -> Tensor:
+    def _predict(self, network: nn.Module, x1: Tensor, shared: Any, times: Tensor) -> Tensor:
+        """Log-probabilities (B, N, K) at the states of the shared noise at these noise times (B,)."""
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)
         alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
@@ -86,7 +109,7 @@ class Consistency:
 
 
 def step_size(iteration: int, teacher_every: int) -> float:
-    """1/64 of the noise time, doubled with every renewal of the teacher until it is all of it."""
+    """1/64 of the noise time, doubled with every renewal of the teacher until it is the whole noise time."""
     return 2.0 ** min(iteration // teacher_every - DOUBLINGS, 0)
 
 
@@ -96,7 +119,7 @@ def divergence(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def transformation(vocabulary_size: int, cache: Path | None = None) -> Transformation:
-    """The diffusion transformation of one K: read from the folder `cache`, or computed and kept there."""
+    """The diffusion transformation of one K: read from the folder `cache`, or computed and stored there."""
     if cache is None:
         return Transformation.compute(vocabulary_size)
     path = Path(cache) / f"K{vocabulary_size}.parquet"

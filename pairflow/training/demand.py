@@ -1,84 +1,165 @@
-"""Molecules on demand: draws until there are enough, tells how it goes, writes what was asked for."""
+"""Molecules on demand: samples of a model, decoded and filtered, until there are as many as wanted."""
 
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
+import torch
 from tqdm import tqdm
 
 from pairflow.artifacts import Metadata, atomic
 from pairflow.config import DemandSettings
-from pairflow.errors import InputError
+from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
+from pairflow.training.model import Model
+
+PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
 
 
-def deliver(settings: DemandSettings, model: Path, out: Path, device, quiet: bool) -> None:
-    """Write `settings.count` molecules of a model into `out`, and say at what rate they came.
+class TooFewAccepted(InputError):
+    """None of the last 20,000 samples passed the filters, so that the next are not worth waiting for."""
 
-    What was found before Ctrl-C or SIGTERM, or before it became hopeless, goes into `<stem>.part<suffix>`
-    instead; on SIGUSR1 likewise what is found by then, and the search goes on.
+
+class MoleculeStream:
+    """Molecules on demand: iterating gives `settings.count` SMILES strings of the model in `folder`.
+
+    They are a function of the model, the settings and the kind of device; a smaller count gives the first of
+    a larger one. Raises TooFewAccepted if none of the last 20,000 samples passed the filters. `selection`
+    counts all samples.
+
+        for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
+
+    Needs RDKit.
+    """
+
+    def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
+        from pairflow.data.known import KnownMolecules
+        from pairflow.data.molecules import Vocabulary
+
+        self.settings, self.model = settings, Model.load(Path(folder), device=device)
+        if self.model.shape or not self.model.vocabulary:
+            kind = "images" if self.model.shape else "token rows without a vocabulary"
+            raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
+        self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
+        self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else ()
+
+    def __iter__(self) -> Iterator[str]:
+        from pairflow.metrics.selection import Selection
+
+        settings = self.settings
+        self.selection = Selection(settings.parsed, settings.unique, self.known)
+        for text in self._strings():
+            smiles = self.selection.keep(text)
+            if smiles is not None:
+                yield smiles
+            if self.selection.counts["kept"] == settings.count:
+                return
+            if self.selection.since.total() >= PATIENCE:
+                raise TooFewAccepted(_reason(self.selection.since))
+
+    def _strings(self) -> Iterator[str]:
+        """Decoded samples without end."""
+        batch = 0
+        while True:
+            settings, rows = self.settings, self.model.batch_rows
+            _, tokens = self.model.draw(settings, settings.nfe, rows, "demand", batch)
+            for ids in tokens.tolist():
+                yield self.vocabulary.decode(ids)
+            batch += 1
+
+
+_ADVICE = {
+    "invalid": "try a larger --nfe or a model trained longer",
+    "known": "the model makes little beside what it was trained on; leave out --novel",
+    "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
+}
+
+
+def _reason(since: Counter[str]) -> str:
+    shares = ", ".join(f"{count / since.total():.0%} {verdict}" for verdict, count in since.most_common())
+    [(most, _)] = since.most_common(1)
+    return f"none of the last {since.total():,} samples was accepted ({shares}): {_ADVICE[most]}"
+
+
+def deliver(settings: DemandSettings, model: Path, out: Path, device: torch.device, quiet: bool) -> str:
+    """Write `settings.count` molecules of a model to `out`; a line about their number and rate.
+
+    If the search is interrupted or accepts too few samples, the molecules found so far are written to
+    `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes them there too, and
+    the search continues.
     """
     from pairflow.data import molecule_files
-    from pairflow.training.generate import Hopeless, Molecules
 
     write = molecule_files.writer(out, settings.parsed, settings.properties)
     _require_writable(out)
-    molecules = Molecules(model, settings, device)
-    made = Metadata(
+    stream = MoleculeStream(model, settings, device)
+    metadata = Metadata(
         kind="molecules",
-        vocabulary=molecules.facts["vocabulary"],
-        parameters={"method": molecules.facts["method"], **settings.model_dump(mode="json")},
-        inputs={"model": molecules.facts["weights"]},
+        vocabulary=stream.model.vocabulary,
+        parameters={"method": stream.model.method, **settings.model_dump(mode="json")},
+        inputs={"model": str(stream.model.weights)},
     )
-    rows: list[dict[str, Any]] = []
-    part = out.with_name(f"{out.stem}.part{out.suffix}")
-
-    def save(path: Path) -> None:
-        with atomic(path) as [temporary]:
-            write(temporary, pd.DataFrame(rows), made)
-
-    def keep() -> str:
-        """Save what there is so far, if anything, and say so."""
-        found = f"{len(rows):,} of {settings.count:,} molecules found"
-        if not rows:
-            return f"{found}, nothing is written"
-        save(part)
-        return f"{found}, kept in {part}"
-
-    warned: list[str] = []
+    table = _GrowingTable(out, settings.count, lambda path, rows: write(path, pd.DataFrame(rows), metadata))
     started = time.perf_counter()
     try:
-        with signals.raised(lambda: warned.append(keep())):
+        with signals.interruptible(table.save_part):
             try:
-                _collect(molecules, settings, rows, quiet)
-                save(out)
+                _collect(stream, settings, table.rows, quiet)
+                table.save(out)
             except signals.Stopped as stop:
-                click.echo(f"pairflow sample: stopped: {keep()}", err=True)
-                raise click.exceptions.Exit(128 + stop.number) from None
-    except Hopeless as end:
-        raise InputError(f"{end} ({keep()})") from None
-    if warned:
-        part.unlink(missing_ok=True)
+                raise Interrupted(f"stopped: {table.save_part()}", stop.number) from None
+    except TooFewAccepted as end:
+        raise InputError(f"{end} ({table.save_part()})") from None
+    table.remove_part()
     rate = settings.count / (time.perf_counter() - started)
-    click.echo(
-        f"{settings.count:,} molecules from {_shares(molecules.selection.counts)}, "
-        f"{rate:,.4g} per second, seed {settings.seed} -> {out}",
-        err=True,
+    return (
+        f"{settings.count:,} molecules from {_shares(stream.selection.counts)}, "
+        f"{rate:,.4g} per second, seed {settings.seed} -> {out}"
     )
 
 
-def _collect(molecules, settings: DemandSettings, rows: list[dict[str, Any]], quiet: bool) -> None:
-    """Append a row for each molecule, under a bar with the share of samples that are kept."""
+class _GrowingTable:
+    """The molecules found so far; `write(path, rows)` puts them into a file."""
+
+    def __init__(self, out: Path, count: int, write: Callable[[Path, list[dict[str, Any]]], None]):
+        self.count, self.write = count, write
+        self.part, self.part_saved = out.with_name(f"{out.stem}.part{out.suffix}"), False
+        self.rows: list[dict[str, Any]] = []
+
+    def save(self, path: Path) -> None:
+        with atomic(path) as [temporary]:
+            self.write(temporary, self.rows)
+
+    def save_part(self) -> str:
+        """Save what is found so far, if anything is, and say so."""
+        progress = f"{len(self.rows):,} of {self.count:,} molecules found"
+        if not self.rows:
+            return f"{progress}, nothing is written"
+        self.save(self.part)
+        self.part_saved = True
+        return f"{progress}, saved in {self.part}"
+
+    def remove_part(self) -> None:
+        """Remove the file of `save_part`, if this search has written one."""
+        if self.part_saved:
+            self.part.unlink(missing_ok=True)
+
+
+def _collect(
+    stream: MoleculeStream, settings: DemandSettings, rows: list[dict[str, Any]], quiet: bool
+) -> None:
+    """Append a row per molecule, under a bar with the share of accepted samples."""
     with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
-        for number, smiles in enumerate(molecules, 1):
+        for number, smiles in enumerate(stream, 1):
             properties = _properties(smiles) if settings.properties else {}
             rows.append({"name": f"pairflow-{number}", "smiles": smiles, **properties})
-            counts = molecules.selection.counts
-            bar.set_postfix_str(f"{number / counts.total():.1%} of samples kept", refresh=False)
+            bar.set_postfix_str(
+                f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
+            )
             bar.update()
 
 
@@ -98,7 +179,7 @@ def _shares(counts: Counter[str]) -> str:
 
 
 def _require_writable(out: Path) -> None:
-    """InputError unless a file can be made where `out` is to be; makes its folder."""
+    """InputError unless a file can be written at `out`; makes its folder."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out.parent).close()

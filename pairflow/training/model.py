@@ -1,103 +1,302 @@
-"""Model files: weights in safetensors (raw and averaged), everything needed to use them in model.json."""
+"""A trained model: its network and everything that is needed to use it, kept in one folder.
+
+    model.safetensors   the weights, raw and averaged
+    model.json          the other attributes of `Model`, with a hash of the weights
+    vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
+    known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
+
+A model of a user's own token rows may lack the last two. Nothing here needs RDKit.
+"""
 
 import hashlib
 import json
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
-from pairflow import networks
-from pairflow.artifacts import digest
-from pairflow.config import parse_method
+from pairflow import networks, rng
+from pairflow.artifacts import Metadata, digest, read_table
+from pairflow.config import DistillSettings, Training, TrainSettings, check, parse_method
 from pairflow.errors import InputError
-from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Uniform
+from pairflow.flow.corruption import CORRUPTIONS, Corruption
 
 FORMAT = 1
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
+VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
 
 Weights = Literal["ema", "raw"]
 
 
-def save(weights: Path, description: Path, network: nn.Module, ema: nn.Module, facts: dict[str, Any]) -> None:
-    """Write both sets of weights, and `facts` (see `read_description`) with the hash of the weights."""
-    tensors = {
-        f"raw.{name}": tensor.detach().contiguous().cpu() for name, tensor in network.state_dict().items()
-    }
-    tensors |= {
-        f"ema.{name}": tensor.detach().contiguous().cpu() for name, tensor in ema.state_dict().items()
-    }
-    save_file(tensors, weights)
-    facts = {"format": FORMAT, **facts, "weights": digest(weights)}
-    facts["checksum"] = _checksum(facts)
-    description.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A denoiser of token rows (N tokens of K symbols) and what it was trained with.
+
+    A distilled model has the `training` of its base method, and a `distillation` of its own. `shape` is
+    (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the hashes of
+    the files that it was made from; `folder` is where it was loaded from.
+    """
+
+    network: nn.Module
+    network_settings: dict[str, Any]
+    method: str
+    seed: int = 0
+    training: Training | None = None
+    distillation: dict[str, Any] | None = None
+    length: int
+    vocabulary_size: int
+    vocabulary: str | None
+    mask: int | None
+    shape: list[int] | None = None
+    data: str | None = None
+    prediction: str
+    inputs: dict[str, str] = field(default_factory=dict)
+    known: str | None = None
+    weights: str | None = None
+    folder: Path = Path()
+
+    @classmethod
+    def create(
+        cls, settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
+    ) -> Self:
+        """An untrained model of token rows with these metadata; its weights are a function of the seed."""
+        length, vocabulary_size = metadata.dimensions
+        corruption = _corruption(settings.method, vocabulary_size, metadata.mask)
+        network_settings = settings.network.model_dump()
+        torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
+        network = _build(network_settings, length, metadata.shape, corruption)
+        return cls(
+            network=network.to(device),
+            network_settings=network_settings,
+            method=settings.method,
+            seed=settings.seed,
+            training=settings.training,
+            length=length,
+            vocabulary_size=vocabulary_size,
+            vocabulary=metadata.vocabulary,
+            mask=metadata.mask,
+            shape=metadata.shape,
+            data=metadata.data,
+            prediction=corruption.losses[settings.training.loss].learns,
+            **attributes,
+        )
+
+    @classmethod
+    def load(cls, folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> Self:
+        """The model in a folder, its network in evaluation mode; InputError if the files do not fit."""
+        weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
+        facts = read_description(description)
+        if not weights.is_file():
+            raise InputError(f"{weights}: no such file")
+        if digest(weights) != facts["weights"]:
+            raise InputError(f"{weights}: these are not the weights that {description} describes")
+        corruption = _corruption(facts["method"], facts["vocabulary_size"], facts["mask"])
+        try:
+            network = _build(facts["network"], facts["length"], facts.get("shape"), corruption)
+            tensors = {
+                name.removeprefix(f"{which}."): tensor
+                for name, tensor in load_file(weights).items()
+                if name.startswith(f"{which}.")
+            }
+            network.load_state_dict(tensors)
+        except SafetensorError as error:
+            raise InputError(f"{weights}: not a safetensors file") from error
+        except (KeyError, TypeError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(
+                f"{description}: this version cannot build the network ({reason}); train the model again"
+            ) from error
+        training = facts.get("training")
+        return cls(
+            network=network.to(device).eval(),
+            network_settings=facts["network"],
+            training=training and check(Training, training, description),
+            folder=Path(folder),
+            **{key: facts[key] for key in _PLAIN if key in facts},
+        )
+
+    def save(self, weights: Path, description: Path, averaged: nn.Module) -> None:
+        """Write the network's weights (`raw`), those of its moving average (`ema`), and the description."""
+        tensors = {
+            f"{prefix}.{name}": tensor.detach().contiguous().cpu()
+            for prefix, network in (("raw", self.network), ("ema", averaged))
+            for name, tensor in network.state_dict().items()
+        }
+        save_file(tensors, weights)
+        facts = {"format": FORMAT, **self.describe(), "weights": digest(weights)}
+        facts["checksum"] = _checksum(facts)
+        description.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+
+    def describe(self) -> dict[str, Any]:
+        """The attributes as JSON, without the hash of the weights."""
+        optional = ("distillation", "known")
+        facts = {key: getattr(self, key) for key in _PLAIN if key != "weights"}
+        return {
+            **{key: value for key, value in facts.items() if value is not None or key not in optional},
+            "network": self.network_settings,
+            "training": self.training and self.training.model_dump(mode="json"),
+            "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
+        }
+
+    def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
+        """This model as the start of one that is distilled from it."""
+        named = settings.model_dump(mode="json")
+        inputs = {"parent": str(self.weights), **inputs}
+        return replace(self, **named, inputs=inputs, weights=None, folder=Path())
+
+    @property
+    def corruption(self) -> Corruption:
+        """The corruption process of the method, for this vocabulary."""
+        return _corruption(self.method, self.vocabulary_size, self.mask)
+
+    @property
+    def base_training(self) -> Training:
+        """The settings of the base method's training; InputError if model.json lacks them."""
+        if self.training is None:
+            raise InputError(
+                f"{self._beside('model.json')}: no settings of the training, which distilling needs"
+            )
+        return self.training
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
+    @property
+    def batch_rows(self) -> int:
+        """The number of rows that are sampled together: part of the random streams."""
+        return self.corruption.rows_at_once(self.length)
+
+    def draw(
+        self, settings: Any, nfe: int, rows: int, *labels: str | int, repeats: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
+
+        They are a function of `settings.seed` and the `labels`; the sampler's other settings are those that
+        `settings` has (`sampler`, `conversion`, `greedy_tail`). Every model with the same corruption, and
+        every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
+        """
+        seed = rng.stream_seed(settings.seed, *labels)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        corruption = self.corruption
+        x0 = corruption.source((rows, self.length), generator, self.device)
+        x0 = x0.repeat_interleave(repeats, dim=0)
+        update = settings.model_dump(include={"sampler", "conversion", "greedy_tail"})
+        sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
+        return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
+
+    def vocabulary_file(self) -> Path:
+        """The path of vocabulary.json; InputError if it is missing or another model's."""
+        path = self._beside(VOCABULARY)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; copy it from the data folder of the training")
+        _read_vocabulary(path, self.vocabulary, self._beside("model.json"))
+        return path
+
+    def known_file(self) -> Path:
+        """The path of known.parquet; InputError if the model has none, or if it is missing or altered."""
+        path, description = self._beside(KNOWN), self._beside("model.json")
+        if self.known is None:
+            raise InputError(
+                f"{description}: the model was saved without {KNOWN}, so --novel is not available"
+            )
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        if digest(path) != self.known:
+            raise InputError(f"{path}: these are not the known molecules that {description} describes")
+        return path
+
+    def stored_files(self) -> dict[str, bytes]:
+        """The files beside the weights, by name, for a model that is distilled from this one."""
+        files = {}
+        if self._beside(VOCABULARY).is_file():
+            files[VOCABULARY] = self.vocabulary_file().read_bytes()
+        if self.known is not None:
+            files[KNOWN] = self.known_file().read_bytes()
+        return files
+
+    def _beside(self, name: str) -> Path:
+        return self.folder / name
 
 
-def _checksum(facts: dict[str, Any]) -> str:
-    """What an altered model.json gives itself away by; models of earlier versions have none."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+_PLAIN = (  # attributes that model.json has under the same name, as they are
+    *("method", "seed", "distillation", "length", "vocabulary_size", "vocabulary", "mask", "shape", "data"),
+    *("prediction", "inputs", "known", "weights"),
+)
+
+
+def files_of_data(
+    vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
+) -> dict[str, bytes]:
+    """The data set's files to store beside a new model, by name; InputError unless they belong to `data`.
+
+    `metadata` is that of `data`, the training rows.
+    """
+    files = {}
+    if vocabulary:
+        files[VOCABULARY] = _read_vocabulary(vocabulary, metadata.vocabulary, data)
+    if known:
+        _, origin = read_table(known, "known molecules")
+        origin.require_same_vocabulary(metadata.vocabulary, known, data)
+        origin.require_same_data(metadata.data, known, data)
+        files[KNOWN] = known.read_bytes()
+    return files
+
+
+def known_digest(files: dict[str, bytes]) -> str | None:
+    """The SHA-256 of known.parquet among a model's files, for its attribute `known`."""
+    return hashlib.sha256(files[KNOWN]).hexdigest() if KNOWN in files else None
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """model.json: method, network, training, N, K, vocabulary, mask, shape, data, prediction, parameters,
-    inputs, weights.
-
-    A distilled model has its base's `training`, and `distillation` of its own. A model of molecules may have
-    `known`, the hash of what it carries for novelty (`training.carried`).
-    """
-    path = Path(path)
+    """The content of a model.json; InputError if it is missing, altered, or of another version."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
         facts = json.loads(path.read_text())
-        found = facts["format"]
+        version = facts["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a model description of pairflow") from error
-    if found != FORMAT:
-        raise InputError(f"{path}: format {found}, this version reads {FORMAT}")
-    if facts.pop("checksum", None) not in (None, _checksum(facts)):
+    if version != FORMAT:
+        raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
+    if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version
         raise InputError(f"{path}: altered since it was written")
     if missing := [key for key in NEEDED if key not in facts]:
-        raise InputError(f"{path}: no {', '.join(missing)}: a model of another version; train it anew")
+        raise InputError(
+            f"{path}: no {', '.join(missing)}: written by another version; train the model again"
+        )
     return facts
 
 
-def load(
-    folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu"
-) -> tuple[nn.Module, dict[str, Any]]:
-    """A model folder's network, in evaluation mode, and its description; InputError if they do not match."""
-    weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
-    facts = read_description(description)
-    if not weights.is_file():
-        raise InputError(f"{weights}: no such file")
-    if digest(weights) != facts["weights"]:
-        raise InputError(f"{weights}: these are not the weights that {description} describes")
-    corruption = corruption_of(facts)
-    prefix = f"{which}."
-    try:
-        network = networks.build(
-            facts["network"],
-            length=facts["length"],
-            vocabulary_size=corruption.symbols,
-            shape=facts.get("shape"),
-            mask=corruption.mask,
-        )
-        tensors = load_file(weights)
-        own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-        network.load_state_dict(own)
-    except SafetensorError as error:
-        raise InputError(f"{weights}: not a safetensors file") from error
-    except (KeyError, TypeError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
+def _checksum(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _corruption(method: str, vocabulary_size: int, mask: int | None) -> Corruption:
+    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
+
+
+def _build(
+    settings: dict[str, Any], length: int, shape: list[int] | None, corruption: Corruption
+) -> nn.Module:
+    symbols, mask = corruption.symbols, corruption.mask
+    return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)
+
+
+def _read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:
+    """The content of a vocabulary file, whose hash is that of its JSON without the line end."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    content = path.read_bytes()
+    actual = hashlib.sha256(content.removesuffix(b"\n")).hexdigest()
+    if actual != expected:
         raise InputError(
-            f"{description}: a network that this version does not build ({reason}); train it anew"
-        ) from error
-    return network.to(device).eval(), facts
-
-
-def corruption_of(facts: dict[str, Any]) -> Uniform | Absorbing:
-    """The noise of a model, by its method, vocabulary size and mask."""
-    return CORRUPTIONS[parse_method(facts["method"]).corruption](facts["vocabulary_size"], facts["mask"])
+            f"{path} and {owner} do not belong together: "
+            f"vocabulary {actual[:12]} against {str(expected)[:12]}"
+        )
+    return content

@@ -1,15 +1,33 @@
 """What a base model minimises: noise a batch between source and data, compare the denoiser with the data."""
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from pairflow import rng
+from pairflow.flow.corruption import Corruption
 from pairflow.flow.posterior import interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
-WHOLE = slice(None)  # of a batch
+WHOLE = slice(None)  # all rows of a batch
+
+
+class Objective(ABC):
+    """A loss for `loop.optimise` to minimise. One that has a state overrides `tensors` and `restore`."""
+
+    @abstractmethod
+    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+        """The mean loss over some rows of the iteration's batch, a function of (seed, iteration)."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state, for a snapshot."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor], network: nn.Module) -> None:  # noqa: B027 (no state)
+        """Take over the state of a snapshot; `network` is the one that is trained."""
 
 
 class Batches:
@@ -20,12 +38,14 @@ class Batches:
         self._epochs: dict[int, Tensor] = {}
 
     def __call__(self, iteration: int) -> Tensor:
+        """The row numbers (B,) of an iteration's batch."""
         first = iteration * self.batch_size
         epochs = range(first // self.rows, (first + self.batch_size - 1) // self.rows + 1)
-        self._epochs = {epoch: self._epochs.get(epoch, None) for epoch in epochs}
-        for epoch, order in self._epochs.items():
-            if order is None:
-                self._epochs[epoch] = self._permutation(epoch)
+        # Only the epochs that this batch touches are kept.
+        self._epochs = {
+            epoch: self._epochs[epoch] if epoch in self._epochs else self._permutation(epoch)
+            for epoch in epochs
+        }
         start = first - epochs[0] * self.rows
         return torch.cat(list(self._epochs.values()))[start : start + self.batch_size]  # (B,)
 
@@ -34,63 +54,80 @@ class Batches:
         return torch.randperm(self.rows, generator=generator).to(self.device)
 
 
-class FlowObjective:
-    """Mean loss per token of a batch of x1 (M, N) under a noise of `flow.corruption`.
+class FlowObjective(Objective):
+    """Mean loss per token of a batch of x1 (M, N) under a corruption.
 
-    x0 (M, N) is kept per row (`random`, `pairflow`, a teacher's pairs), or drawn afresh where it is None.
-    Of a batch of which the network sees some rows alone, `seen`, everything is drawn and the rest left out.
+    x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
+    are drawn in each iteration. Random numbers are drawn for the whole batch, even if the network sees only
+    some of its rows.
     """
 
-    def __init__(self, x1, x0, corruption, batch_size: int, loss: str, seed: int, device: torch.device):
-        self.x1 = torch.tensor(x1, device=device)  # (M, N), kept in its small dtype
+    def __init__(
+        self,
+        x1: np.ndarray,
+        x0: np.ndarray | None,
+        corruption: Corruption,
+        batch_size: int,
+        loss: str,
+        seed: int,
+        device: torch.device,
+    ):
+        self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.corruption, self.loss, self.seed, self.device = (
-            corruption,
-            corruption.losses[loss].function,
-            seed,
-            device,
-        )
+        self.corruption, self.loss = corruption, corruption.losses[loss].function
+        self.seed, self.device = seed, device
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 
-    def __call__(self, network: nn.Module, iteration: int, seen: slice = WHOLE) -> Tensor:
-        rows = self.batches(iteration)
+    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+        batch = self.batches(iteration)
         generator = random_generator(self.device, self.seed, "noise", iteration)
-        x1 = self.x1[rows].long()  # (B, N)
-        fresh = self.x0 is None
-        x0 = self.corruption.source(x1.shape, generator, self.device) if fresh else self.x0[rows].long()
-        state = Noised.draw(x0, x1, generator).of(seen)
-        predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)  # (rows seen, N, K)
-        return self.loss(predicted, x1[seen], *state).mean()
+        x1 = self.x1[batch].long()  # (B, N)
+        if self.x0 is None:
+            x0 = self.corruption.source(x1.shape, generator, self.device)
+        else:
+            x0 = self.x0[batch].long()
+        state = NoisedBatch.draw(x0, x1, generator).select(rows)
+        predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)  # (rows, N, K)
+        return self.loss(predicted, x1[rows], *state).mean()
 
 
 class Validator:
-    """Validation NLL in nats per token, padding left out: a bound.
+    """Validation NLL in nats per token, without padding: an upper bound.
 
-    The noise is drawn afresh from the source, the same for every method with that noise.
+    Its noise is always drawn from the source distribution, and is the same for every method with that noise.
     """
 
-    def __init__(self, x1, corruption, prediction: str, padding: int | None, seed: int, device: torch.device):
-        self.x1 = torch.tensor(x1, device=device)  # (M, N)
+    def __init__(
+        self,
+        x1: np.ndarray,
+        corruption: Corruption,
+        prediction: str,
+        padding: int | None,
+        seed: int,
+        device: torch.device,
+    ):
+        self.x1 = torch.tensor(x1, device=device)  # (V, N)
         self.corruption, self.prediction, self.padding = corruption, prediction, padding
         self.seed, self.device = seed, device
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
+        """The bound for a network, which is left in evaluation mode."""
         network.eval()
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         tokens = 0
         for rows in self.x1.split(self.corruption.rows_at_once(self.x1.shape[1])):
             x1 = rows.long()
-            state = Noised.draw(self.corruption.source(x1.shape, generator, self.device), x1, generator)
-            kept = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)
+            state = NoisedBatch.draw(self.corruption.source(x1.shape, generator, self.device), x1, generator)
+            counts = x1 != -1 if self.padding is None else x1 != self.padding  # (B, N)
             predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)
-            total += (self.corruption.bound(predicted, self.prediction, x1, *state) * kept).sum()
-            tokens += int(kept.sum())
+            total += (self.corruption.bound(predicted, self.prediction, x1, *state) * counts).sum()
+            tokens += int(counts.sum())
         return float(total) / tokens
 
 
-class Noised(NamedTuple):
+class NoisedBatch(NamedTuple):
     """x_t (B, N), alpha = kappa(t) (B,) and kappa'(t), in the order in which losses take them."""
 
     x_t: Tensor
@@ -98,16 +135,17 @@ class Noised(NamedTuple):
     alpha_derivative: float
 
     @classmethod
-    def draw(cls, x0: Tensor, x1: Tensor, generator: torch.Generator) -> "Noised":
+    def draw(cls, x0: Tensor, x1: Tensor, generator: torch.Generator) -> Self:
         """A state between x0 and x1 (B, N) for every row, at stratified times."""
         t = stratified_times(len(x1), generator, x1.device)
         alpha = DIFFUSION.kappa(t)  # (B,)
         return cls(interpolate(x0, x1, alpha, generator), alpha, DIFFUSION.derivative(t))
 
-    def of(self, rows: slice) -> "Noised":
-        """Those of some rows."""
+    def select(self, rows: slice) -> Self:
+        """The states of some rows."""
         return self._replace(x_t=self.x_t[rows], alpha=self.alpha[rows])
 
 
-def random_generator(device: torch.device, *labels) -> torch.Generator:
+def random_generator(device: torch.device, *labels: str | int) -> torch.Generator:
+    """A generator on the device whose seed is a function of the labels."""
     return torch.Generator(device).manual_seed(rng.stream_seed(*labels))

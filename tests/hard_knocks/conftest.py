@@ -73,7 +73,7 @@ class Place:
         tokens, described = f"{data}/train.parquet", "results/mini/reference/molecules.parquet"
         model = f"{seed}/models/pairflow"
         samples = f"{seed}/samples/pairflow/main/nfe1.parquet"
-        names = {"smiles", "rejected", "train", "validation"}
+        names = {"smiles", "known", "rejected", "train", "validation"}
         parts = {f"--{name}": f"{data}/{name}.parquet" for name in sorted(names)}
         each = {
             "preprocess": (self.experiment.data, {**parts, "--vocabulary": f"{data}/vocabulary.json"}),
@@ -99,7 +99,7 @@ class Place:
                     "--data": f"{seed}/pairs/pairflow.parquet",
                     "--validation": f"{data}/validation.parquet",
                     "--vocabulary": f"{data}/vocabulary.json",
-                    "--smiles": f"{data}/smiles.parquet",
+                    "--known": f"{data}/known.parquet",
                     "--model": f"{model}/model.safetensors",
                     "--description": f"{model}/model.json",
                     "--log": f"{model}/log.parquet",
@@ -154,7 +154,7 @@ class Place:
         command = self.command(step)
         flags = {"--out", "--properties", "--model", "--description", "--log", "--metrics", "--timings"}
         if step == "preprocess":
-            flags = {"--train", "--validation", "--vocabulary", "--smiles", "--rejected"}
+            flags = {"--train", "--validation", "--vocabulary", "--smiles", "--known", "--rejected"}
         elif step in ("sample", "teach"):
             flags = {"--out"}
         return [self.folder / value for flag, value in itertools.pairwise(command) if flag in flags]
@@ -193,7 +193,7 @@ _HEAVY = [
     "torch",
     "pairflow.pairing.cpu.engine",
     "pairflow.training.loop",
-    "pairflow.training.generate",
+    "pairflow.training.demand",
     "pairflow.report.experiment.page",
     "pairflow.metrics.chemistry",
     "rdkit.Chem",

@@ -172,7 +172,7 @@ def other(place, experiment):
     return made
 
 
-OTHER_DATA = "do not belong together: they stem from other data, "
+OTHER_DATA = "do not belong together: they come from different data, "
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ OTHER_DATA = "do not belong together: they stem from other data, "
     [
         ("train", "--data", "seed0/pairs/pairflow.parquet", OTHER_DATA),
         ("train", "--validation", "data/validation.parquet", OTHER_DATA),
-        ("train", "--smiles", "data/smiles.parquet", OTHER_DATA),
+        ("train", "--known", "data/known.parquet", OTHER_DATA),
         ("evaluate", "--samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
         ("evaluate", "--smiles", "data/smiles.parquet", OTHER_DATA),
         ("evaluate", "--molecules", "reference/molecules.parquet", "made of another file than "),

@@ -15,7 +15,7 @@ from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS, main
 from pairflow.data import molecule_files
 from pairflow.errors import InputError
-from pairflow.runtime.resume import Finished
+from pairflow.runtime.resume import BlockFiles
 
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
 CHAIN += ["teach", "distill", "report"]
@@ -32,7 +32,10 @@ LEARN = {
     "training": {"batch_size": 8, "iterations": 2, "learning_rate": 0.01},
 }
 BESIDE = {  # what is beside the miniature's chain -> its arguments, and those that name what it writes
-    "preprocess_images": (["--source", "digits", "--quiet"], ["--train", "--validation"]),
+    "preprocess_images": (
+        ["--source", "digits", "--quiet"],
+        ["--train", "--validation", "--vocabulary", "--known"],
+    ),
     "classify": ([*REAL, "--iterations", "2", "--quiet"], ["--out", "--description"]),
     "reference": ([*REAL[:2], *CLASSIFIER, "--quiet"], ["--out"]),
     "floor": ([*COMPARED, "--samples", "20", "--trials", "1", "--quiet"], ["--out"]),
@@ -48,7 +51,10 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and those t
     "sample on demand": (["--model", MODEL[0], "--count", "3", "--nfe", "1", "--quiet"], ["--out"]),
 }
 WRITES = {
-    "preprocess_images": [f"{DIGITS}/train.parquet", f"{DIGITS}/validation.parquet"],
+    "preprocess_images": [
+        f"{DIGITS}/{name}"
+        for name in ("train.parquet", "validation.parquet", "vocabulary.json", "known.parquet")
+    ],
     "classify": [f"{DIGITS}/classifier.safetensors", f"{DIGITS}/classifier.json"],
     "reference": [f"{DIGITS}/train-reference.parquet"],
     "floor": [f"{DIGITS}/floor.parquet"],
@@ -199,7 +205,7 @@ def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
 
 
 def test_a_full_disk_costs_no_state_that_was_saved(disk):
-    finished, array = Finished(disk / "states"), np.arange(10**5)
+    finished, array = BlockFiles(disk / "states"), np.arange(10**5)
     finished.save("0-1", array)
     with pytest.raises(InputError, match=r"0-1\.block: cannot be written: No space left on device"):
         finished.save("0-1", np.arange(2 * 10**6))

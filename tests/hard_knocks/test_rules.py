@@ -1,4 +1,4 @@
-"""The rules, knocked: stopped half-way, run twice at once, amid names that are attacks."""
+"""The rules are stopped half-way, run twice at once, and given names that are attacks."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def snakemake(folder: Path, errors: Path) -> subprocess.Popen:
 
 @pytest.fixture(scope="module")
 def knocked(place, tmp_path_factory):
-    """A workflow that was stopped in its training, and a second one that was started meanwhile."""
+    """A workflow that was stopped during its training, and a second one that was started meanwhile."""
     made, words = place("rules"), tmp_path_factory.mktemp("words")
     experiment = made.experiment.model_dump(mode="json")
     made.folder.joinpath("workflow_config.yaml").write_text(

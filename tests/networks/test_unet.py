@@ -13,8 +13,8 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 from pairflow.networks.unet import truncated_logistic
-from pairflow.training import model as checkpoint
 from pairflow.training.loop import optimise
+from pairflow.training.model import Model
 from pairflow.training.objectives import FlowObjective
 
 SMALL = {
@@ -265,20 +265,21 @@ def test_equal_seeds_give_equal_bits_and_others_do_not():
 def test_a_saved_model_comes_back(tmp_path, method):
     masked = method == "mdlm"
     raw, ema = shaken(masked=masked), shaken(masked=masked, dropout=0.0)
-    facts = {
-        "network": SMALL,
-        "length": N,
-        "vocabulary_size": 4,
-        "shape": SHAPE,
-        "mask": None,
-        "method": method,
-        "vocabulary": "v",
-        "prediction": "x1",
-    }
-    checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
-    network, facts = checkpoint.load(tmp_path, which="raw")
-    assert facts["shape"] == list(SHAPE)
-    assert torch.equal(network(tokens(), torch.ones(3)), raw(tokens(), torch.ones(3)))
+    model = Model(
+        network=raw,
+        network_settings=SMALL,
+        length=N,
+        vocabulary_size=4,
+        shape=SHAPE,
+        mask=None,
+        method=method,
+        vocabulary="v",
+        prediction="x1",
+    )
+    model.save(tmp_path / "model.safetensors", tmp_path / "model.json", ema)
+    loaded = Model.load(tmp_path, which="raw")
+    assert loaded.shape == list(SHAPE)
+    assert torch.equal(loaded.network(tokens(), torch.ones(3)), raw(tokens(), torch.ones(3)))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ EXPERIMENTS = SHIPPED | {
     }
 }
 CORES = 6
-SUFFIXED = ("preprocess", "train", "distill", "evaluate")  # with a rule of their own for images
+SUFFIXED = ("preprocess", "evaluate")  # with a rule of their own for images
 
 
 def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:

@@ -17,7 +17,7 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 from pairflow.networks.dropout import Dropout, sees
-from pairflow.runtime import distributed, processes
+from pairflow.runtime import distributed
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective, Validator
@@ -111,10 +111,10 @@ def test_a_piece_may_be_as_large_as_the_batch(alone):
 
 @pytest.mark.parametrize(("count", "micro_batch"), [(1, None), (2, None), (3, 2), (13, 1), (4, 100)])
 def test_slices_share_a_batch(count, micro_batch, monkeypatch):
-    monkeypatch.setattr(processes, "world_size", lambda: count)
+    monkeypatch.setattr(distributed, "world_size", lambda: count)
     seen = []
     for rank in range(count):
-        monkeypatch.setattr(processes, "rank", lambda rank=rank: rank)
+        monkeypatch.setattr(distributed, "rank", lambda rank=rank: rank)
         mine = distributed.batch_slices(BATCH, micro_batch)
         sizes = [rows.stop - rows.start for rows in mine]
         assert max(sizes) - min(sizes) <= 1
@@ -124,7 +124,7 @@ def test_slices_share_a_batch(count, micro_batch, monkeypatch):
 
 
 def test_a_batch_with_fewer_rows_than_processes_is_refused(monkeypatch):
-    monkeypatch.setattr(processes, "world_size", lambda: 14)
+    monkeypatch.setattr(distributed, "world_size", lambda: 14)
     with pytest.raises(InputError, match=r"^batch_size: 13 rows are too few for 14 processes$"):
         distributed.batch_slices(BATCH, None)
 
@@ -152,7 +152,7 @@ def test_a_gpu_that_is_too_small_is_a_mistake_that_says_what_helps():
 
     settings = Training(batch_size=13, iterations=2, learning_rate=0.1)
     objective = FlowObjective(X1, None, Uniform(K), 13, "nelbo", 3, CPU)
-    with pytest.raises(InputError, match=r"^13 rows at once are too many for the GPU: lower --micro-batch$"):
+    with pytest.raises(InputError, match=r"^13 rows at once do not fit on the GPU: lower --micro-batch$"):
         optimise(Huge(1, 1), objective, settings, seed=0, progress=False)
 
 

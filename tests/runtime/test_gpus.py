@@ -93,7 +93,7 @@ def test_a_process_of_torchrun_takes_the_mock_gpu_of_its_number(machine, monkeyp
 
 def test_more_processes_than_mock_gpus_are_refused(machine):
     machine(2)
-    with pytest.raises(InputError, match=r"^3 processes need a GPU each, and 2 are visible$"):
+    with pytest.raises(InputError, match=r"^3 processes need one GPU each, but 2 are visible$"):
         gpus.reserve(3)
 
 

@@ -3,13 +3,13 @@
 import torch
 from torch import nn
 
-from pairflow.runtime.progress import bar_of
+from pairflow.runtime.progress import network_bar
 
 
 def test_the_bar_counts_the_rows_that_the_network_sees(capfd):
     network, rows = nn.Linear(2, 3), torch.ones(5, 2)
     expected = network(rows)
-    with bar_of(network, rows=10, calls=4, quiet=False):
+    with network_bar(network, rows=10, calls=4, quiet=False):
         assert torch.equal(network(rows), expected)
         assert torch.equal(network(rows[:1]), expected[:1])
     network(rows)  # not counted
@@ -18,6 +18,6 @@ def test_the_bar_counts_the_rows_that_the_network_sees(capfd):
 
 def test_a_quiet_bar_says_nothing(capfd):
     network = nn.Linear(2, 3)
-    with bar_of(network, rows=1, calls=1, quiet=True):
+    with network_bar(network, rows=1, calls=1, quiet=True):
         network(torch.ones(1, 2))
     assert capfd.readouterr() == ("", "")

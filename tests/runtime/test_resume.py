@@ -10,7 +10,7 @@ import pytest
 from pairflow.artifacts import Provenance, read_provenance
 from pairflow.errors import Interrupted
 from pairflow.flow.corruption import Uniform
-from pairflow.runtime.resume import Blocks, Finished
+from pairflow.runtime.resume import BlockFiles, BlockwiseWork
 from pairflow.steps import correlate, cover, pair, sample, teach, train
 from pairflow.steps.command import step
 
@@ -24,7 +24,7 @@ def squares(block):
 
 
 def blocks(folder, seconds=300.0, provenance=None):
-    return Blocks(EVERY, folder / "run-0", seconds, provenance or Provenance())
+    return BlockwiseWork(EVERY, folder / "run-0", seconds, provenance or Provenance())
 
 
 def stopped_at(block, number=signal.SIGTERM, work=squares):
@@ -39,7 +39,7 @@ def stopped_at(block, number=signal.SIGTERM, work=squares):
 
 
 def test_work_that_is_quickly_done_leaves_no_file(tmp_path):
-    assert np.concatenate(blocks(tmp_path).make(squares)).tolist() == [i * i for i in range(10)]
+    assert np.concatenate(blocks(tmp_path).run(squares)).tolist() == [i * i for i in range(10)]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -47,12 +47,12 @@ def test_work_that_is_quickly_done_leaves_no_file(tmp_path):
 @pytest.mark.parametrize("stop", [0, 1, 2])
 def test_stopped_work_is_saved_and_not_done_twice(tmp_path, stop, number):
     with pytest.raises(Interrupted, match=f"stopped after {stop} of 3 blocks, which are saved") as raised:
-        blocks(tmp_path).make(stopped_at(EVERY[stop], number))
+        blocks(tmp_path).run(stopped_at(EVERY[stop], number))
     assert raised.value.signal == number
     again = blocks(tmp_path)
-    assert again.left == EVERY[stop:]
+    assert again.pending == EVERY[stop:]
     done = []
-    made = again.make(lambda block: done.append(block) or squares(block))
+    made = again.run(lambda block: done.append(block) or squares(block))
     assert done == EVERY[stop:]
     assert np.concatenate(made).tolist() == [i * i for i in range(10)]
 
@@ -66,27 +66,27 @@ def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
         found.append(len(list(tmp_path.rglob("*.block"))))
         return done
 
-    assert np.concatenate(work.make(warned)).tolist() == [i * i for i in range(10)]
+    assert np.concatenate(work.run(warned)).tolist() == [i * i for i in range(10)]
     assert found == [0] * at + [at] * (3 - at)
-    assert blocks(tmp_path).left == EVERY[at:]
+    assert blocks(tmp_path).pending == EVERY[at:]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 300.0])
 def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
     """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
 
-    save = Finished.save
+    save = BlockFiles.save
 
     def knocked(finished, name, array):
         for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
             os.kill(os.getpid(), number)
         save(finished, name, array)
 
-    monkeypatch.setattr(Finished, "save", knocked)
+    monkeypatch.setattr(BlockFiles, "save", knocked)
     with pytest.raises(Interrupted, match="stopped after") as raised:
-        blocks(tmp_path, seconds).make(stopped_at(EVERY[1]))
+        blocks(tmp_path, seconds).run(stopped_at(EVERY[1]))
     assert raised.value.signal == signal.SIGTERM
-    assert blocks(tmp_path).left == EVERY[1:]
+    assert blocks(tmp_path).pending == EVERY[1:]
     assert not list(tmp_path.rglob("*.partial"))
 
 
@@ -97,8 +97,8 @@ def test_an_error_loses_no_finished_block(tmp_path):
         return squares(block)
 
     with pytest.raises(ZeroDivisionError):
-        blocks(tmp_path).make(fails)
-    assert blocks(tmp_path).left == EVERY[2:]
+        blocks(tmp_path).run(fails)
+    assert blocks(tmp_path).pending == EVERY[2:]
 
 
 def test_blocks_are_saved_at_intervals_with_what_they_have_cost(tmp_path):
@@ -111,7 +111,7 @@ def test_blocks_are_saved_at_intervals_with_what_they_have_cost(tmp_path):
 
     provenance = Provenance()
     provenance.add({"seconds": 5000.0, "device_seconds": 7000.0})
-    blocks(tmp_path, 0.0, provenance).make(work)
+    blocks(tmp_path, 0.0, provenance).run(work)
     assert found == [0, 1, 2]
     later = Provenance()
     blocks(tmp_path, provenance=later)
@@ -123,7 +123,7 @@ def test_blocks_are_saved_at_intervals_with_what_they_have_cost(tmp_path):
 
 def saved(tmp_path):
     """The files of a finished work in blocks, the last of which was never saved."""
-    blocks(tmp_path, 0.0).make(squares)
+    blocks(tmp_path, 0.0).run(squares)
     return [tmp_path / "run-0" / f"{first}-{count}.block" for first, count in EVERY[:2]]
 
 
@@ -133,14 +133,14 @@ def test_a_block_with_one_flipped_bit_is_made_again(tmp_path, position):
     content = bytearray(first.read_bytes())
     content[position] ^= 4
     first.write_bytes(content)
-    assert blocks(tmp_path).left == [EVERY[0], EVERY[2]]
+    assert blocks(tmp_path).pending == [EVERY[0], EVERY[2]]
 
 
 @pytest.mark.parametrize("length", [0, 20, 100])
 def test_a_truncated_block_is_made_again(tmp_path, length):
     first, _ = saved(tmp_path)
     first.write_bytes(first.read_bytes()[:length])
-    assert blocks(tmp_path).left == [EVERY[0], EVERY[2]]
+    assert blocks(tmp_path).pending == [EVERY[0], EVERY[2]]
 
 
 def test_swapped_blocks_are_made_again(tmp_path):
@@ -148,30 +148,30 @@ def test_swapped_blocks_are_made_again(tmp_path):
     one, other = first.read_bytes(), second.read_bytes()
     first.write_bytes(other)
     second.write_bytes(one)
-    assert blocks(tmp_path).left == EVERY
+    assert blocks(tmp_path).pending == EVERY
 
 
 def test_blocks_of_another_run_are_made_again(tmp_path):
     saved(tmp_path)
     (tmp_path / "run-0").rename(tmp_path / "run-1")
-    assert Blocks(EVERY, tmp_path / "run-1", 300.0, Provenance()).left == EVERY
+    assert BlockwiseWork(EVERY, tmp_path / "run-1", 300.0, Provenance()).pending == EVERY
 
 
 def test_a_damaged_record_of_costs_makes_them_unknown_and_stops_nothing(tmp_path):
     saved(tmp_path)
     (tmp_path / "run-0" / "spent.provenance.json").write_text('{"seconds": 1')
     provenance = Provenance()
-    assert blocks(tmp_path, provenance=provenance).left == EVERY[2:]
+    assert blocks(tmp_path, provenance=provenance).pending == EVERY[2:]
     provenance.write(tmp_path / "out")
     assert read_provenance(tmp_path / "out")["seconds"] is None
 
 
 def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
-    monkeypatch.setattr(Blocks, "_save", lambda self: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(BlockwiseWork, "_save", lambda self: os.kill(os.getpid(), signal.SIGINT))
     try:
         with pytest.raises(KeyboardInterrupt):
-            blocks(tmp_path).make(stopped_at(EVERY[1], signal.SIGINT))
+            blocks(tmp_path).run(stopped_at(EVERY[1], signal.SIGINT))
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -179,9 +179,9 @@ def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
 def test_signals_are_handed_back(tmp_path):
     every = [*STOPS, signal.SIGUSR1]
     before = [signal.getsignal(number) for number in every]
-    blocks(tmp_path).make(stopped_at(EVERY[1], signal.SIGUSR1))
+    blocks(tmp_path).run(stopped_at(EVERY[1], signal.SIGUSR1))
     with pytest.raises(Interrupted):
-        blocks(tmp_path / "stopped").make(stopped_at(EVERY[0]))
+        blocks(tmp_path / "stopped").run(stopped_at(EVERY[0]))
     assert [signal.getsignal(number) for number in every] == before
 
 
@@ -244,7 +244,7 @@ def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, name, monkeypatch,
     assert not (here / "states").exists()
     for stop, number in ((2, signal.SIGINT), (4, signal.SIGTERM)):
         with monkeypatch.context() as patch:
-            patch.setattr(Blocks, "make", makes_until(stop, number))
+            patch.setattr(BlockwiseWork, "run", makes_until(stop, number))
             with pytest.raises(SystemExit) as end:
                 run(name, "knocked.parquet")
         assert end.value.code == 128 + number
@@ -254,13 +254,13 @@ def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, name, monkeypatch,
     assert len(list(states.glob("*.block"))) == 4
     spent = read_provenance(states / "spent")["seconds"]
     with monkeypatch.context() as patch:
-        patch.setattr(Blocks, "make", makes_until(4, signal.SIGUSR1))
+        patch.setattr(BlockwiseWork, "run", makes_until(4, signal.SIGUSR1))
         run(name, "knocked.parquet")
     assert (here / "knocked.parquet").read_bytes() == (here / "calm.parquet").read_bytes()
     assert read_provenance(here / "knocked.parquet")["seconds"] > spent
     assert not (here / "states").exists()
 
 
-def makes_until(stop, number, make=Blocks.make):
-    """`Blocks.make`, during whose block `stop` the process gets a signal."""
-    return lambda self, work: make(self, stopped_at(self.every[stop], number, work))
+def makes_until(stop, number, run=BlockwiseWork.run):
+    """`BlockwiseWork.run`, during whose block `stop` the process gets a signal."""
+    return lambda self, work: run(self, stopped_at(self.keys[stop], number, work))

@@ -24,7 +24,7 @@ TRAINING = {
     "validate_every": 50,
     "ema_decay": 0.9,
 }
-TORCHRUN = ("pairflow.runtime.torchrun", "2")
+TORCHRUN = ("pairflow.runtime.launch", "2")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_training_goes_on_with_any_number_of_processes(folder):
         else:
             assert code == 128 + signal.SIGTERM
             assert said.startswith("pairflow train: stopped after ")
-            assert said.endswith(" of 200 iterations, which are saved: the same command goes on from there\n")
+            assert said.endswith(" of 200 iterations, which are saved: rerun the same command to resume\n")
             assert said.count("\n") == 1
         assert not list((folder / "moved").glob("model.*"))
 

@@ -14,8 +14,9 @@ from pairflow.networks import build
 from pairflow.runtime import signals
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training import dcd
-from pairflow.training.loop import moving_average, optimise
+from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective
+from pairflow.training.state import moving_average
 
 K, N = 4, 6
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8, "dropout": 0.2}
@@ -171,7 +172,7 @@ def test_signals_are_handed_back(tmp_path):
 def test_a_second_interrupt_is_not_held_back():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
     try:
-        with signals.kept() as received:
+        with signals.collect() as received:
             os.kill(os.getpid(), signal.SIGINT)
             assert received == [signal.SIGINT]
             with pytest.raises(KeyboardInterrupt):
@@ -182,7 +183,7 @@ def test_a_second_interrupt_is_not_held_back():
 
 def test_a_second_sigterm_is_as_good_as_one():
     """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
-    with signals.kept() as received:
+    with signals.collect() as received:
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGTERM)
         assert received == [signal.SIGTERM] * 2

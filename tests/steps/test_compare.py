@@ -293,7 +293,7 @@ def refused(done, folder, said):
             "{folder}: not a finished experiment, metrics.parquet is not there: it comes with report.html",
         ),
         ("timings", "{folder}/timings.parquet: no such file"),
-        ("bytes", "{folder}/metrics.parquet: not a Parquet file of pairflow, or damaged: make it anew"),
+        ("bytes", "{folder}/metrics.parquet: not a Parquet file of pairflow, or damaged: make it again"),
         ("kind", "{folder}/metrics.parquet: holds samples, expected metrics"),
         ("column", "{folder}/metrics.parquet: has no column 'value'"),
         (

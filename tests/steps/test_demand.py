@@ -19,7 +19,7 @@ from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.data.molecules import Vocabulary
 from pairflow.errors import InputError
-from pairflow.training import carried, generate
+from pairflow.training import demand
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {
@@ -54,14 +54,13 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     data = {
         path.stem: path
-        for name in ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet")
-        for path in [root / "data" / name]
-    }
-    rejected = root / "data/rejected.parquet"
+        for name in ("train", "validation", "smiles", "known", "rejected")
+        for path in [root / f"data/{name}.parquet"]
+    } | {"vocabulary": root / "data/vocabulary.json"}
     settings = {"source": "small_molecules", "length": 16, "max-heavy-atoms": 5}
-    assert run("preprocess", **settings, **data, rejected=rejected).exit_code == 0
+    assert run("preprocess", **settings, **data).exit_code == 0
     rows = {"data": data["train"], "validation": data["validation"]}
-    beside = {"vocabulary": data["vocabulary"], "smiles": data["smiles"]}
+    beside = {"vocabulary": data["vocabulary"], "known": data["known"]}
     done = run("train", settings=json.dumps(UDLM), **rows, **beside, **outputs(root / "udlm"))
     assert done.exit_code == 0, done.stderr
     short = {**UDLM, "training": {**TRAINING, "iterations": 1}}
@@ -165,7 +164,7 @@ def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sam
 
 
 def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
-    for name in (carried.VOCABULARY, carried.KNOWN):
+    for name in ("vocabulary.json", "known.parquet"):
         assert digest(made / "udlm+dcd" / name) == digest(made / "udlm" / name)
     assert Vocabulary.load(made / "udlm/vocabulary.json") == Vocabulary.load(made / "data/vocabulary.json")
     known = KnownMolecules.load(made / "udlm/known.parquet")
@@ -216,13 +215,13 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model):
     assert sample("x.smi", folder=made / "bare").exit_code == 0  # a model of an earlier version
     refused(
         sample("x.smi", folder=made / "bare", novel=True),
-        "bare/model.json: tells of no known.parquet, so that nothing is known to be novel",
+        "bare/model.json: the model was saved without known.parquet, so --novel is not available",
     )
     (made / "bare/vocabulary.json").unlink()
     for change, text in (
         ({"shape": [1, 4, 4]}, "a model of images, but --count asks for molecules"),
         ({"vocabulary": None}, "a model of token rows without a vocabulary, but --count asks for molecules"),
-        ({"vocabulary_size": 99}, "vocabulary.json: 23 tokens, but the model makes 99"),
+        ({"vocabulary_size": 99}, "model.json: this version cannot build the network"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
         del facts["checksum"]
@@ -262,9 +261,9 @@ def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_pat
     done = run("train", settings=json.dumps(UDLM), **rows, vocabulary=other, **outputs(tmp_path / "m"))
     assert done.exit_code == 2
     assert f"{other} and {rows['data']} do not belong together: vocabulary" in done.stderr
-    done = run("train", settings=json.dumps(UDLM), **rows, smiles=rows["data"], **outputs(tmp_path / "m"))
+    done = run("train", settings=json.dumps(UDLM), **rows, known=rows["data"], **outputs(tmp_path / "m"))
     assert done.exit_code == 2
-    assert "train.parquet: holds tokens, expected smiles" in done.stderr
+    assert "train.parquet: holds tokens, expected known molecules" in done.stderr
     assert not (tmp_path / "m").exists()
 
 
@@ -272,26 +271,26 @@ def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_pat
     ("samples", "shares", "advice"),
     [
         (["C("], "100% invalid", "try a larger --nfe or a model trained longer"),
-        (["CCC", "CCC", "C("], "67% known, 33% invalid", "go without --novel"),
-        (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or go without --unique"),
+        (["CCC", "CCC", "C("], "67% known, 33% invalid", "leave out --novel"),
+        (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or leave out --unique"),
     ],
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
     settings = DemandSettings(count=3, nfe=1, unique=True, novel=True)
-    molecules = generate.Molecules(made / "udlm", settings)
-    monkeypatch.setattr(generate, "PATIENCE", 300)
+    molecules = demand.MoleculeStream(made / "udlm", settings)
+    monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
     with pytest.raises(
-        generate.Hopeless, match=rf"^none of the last 300 samples was kept \({shares}\): .*{advice}"
+        demand.TooFewAccepted, match=rf"^none of the last 300 samples was accepted \({shares}\): .*{advice}"
     ):
         list(molecules)
 
 
 def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "PATIENCE", 40)
+    monkeypatch.setattr(demand, "PATIENCE", 40)
     done = sample("x.smi", count=10**6, unique=True)
     found = smiles_of(tmp_path / "x.part.smi")
-    text = f"({len(found):,} of 1,000,000 molecules found, kept in {tmp_path}/x.part.smi)"
+    text = f"({len(found):,} of 1,000,000 molecules found, saved in {tmp_path}/x.part.smi)"
     refused(done, text)
     assert len(set(found)) == len(found) > 0
     assert not (tmp_path / "x.smi").exists()
@@ -317,7 +316,7 @@ def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path):
     last = error.splitlines()[-1]
     assert last == (
         f"pairflow sample: stopped: {len(found):,} of 10,000,000 molecules found, "
-        f"kept in {tmp_path}/x.part.csv"
+        f"saved in {tmp_path}/x.part.csv"
     )
     assert not (tmp_path / "x.csv").exists()
 
@@ -331,7 +330,7 @@ def knocked(monkeypatch, number, after):
                 os.kill(os.getpid(), number)
             yield length * "C"
 
-    monkeypatch.setattr(generate.Molecules, "_strings", strings)
+    monkeypatch.setattr(demand.MoleculeStream, "_strings", strings)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -340,7 +339,7 @@ def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, monkeypatch
     done = sample("x.csv", properties=True)
     assert done.exit_code == 128 + number
     part = tmp_path / "x.part.csv"
-    assert done.stderr == f"pairflow sample: stopped: 3 of 20 molecules found, kept in {part}\n"
+    assert done.stderr == f"pairflow sample: stopped: 3 of 20 molecules found, saved in {part}\n"
     found = pd.read_csv(part)
     assert list(found["smiles"]) == ["C", "CC", "CCC"]
     assert not found.isna().any(axis=None)
@@ -365,7 +364,7 @@ def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, monk
                 seen.append(smiles_of(tmp_path / "x.part.smi"))
             yield length * "C"
 
-    monkeypatch.setattr(generate.Molecules, "_strings", strings)
+    monkeypatch.setattr(demand.MoleculeStream, "_strings", strings)
     assert sample("x.smi").exit_code == 0
     assert seen == [["C", "CC", "CCC"]]
     assert smiles_of(tmp_path / "x.smi") == [length * "C" for length in range(1, 21)]

@@ -9,7 +9,7 @@ import torch
 from click.testing import CliRunner
 
 from pairflow.artifacts import digest, read_table, token_array
-from pairflow.training import model as checkpoint
+from pairflow.training.model import Model
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
@@ -87,14 +87,14 @@ def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(train, teach, f
     pairs, metadata = read_table(folder / "pairs.parquet", "pairs")
     x0, x1 = (torch.from_numpy(token_array(pairs[name]).astype(np.int64)) for name in ("x0", "x1"))
     assert len(x0) == 1030
-    network, facts = checkpoint.load(folder / "udlm")
-    assert metadata.inputs == {"model": facts["weights"]}
-    corruption = checkpoint.corruption_of(facts)
+    teacher = Model.load(folder / "udlm")
+    assert metadata.inputs == {"model": teacher.weights}
+    corruption = teacher.corruption
     generator = torch.Generator().manual_seed(first_seed("udlm+redi", 1024))
     source = corruption.source((6, N), generator)
     assert torch.equal(x0[1024:], source)
     drawn = corruption.samplers["euler"](
-        corruption.denoiser(network), source, steps=3, prediction="leave_one_out", generator=generator
+        corruption.denoiser(teacher.network), source, steps=3, prediction="leave_one_out", generator=generator
     )
     assert torch.equal(x1[1024:], drawn)
 
@@ -122,14 +122,14 @@ def test_a_distilled_model_starts_from_its_parents_weights(train, teach, distill
     still = {**REDI, "learning_rate": 1e-30, "start_from": start}
     run = distill("udlm+redi", still, "pairs.parquet")
     assert run.exit_code == 0, run.stderr
-    parent, facts = checkpoint.load(folder / "udlm", which=start)
-    child, made = checkpoint.load(folder / "udlm+redi", which="raw")
-    for name, tensor in parent.state_dict().items():
-        assert torch.equal(tensor, child.state_dict()[name])
-    assert made["method"] == "udlm+redi"
-    assert made["inputs"]["parent"] == facts["weights"]
-    assert made["training"] == facts["training"]
-    assert made["distillation"]["start_from"] == start
+    parent = Model.load(folder / "udlm", which=start)
+    child = Model.load(folder / "udlm+redi", which="raw")
+    for name, tensor in parent.network.state_dict().items():
+        assert torch.equal(tensor, child.network.state_dict()[name])
+    assert child.method == "udlm+redi"
+    assert child.inputs["parent"] == parent.weights
+    assert child.training == parent.training
+    assert child.distillation["start_from"] == start
 
 
 def test_an_inherited_average_keeps_the_decay_of_the_base(train, teach, distill, folder):
@@ -141,7 +141,7 @@ def test_an_inherited_average_keeps_the_decay_of_the_base(train, teach, distill,
         run = distill("udlm+redi", {**REDI, "ema": ema}, "pairs.parquet", name=ema)
         assert run.exit_code == 0, run.stderr
         raw, averaged = (
-            torch.nn.utils.parameters_to_vector(checkpoint.load(folder / ema, which=which)[0].parameters())
+            torch.nn.utils.parameters_to_vector(Model.load(folder / ema, which=which).network.parameters())
             for which in ("raw", "ema")
         )
         gaps[ema] = float((raw - averaged).detach().norm())
@@ -210,7 +210,7 @@ def test_pairs_of_another_model_are_refused(train, teach, distill, folder):
     assert distill("udlm+redi", REDI, "pairs.parquet").exit_code == 0
     run = distill("udlm+redi+redi", REDI, "pairs.parquet")
     assert run.exit_code == 2
-    assert "pairs.parquet: not pairs that the model in udlm+redi made" in run.stderr
+    assert "pairs.parquet: these pairs were not made by the model in udlm+redi" in run.stderr
 
 
 def test_help_lists_the_keys_of_every_distillation():

@@ -315,7 +315,13 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
         "reference", data, "plain.parquet: holds no images, its metadata name no shape", "--tokens", plain
     )
     unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
-    mistake("classify", data, "unlabelled.parquet: not every image has a label", "--tokens", unlabelled)
+    mistake(
+        "classify",
+        data,
+        "unlabelled.parquet: the classifier needs a label for every image",
+        "--tokens",
+        unlabelled,
+    )
     other = write(tmp_path / "other.parquet", tokens, np.zeros(20), vocabulary="w")
     mistake("classify", data, "other.parquet and ", "--tokens", other)
     mistake("floor", data, "do not belong together: vocabulary w against v", "--tokens", other)

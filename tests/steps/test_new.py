@@ -77,7 +77,9 @@ def test_what_preprocess_makes_of_it_is_what_was_said(folder, pairflow_command):
         "drop",
         "neutralise",
     )
-    flags = [f"--{part}={part}" for part in ("train", "validation", "vocabulary", "smiles", "rejected")]
+    flags = [
+        f"--{part}={part}" for part in ("train", "validation", "vocabulary", "smiles", "known", "rejected")
+    ]
     settings = json.dumps(data.model_dump())
     run_2 = pairflow_command("preprocess", "--quiet", "--settings", settings, *flags, cwd=folder)
     assert run_2.returncode == 0, run_2.stderr

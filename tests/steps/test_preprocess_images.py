@@ -1,5 +1,6 @@
 """`preprocess_images` as a user runs it: what it writes, what it says, what fits together."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -22,6 +23,12 @@ def preprocess(pairflow_command, tmp_path):
     def run(folder, *options, **more):
         train, test = (tmp_path / folder / f"{name}.parquet" for name in ("train", "validation"))
         files = "--train", train, "--validation", test
+        files += (
+            "--vocabulary",
+            train.with_name("vocabulary.json"),
+            "--known",
+            train.with_name("known.parquet"),
+        )
         return pairflow_command("preprocess_images", "--quiet", *options, *files, **more), train, test
 
     return run
@@ -52,6 +59,10 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
         assert table["label"].to_pylist() == labels.tolist()
         assert (metadata.length, metadata.vocabulary_size, metadata.shape) == (64, 2, [1, 8, 8])
         assert metadata.vocabulary == contract_hash((1, 8, 8), 2)
+        contract = train.with_name("vocabulary.json").read_bytes().rstrip()
+        assert metadata.vocabulary == hashlib.sha256(contract).hexdigest()
+        known, origin = read_table(train.with_name("known.parquet"), "known molecules")
+        assert (len(known), origin.data) == (0, metadata.data)
         assert (metadata.padding, metadata.mask) == (None, None)
         assert metadata.parameters["source"] == "digits"
         assert metadata.parameters["partial"] is None

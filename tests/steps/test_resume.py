@@ -114,7 +114,7 @@ def test_a_stopped_training_says_so_and_goes_on(folder, number):
     _, errors = run.communicate()
     assert run.returncode == 128 + number
     assert errors.startswith("pairflow train: stopped after ")
-    assert errors.endswith("of 300 iterations, which are saved: the same command goes on from there\n")
+    assert errors.endswith("of 300 iterations, which are saved: rerun the same command to resume\n")
     finish(start("train", folder, name))
     assert products(folder, name, "train") == products(folder, "calm", "train")
 

@@ -33,7 +33,8 @@ NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 TRAINING = json.dumps(
     {"training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2}}
 )
-PARTS = ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet", "rejected.parquet")
+PARTS = ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet")
+PARTS += ("known.parquet", "rejected.parquet")
 EVALUATE = [
     *("--vocabulary", "data/vocabulary.json", "--smiles", "data/smiles.parquet"),
     *("--molecules", "molecules.parquet", "--out", "metrics.parquet"),
@@ -189,7 +190,7 @@ def test_training_refuses_what_does_not_fit_the_method(model, pairflow_command):
     mistake(run, "train", "not JSON")
     run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--device", "cuda")
     if run.returncode:
-        mistake(run, "train", "--device cuda: no CUDA device is visible to torch")
+        mistake(run, "train", "--device cuda: torch sees no CUDA device")
 
 
 def test_pairing_reads_npy_and_says_what_it_needs(pairflow_command, tmp_path):
@@ -296,7 +297,7 @@ def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows
     mistake(
         run,
         "pair",
-        "pairs.parquet: exists, with steps 4 where 5 is asked for; remove it or name another --out",
+        "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out",
     )
     run = pairflow_command("pair", *options, "--steps", 4, "--vocabulary-size", 6)
     mistake(run, "pair", "pairs.parquet: exists, with K 5 where 6 is asked for")

@@ -8,7 +8,8 @@ from torch import nn
 
 from pairflow.config import Training
 from pairflow.errors import InputError
-from pairflow.training.loop import LOG_ROWS, learning_rate_schedule, moving_average, optimise
+from pairflow.training.loop import optimise
+from pairflow.training.state import LOG_ROWS, learning_rate_schedule, moving_average
 
 
 def settings(**changes) -> Training:

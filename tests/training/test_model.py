@@ -7,7 +7,7 @@ import torch
 
 from pairflow import networks
 from pairflow.errors import InputError
-from pairflow.training import model as checkpoint
+from pairflow.training.model import Model, read_description
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0}
 
@@ -16,62 +16,66 @@ NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout":
 def folder(tmp_path):
     torch.manual_seed(0)
     raw, ema = (networks.build(NETWORK, length=4, vocabulary_size=5) for _ in range(2))
-    facts = {
-        "network": NETWORK,
-        "length": 4,
-        "vocabulary_size": 5,
-        "vocabulary": "v",
-        "method": "udlm",
-        "mask": None,
-        "prediction": "posterior",
-    }
-    checkpoint.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw, ema, facts)
+    described(raw).save(tmp_path / "model.safetensors", tmp_path / "model.json", ema)
     return tmp_path, raw, ema
+
+
+def described(network):
+    return Model(
+        network=network,
+        network_settings=NETWORK,
+        length=4,
+        vocabulary_size=5,
+        vocabulary="v",
+        method="udlm",
+        mask=None,
+        prediction="posterior",
+    )
 
 
 def test_raw_and_averaged_weights_come_back(folder):
     path, raw, ema = folder
     for which, saved in (("raw", raw), ("ema", ema)):
-        network, facts = checkpoint.load(path, which=which)
-        assert facts["vocabulary"] == "v"
-        assert not network.training
+        model = Model.load(path, which=which)
+        assert model.vocabulary == "v"
+        assert not model.network.training
         for name, tensor in saved.state_dict().items():
-            assert torch.equal(network.state_dict()[name], tensor)
+            assert torch.equal(model.network.state_dict()[name], tensor)
 
 
 def test_weights_of_another_run_are_refused(folder):
     path, raw, ema = folder
-    checkpoint.save(path / "model.safetensors", path / "other.json", ema, raw, {})
+    described(ema).save(path / "model.safetensors", path / "other.json", raw)
     with pytest.raises(
         InputError, match=r"model\.safetensors: these are not the weights that .*model\.json describes"
     ):
-        checkpoint.load(path)
+        Model.load(path)
 
 
 def test_missing_and_broken_files_are_named(folder):
     path, *_ = folder
     (path / "model.json").write_text(json.dumps({"format": 99}))
     with pytest.raises(InputError, match=r"model\.json: format 99, this version reads 1"):
-        checkpoint.load(path)
+        Model.load(path)
     (path / "model.json").write_text("{")
     with pytest.raises(InputError, match=r"model\.json: not a model description of pairflow"):
-        checkpoint.load(path)
+        Model.load(path)
     (path / "model.json").unlink()
     with pytest.raises(InputError, match=r"model\.json: no such file"):
-        checkpoint.load(path)
+        Model.load(path)
 
 
 def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
     """It is refused, but where the bit was in the name of the checksum: then it says what it said."""
     path = folder[0] / "model.json"
-    content, facts = path.read_bytes(), checkpoint.read_description(path)
+    content, facts = path.read_bytes(), read_description(path)
     refused = 0
     for place in range(len(content)):
         altered = bytearray(content)
         altered[place] ^= 1 << place % 8
         path.write_bytes(altered)
         try:
-            found = checkpoint.read_description(path)
+            found = read_description(path)
         except InputError:
             refused += 1
         else:
@@ -81,27 +85,29 @@ def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):
 
 def test_a_description_of_an_earlier_version_has_no_checksum(folder):
     path = folder[0] / "model.json"
-    facts = checkpoint.read_description(path)
+    facts = read_description(path)
     assert "checksum" not in facts
     path.write_text(json.dumps(facts))
-    assert checkpoint.load(folder[0])[1] == facts
+    assert Model.load(folder[0]).describe() == {
+        key: facts[key] for key in facts if key not in ("format", "weights")
+    }
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"prediction": None}, "no prediction: a model of another version; train it anew"),
-        ({"network": {"name": "mlp", "heads": 2}}, "a network that this version does not build"),
-        ({"network": {"name": "mlp", "width": 7}}, "a network that this version does not build"),
+        ({"prediction": None}, "no prediction: written by another version; train the model again"),
+        ({"network": {"name": "mlp", "heads": 2}}, "this version cannot build the network"),
+        ({"network": {"name": "mlp", "width": 7}}, "this version cannot build the network"),
         ({"network": {"name": "rnn"}}, "expected one of mlp"),
     ],
 )
 def test_a_model_of_another_version_is_refused_with_the_reason(folder, change, message):
     """A field that is missing, unknown, or means another network; as a version without checksums wrote it."""
     path = folder[0] / "model.json"
-    facts = {**checkpoint.read_description(path), **change}
+    facts = {**read_description(path), **change}
     path.write_text(
         json.dumps({key: value for key, value in facts.items() if value is not None or key == "mask"})
     )
     with pytest.raises(InputError, match=message):
-        checkpoint.load(folder[0])
+        Model.load(folder[0])

@@ -1,12 +1,14 @@
-"""Starts a step as several processes by torchrun, each with a GPU of its own where there are GPUs.
+"""Starts a step: in this process, or as several processes by torchrun with a GPU each.
 
-    python -m pairflow.runtime.torchrun 4 pairflow.steps.train --settings ...
+    python -m pairflow.runtime.launch <number of GPUs> pairflow.steps.train --settings ...
 
-It reserves GPUs, leaves the last word to the step, and ends with the step's own exit code.
+With 0 or 1 GPU the step runs in this very process. With more, the launcher reserves the GPUs, leaves error
+messages to the step, and ends with the step's exit code.
 """
 
 import logging
 import os
+import runpy
 import signal
 import sys
 
@@ -20,10 +22,19 @@ SAVING = 600  # seconds that the processes have to save their state, once told t
 
 def main(count: str, *command: str) -> int:
     """The exit code of the step."""
-    logging.disable()  # of torchrun's own accounts
+    if int(count) > 1:
+        return run_torchrun(count, *command)
+    sys.argv = list(command)
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    return 0
+
+
+def run_torchrun(count: str, *command: str) -> int:
+    """The exit code of the step, run as `count` processes."""
+    logging.disable()  # torchrun's own messages
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING))
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # is for the step's processes
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # only the step's processes act on it
     try:
         gpus.reserve(int(count))
     except InputError as error:

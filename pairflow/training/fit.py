@@ -1,0 +1,152 @@
+"""Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.optim.swa_utils import AveragedModel
+
+from pairflow.artifacts import Metadata, Provenance, atomic, digest, read_table, token_array, write_table
+from pairflow.config import DistillSettings, Optimisation, parse_method
+from pairflow.config.training import Distillation
+from pairflow.errors import InputError
+from pairflow.runtime import distributed
+from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
+from pairflow.training.loop import Trained, optimise
+from pairflow.training.model import Model
+from pairflow.training.objectives import Objective, Validator
+from pairflow.training.options import FitOptions, ModelPaths
+from pairflow.training.state import moving_average
+
+
+class TrainingRows(NamedTuple):
+    """Token rows x1 (M, N), their sources x0 (M, N) or None, and the validation rows (V, N).
+
+    `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
+    `inputs` the hashes of both files.
+    """
+
+    x0: np.ndarray | None
+    x1: np.ndarray
+    metadata: Metadata
+    validation: np.ndarray
+    padding: int | None
+    inputs: dict[str, str]
+
+
+def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
+    """Read token rows or pairs, and validation rows; InputError unless they are of one data set."""
+    table, metadata = read_table(data, "pairs" if pairs else "tokens")
+    validation_table, validation_metadata = read_table(validation, "tokens")
+    metadata.require_same_vocabulary(validation_metadata.vocabulary, data, validation)
+    metadata.require_same_data(validation_metadata.data, data, validation)
+    metadata.require_split("train", data)
+    validation_metadata.require_split("validation", validation)
+    return TrainingRows(
+        x0=token_array(table["x0"]) if pairs else None,
+        x1=token_array(table["x1" if pairs else "tokens"]),
+        metadata=metadata,
+        validation=token_array(validation_table["tokens"]),
+        padding=validation_metadata.padding,
+        inputs={"data": digest(data), "validation": digest(validation)},
+    )
+
+
+def read_base_rows(method: str, data: Path, validation: Path) -> TrainingRows:
+    """The rows that a base method trains on; InputError if they are pairs of another coupling."""
+    parsed = parse_method(method)
+    if parsed.parent:
+        raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
+    if parsed.coupling is None:
+        return read_rows(data, validation, pairs=False)
+    rows = read_rows(data, validation, pairs=True)
+    coupling, expected = rows.metadata.parameters["coupling"], parse_method(parsed.coupling).base
+    if coupling != expected:
+        raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
+    return rows
+
+
+def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
+    """The model to distil; InputError unless it and the settings are what the method's name says."""
+    method = parse_method(settings.method)
+    how: Any = settings.distillation
+    if method.parent is None:
+        raise InputError(f"method '{settings.method}': names no distillation, as in '{settings.method}+dcd'")
+    if method.distillations[-1] != how.name:
+        raise InputError(
+            f"method '{settings.method}': its last distillation is {method.distillations[-1]}, "
+            f"but the settings are for {how.name}"
+        )
+    parent = Model.load(folder, which=how.start_from, device=device)
+    if parent.method != method.parent:
+        raise InputError(f"{folder}: a model of {parent.method}, but {settings.method} needs {method.parent}")
+    return parent
+
+
+def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
+    """The data, or the pairs that this very parent made, as the distillation asks for."""
+    rows = read_rows(data, validation, pairs=how.on_pairs)
+    rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
+    rows.metadata.require_same_data(parent.data, data, parent.folder)
+    if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
+        raise InputError(f"{data}: these pairs were not made by the model in {parent.folder}")
+    return rows
+
+
+def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
+    """The parent's moving average with its decay and its age, if the distillation continues it."""
+    if how.ema == "fresh":
+        return None
+    averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
+    return moving_average(averaged.network, base.ema_decay, updates=base.iterations)
+
+
+def fit(
+    model: Model,
+    objective: Objective,
+    settings: Optimisation,
+    rows: TrainingRows,
+    outputs: ModelPaths,
+    options: FitOptions,
+    provenance: Provenance,
+    *,
+    files: dict[str, bytes],
+    average: AveragedModel | None = None,
+) -> None:
+    """Train a model and write its folder. An interrupted training resumes, to the same bits.
+
+    `files` are those to store beside the weights, by name; `average` is a moving average to continue.
+    """
+    device, seed = model.device, model.seed
+    provenance.devices = distributed.world_size()
+    provenance.samples = settings.iterations * settings.batch_size
+    resume = ResumeOptions(options.resume, options.save_every)
+    identity = {**model.describe(), "device": device.type}
+    folder = resume.state_folder(outputs.model, model.method, identity)
+    corruption, prediction = model.corruption, model.prediction
+    trained = optimise(
+        model.network,
+        objective,
+        settings,
+        seed=seed,
+        average=average,
+        validate=Validator(rows.validation, corruption, prediction, rows.padding, seed, device),
+        snapshots=open_snapshots(folder, options.save_every, provenance),
+        micro_batch=options.micro_batch,
+        progress=not options.quiet,
+    )
+    if distributed.rank() == 0:
+        _write(model, trained, outputs, files)
+        provenance.write(outputs.model)
+        remove_states(folder)
+
+
+def _write(model: Model, trained: Trained, outputs: ModelPaths, files: dict[str, bytes]) -> None:
+    """Write weights, description, log and the files beside them, together."""
+    beside = [outputs.model.parent / name for name in files]
+    with atomic(*outputs, *beside) as [weights, description, log, *new_files]:
+        model.save(weights, description, trained.ema)
+        write_table(log, trained.log, Metadata(kind="training log"))
+        for path, content in zip(new_files, files.values(), strict=True):
+            path.write_bytes(content)

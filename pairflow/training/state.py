@@ -1,0 +1,145 @@
+"""Everything in an optimisation that changes from one iteration to the next, and how it is saved."""
+
+import math
+import time
+from collections import defaultdict
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, LRScheduler, SequentialLR
+from torch.optim.swa_utils import AveragedModel
+
+from pairflow.config import Optimisation
+from pairflow.errors import InputError
+from pairflow.runtime.snapshots import Snapshots
+from pairflow.training.objectives import Objective
+
+LOG_ROWS = 200  # rows of a training log, whatever the number of iterations
+
+
+class TrainingState:
+    """The network, its optimiser, schedule and moving average, the objective, and the log."""
+
+    def __init__(
+        self, network: nn.Module, objective: Objective, settings: Optimisation, average: AveragedModel | None
+    ):
+        self.network, self.objective = network, objective
+        parameters = network.parameters()
+        self.optimizer = torch.optim.AdamW(parameters, settings.learning_rate, weight_decay=0.0, fused=True)
+        self.schedule = learning_rate_schedule(self.optimizer, settings)
+        self.ema = average or moving_average(network, settings.ema_decay)
+        self.log = TrainingLog(settings)
+
+    def save(self, snapshots: Snapshots, done: int) -> None:
+        """Write a snapshot after `done` iterations."""
+        optimizer = self.optimizer.state_dict()
+        parts = {
+            "network": self.network.state_dict(),
+            "ema": self.ema.state_dict(),
+            "objective": self.objective.tensors(),
+            **{f"optimizer.{index}": state for index, state in optimizer["state"].items()},
+        }
+        tensors = {f"{part}.{name}": value for part, named in parts.items() for name, value in named.items()}
+        facts = {"groups": optimizer["param_groups"], "schedule": self.schedule.state_dict()}
+        snapshots.save(done, tensors, {**facts, "log": self.log.to_json()})
+
+    def restore(self, snapshots: Snapshots) -> int:
+        """Take over the newest snapshot; returns its number of finished iterations, 0 without a snapshot."""
+        snapshot = snapshots.load("cpu")
+        if snapshot is None:
+            return 0
+        done, tensors, facts = snapshot
+        parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for key, tensor in tensors.items():
+            part, _, name = key.partition(".")
+            parts[part][name] = tensor
+        moments: dict[int, dict[str, Tensor]] = defaultdict(dict)
+        for key, tensor in parts["optimizer"].items():
+            index, _, name = key.partition(".")
+            moments[int(index)][name] = tensor
+        self.network.load_state_dict(parts["network"])
+        self.ema.load_state_dict(parts["ema"])
+        self.optimizer.load_state_dict({"state": moments, "param_groups": facts["groups"]})
+        self.schedule.load_state_dict(facts["schedule"])
+        self.log.restore(facts["log"], next(self.network.parameters()).device)
+        if parts["objective"]:
+            self.objective.restore(parts["objective"], self.network)
+        return done
+
+
+class TrainingLog:
+    """Mean losses: a row every iterations / LOG_ROWS, at each validation and at the end."""
+
+    def __init__(self, settings: Optimisation):
+        self.settings = settings
+        self.every = max(1, settings.iterations // LOG_ROWS)
+        self.started = time.perf_counter()
+        self.losses: list[Tensor] = []
+        self.rows: list[dict[str, Any]] = []
+
+    def validates_at(self, done: int) -> bool:
+        """Whether the validation NLL is measured after `done` iterations."""
+        return done == self.settings.iterations or done % self.settings.validate_every == 0
+
+    def add(self, done: int, loss: Tensor, learning_rate: float, nll: float | None) -> dict[str, str] | None:
+        """Take in the loss of an iteration; the numbers for the progress bar if it ends a row.
+
+        InputError if the mean loss of the row is not finite.
+        """
+        self.losses.append(loss)
+        if nll is None and done != self.settings.iterations and done % self.every:
+            return None
+        mean = torch.stack(self.losses).mean().item()
+        if not math.isfinite(mean):
+            raise InputError(f"the loss is not a number at iteration {done}: lower the learning rate")
+        self.losses.clear()
+        row = {"iteration": done, "loss": mean, "learning_rate": learning_rate}
+        self.rows.append({**row, "seconds": time.perf_counter() - self.started, "validation_nll": nll})
+        return {"loss": f"{mean:.4f}"} | ({"validation": f"{nll:.4f}"} if nll is not None else {})
+
+    def to_json(self) -> dict[str, Any]:
+        """The state of the log, for a snapshot."""
+        losses = torch.stack(self.losses).tolist() if self.losses else []
+        return {"rows": self.rows, "losses": losses, "seconds": time.perf_counter() - self.started}
+
+    def restore(self, state: dict[str, Any], device: torch.device) -> None:
+        """Take over what `to_json` gave; the clock continues from there."""
+        self.rows = state["rows"]
+        self.losses = list(torch.tensor(state["losses"], device=device))
+        self.started = time.perf_counter() - state["seconds"]
+
+    def frame(self) -> pd.DataFrame:
+        """Columns iteration, loss, learning_rate, seconds and validation_nll (null where not measured)."""
+        return pd.DataFrame(self.rows).astype({"validation_nll": "float64"})
+
+
+def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
+    """Linear warm-up to the peak, then cosine to the final learning rate, or constant."""
+    rest = settings.iterations - settings.warmup_iterations
+    decay: LRScheduler
+    if settings.decay == "cosine":
+        decay = CosineAnnealingLR(optimizer, rest, eta_min=settings.final_learning_rate)
+    else:
+        decay = ConstantLR(optimizer, factor=1.0, total_iters=0)
+    if settings.warmup_iterations == 0:
+        return decay
+    warmup = LinearLR(optimizer, 1 / settings.warmup_iterations, total_iters=settings.warmup_iterations - 1)
+    return SequentialLR(optimizer, [warmup, decay], milestones=[settings.warmup_iterations])
+
+
+def moving_average(network: nn.Module, decay: float, updates: int = 0) -> AveragedModel:
+    """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ...
+
+    It begins with the weights of `network`, as if there had been `updates` updates already.
+    """
+
+    def update(averages: Any, parameters: Any, updates: Tensor | int) -> None:  # two lists of tensors
+        n = int(updates)
+        torch._foreach_lerp_(averages, parameters, 1 - min(decay, (1 + n) / (10 + n)))
+
+    average = AveragedModel(network, multi_avg_fn=update)
+    # The initial weights are the first average: without this the first update would copy.
+    average.n_averaged.fill_(updates + 1)
+    return average.eval()
