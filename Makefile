@@ -1,8 +1,8 @@
-# make demo   raw data to two reports, molecules and images      make test   format, lint and all tests
-# Both set up .venv by themselves, from the pinned envs/requirements.txt.
+# `make demo` runs the workflow on embedded data; `make test` runs all checks. Every target first makes the
+# environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lock clean
+.PHONY: help setup demo test lint format docs lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -11,40 +11,43 @@ READY := .venv/.ready
 DEMO := results/demo/report.html results/digits/report.html
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-help:  ## this list
+help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## ?/  make \1\t/' | expand -t 14
 
-setup: $(READY)  ## make the environment in .venv
+setup: $(READY)  ## install the pinned packages and pairflow into .venv
 
-demo: $(READY)  ## run "demo" (molecules) and "digits" (images) through Snakemake; ends with the paths of their reports
+demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images) and print the paths of their reports
 	snakemake --cores $(CORES) $(DEMO)
 	@echo "reports: $(DEMO)"
 
-test: lint  ## check format, lint, run all tests
+test: lint  ## run all checks of `make lint`, then all tests
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --maxprocesses 8 --dist worksteal
 
-lint: $(READY)  ## check format and lint of package, tests and workflow
+lint: $(READY)  ## check the format and the style of the package, the tests and the workflow
 	ruff format --check .
 	ruff check .
-	snakefmt --check Snakefile rules
+	snakefmt --check Snakefile workflow/Snakefile rules
 	snakemake --lint
 
-format: $(READY)  ## format everything
+format: $(READY)  ## format the code and fix what ruff can fix
 	ruff check --fix .
 	ruff format .
-	snakefmt Snakefile rules
+	snakefmt Snakefile workflow/Snakefile rules
 
-lock: $(READY)  ## renew envs/requirements.txt from the bounds in pyproject.toml
+docs: $(READY)  ## build the documentation site in site/; a warning is an error
+	mkdocs build --strict
+
+lock: $(READY)  ## update envs/requirements.txt to the newest versions that pyproject.toml allows
 	pip install -q uv
 	uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate \
-	  --python-version 3.11 --extra workflow --group dev pyproject.toml -o envs/requirements.txt
+	  --python-version 3.11 --group dev pyproject.toml -o envs/requirements.txt
 
-clean:  ## remove the environment; results stay
-	rm -rf .venv
+clean:  ## remove .venv and built files; results stay
+	rm -rf .venv build dist site *.egg-info
 
-$(READY): envs/requirements.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "make: needs Python 3.11, 3.12 or 3.13 (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module: installing Debian's"; \
+$(READY): envs/requirements.txt pyproject.toml setup.py
+	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11, 3.12 or 3.13, found no such Python (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
 	  if [ $$(id -u) = 0 ]; then as=; else as=sudo; fi; $$as apt-get update -q && $$as apt-get install -qy python3-venv; }
 	rm -rf .venv && $(PYTHON) -m venv .venv
 	pip install -q --disable-pip-version-check --require-hashes --no-deps -r envs/requirements.txt

@@ -104,16 +104,16 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
-    source = sources.SOURCES[name]
-    rows = list(library.rows(sources.fetch(name), source.column))
-    split = sources.validation_rows(name)
+    source = sources.MOLECULES[name]
+    rows = list(library.rows(source.fetch(), source.column))
+    split = source.validation_rows()
     prepared = molecules.prepare(rows, length=length, validation_rows=split, progress=False)
     return prepared.train, prepared.vocabulary.size
 
 
 def read_digits() -> np.ndarray | None:
     """Binary MNIST, (60000, 784), if the data folder has it."""
-    path = Path(os.environ.get(sources.DATA_DIR, "")) / "mnist" / "train-images-idx3-ubyte.gz"
+    path = Path(os.environ.get("PAIRFLOW_DATA_DIR", "")) / "mnist" / "train-images-idx3-ubyte.gz"
     if not path.is_file():
         return None
     with gzip.open(path) as file:

@@ -144,8 +144,8 @@ def _molecules(source: str, length: int) -> np.ndarray:
     """The training rows of the paper's protocol."""
     from pairflow.data import library, molecules, sources
 
-    rows = library.rows(sources.fetch(source), sources.SOURCES[source].column)
-    published = sources.validation_rows(source)
+    rows = library.rows(sources.MOLECULES[source].fetch(), sources.MOLECULES[source].column)
+    published = sources.MOLECULES[source].validation_rows()
     return molecules.prepare(rows, length=length, validation_rows=published).train
 
 

@@ -22,7 +22,7 @@ def of_experiment(root: Path) -> dict[rates.Work, rates.Rate]:
     frame = timings[0].to_pandas()
     row = frame.iloc[0]
     origin = f"recorded on {row['date'][:10]} ({row['machine']}, {root.name})"
-    found = rates.of_timings(frame, experiment, sizes(root, experiment, Path()), origin)
+    found = rates.rates_from_timings(frame, experiment, sizes(root, experiment, Path()), origin)
     models = [root / f"seed{experiment.seeds[0]}" / "models" / name for name in experiment.trained()]
     known = [json.loads((folder / "model.json").read_text())["parameters"] for folder in models]
     kinds = ("train", "dcd")

@@ -6,7 +6,13 @@ import click
 
 from pairflow._version import __version__
 
-COMMANDS = ("doctor", "new", "estimate", "compare")  # beside the steps, in the order in which they are of use
+COMMANDS = (
+    "doctor",
+    "init",
+    "new",
+    "estimate",
+    "compare",
+)  # besides the steps, in the order in which a user needs them
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -32,22 +38,28 @@ STEPS = (
 
 
 class Steps(click.Group):
-    """Imports a step when it is asked for, so that `pairflow --help` is quick."""
+    """Imports a step only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *STEPS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What a user begins and ends with stands apart from the steps between."""
+        """The commands for users come first, the steps of the workflow below them."""
         for title, names in (("Commands", COMMANDS), ("Steps, in the order of the workflow", STEPS)):
             with formatter.section(title):
-                commands = {name: self.get_command(ctx, name) for name in names}
-                formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in commands.items()])
+                commands = {name: _command(name) for name in names}
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(200)) for name, command in commands.items()]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in (*COMMANDS, *STEPS):
             return None
-        return importlib.import_module(f"pairflow.steps.{cmd_name}").main
+        return _command(cmd_name)
+
+
+def _command(name: str) -> click.Command:
+    return importlib.import_module(f"pairflow.steps.{name}").main
 
 
 @click.command(cls=Steps, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,8 +67,9 @@ class Steps(click.Group):
 def main() -> None:
     """Few-step discrete generation with closed-form source-target couplings.
 
-    Two ways to start: the demo on embedded molecules, `snakemake --cores 2 results/demo/report.html`, or your
-    own molecules: `pairflow new my_library.smi` writes an experiment and says how to run it.
+    There are two ways to start. `snakemake --cores 2 results/demo/report.html` runs the demo on embedded
+    molecules. `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run
+    it.
 
-    Snakemake chains the steps; each runs alone, too.
+    Snakemake runs the steps in order; you can also run each step by itself.
     """

@@ -1,4 +1,4 @@
-# The configuration, checked before any rule, and the helpers that hand each step just the values it depends on.
+# The configuration, checked before any rule, and the helpers that pass each step only the values it depends on.
 import json
 import os
 import re
@@ -10,7 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow.plan import paths
 from pairflow.artifacts import digest
-from pairflow.config import DISTILLATIONS, Configuration, check, nearest, parse_method
+from pairflow.config import DISTILLATIONS, Configuration, check, nearest
 from pairflow.errors import InputError
 
 try:
@@ -24,14 +24,15 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", "")]),
     PYTHONPATH=os.pathsep.join([str(workflow.basedir), os.getenv("PYTHONPATH", "")]),
 )
-# The step takes the shell's place: a scheduler signals every process, and a shell that died of it would end the job
-# while the step still saves its state.
+# The step replaces the shell: a scheduler signals every process, and a shell that dies of the signal would end the job
+# while the step is still saving its state.
 shell.prefix("set -euo pipefail; exec ")
 
-# Threads of a step that uses all there are. A cluster's profile sets them, as its nodes have other numbers.
+# Threads of a step that uses every core. A cluster's profile sets them, because its nodes have other numbers.
 CORES = workflow.resource_settings.cores or 8
 
-# On one machine jobs on the GPU take turns, unless `--resources gpu=2` gives it more; on a cluster each has its own.
+# On one machine jobs take turns on the GPU, unless `--resources gpu=2` says that it has two; on a cluster each job gets
+# its own.
 if workflow.is_main_process and workflow.nodes is None and workflow.global_resources.get("gpu").value is None:
     workflow.register_resource("gpu", 1)
 
@@ -49,11 +50,10 @@ wildcard_constraints:
 
 
 def only(modality):
-    """What the wildcard `experiment` may be in a rule for one modality; unknown names pass for molecules."""
-    named = (
-        "|".join(re.escape(name) for name, each in EXPERIMENTS.items() if each.modality == "images") or "(?!)"
-    )
-    return named if modality == "images" else rf"(?!(?:{named})/)[A-Za-z0-9_-]+"
+    """The pattern of experiments of one modality; a name that is not configured counts as molecules."""
+    names = [re.escape(name) for name, settings in EXPERIMENTS.items() if settings.modality == "images"]
+    images = "|".join(names) or "(?!)"
+    return images if modality == "images" else rf"(?!(?:{images})/)[A-Za-z0-9_-]+"
 
 
 def experiment_of(wildcards):
@@ -66,7 +66,7 @@ def experiment_of(wildcards):
 
 
 def as_json(settings):
-    """One line, keys in order: an equal value is an equal parameter, however the configuration is written."""
+    """One line with sorted keys: the order of keys in the configuration changes no parameter."""
     return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
 
 
@@ -75,12 +75,12 @@ def data_settings(wildcards):
 
 
 def raw_file(wildcards):
-    """The user's own file of molecules; nothing where the workflow knows the source by name."""
+    """The user's own file of molecules; none if the workflow knows the source by name."""
     return experiment_of(wildcards).data.file or []
 
 
 def settings_of(method, *names):
-    """A rule's parameter: what this method of an experiment gives for its wildcards of these names."""
+    """A rule's parameter: the settings that this method of `Experiment` returns for these wildcards."""
 
     def settings(wildcards):
         values = [int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name] for name in names]
@@ -97,52 +97,45 @@ def distill_settings(wildcards):
     return as_json(experiment_of(wildcards).distill_settings(distilled(wildcards), int(wildcards.seed)))
 
 
-def chemnet_statistics(wildcards):
-    """Of the training molecules, where the experiment asks for distances between them."""
-    root = Path("results", wildcards.experiment)
-    return {"chemnet": paths.chemnet(root)} if experiment_of(wildcards).chemistry_settings().fcd else {}
-
-
-def extractor_files(wildcards):
-    return paths.extractor_files(Path("results", wildcards.experiment), experiment_of(wildcards))
-
-
-def training_data(wildcards):
-    """Pairs where the method keeps a source per data point, else the bare token rows."""
-    root = Path("results", wildcards.experiment)
-    coupling = parse_method(wildcards.base).coupling
-    if coupling is None:
-        return paths.data(root, "train.parquet")
-    return paths.pairs(root, int(wildcards.seed), coupling)
+def root_of(wildcards):
+    return Path("results", wildcards.experiment)
 
 
 def distilled(wildcards):
     return f"{wildcards.parent}+{wildcards.distillation}"
 
 
+def chemnet_statistics(wildcards):
+    return paths.chemnet_files(root_of(wildcards), experiment_of(wildcards))
+
+
+def extractor_files(wildcards):
+    return paths.extractor_files(root_of(wildcards), experiment_of(wildcards))
+
+
+def training_data(wildcards):
+    return paths.training_data(root_of(wildcards), int(wildcards.seed), wildcards.base)
+
+
 def distillation_data(wildcards):
-    """The parent's own pairs, or the data."""
-    root = Path("results", wildcards.experiment)
-    if DISTILLATIONS[wildcards.distillation].on_pairs:
-        return paths.pairs(root, int(wildcards.seed), distilled(wildcards))
-    return paths.data(root, "train.parquet")
+    return paths.training_data(root_of(wildcards), int(wildcards.seed), distilled(wildcards))
 
 
 def report_inputs(wildcards):
-    return paths.report_inputs(Path("results", wildcards.experiment), experiment_of(wildcards))
+    return paths.report_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
 def finished_experiments(wildcards):
-    """Digests of the metrics that there are: the page is made anew where one changes, and nothing else is."""
-    found = paths.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
-    return {name: digest(path) for name, path in found.items()}
+    """Hashes of the existing metrics: the page is made again if one changes, and nothing else is."""
+    metrics = paths.finished(Path("results"), CONFIGURATION.paper_settings().experiments)
+    return {name: digest(path) for name, path in metrics.items()}
 
 
 def grown(amount):
-    """A job that is tried again gets more memory and time; `resources` of a profile bound both."""
+    """Every retry of a job gets more memory and time, up to the bounds in the `resources` of a profile."""
     return lambda wildcards, attempt: amount * attempt
 
 
 def gpu(wildcards):
-    """1 where the step will use a GPU: CPU trainings are not serialised by --resources gpu=1. Profiles may set it."""
+    """1 if the machine has a GPU, so that --resources gpu=1 never serialises CPU trainings. Profiles may set it."""
     return int(shutil.which("nvidia-smi") is not None)

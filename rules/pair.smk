@@ -54,7 +54,7 @@ else:
             " --shard {wildcards.shard}/{wildcards.shards} --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair"
             " --tokens {input.tokens:q} --out {output.shard:q} > {log:q} 2>&1"
 
-    rule pair:
+    rule gather:
         input:
             shards=expand(
                 "results/{{experiment}}/seed{{seed}}/shards/{{base}}/{shard}-of-{shards}.parquet",

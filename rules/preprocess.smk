@@ -1,7 +1,7 @@
 # Raw molecules -> token rows, vocabulary, canonical SMILES and their hashes, rejected rows.
 rule preprocess:
     input:
-        raw_file,
+        raw=raw_file,
     output:
         train="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",

@@ -1,4 +1,4 @@
-"""Shared by all tests: where the real data lie, and a tiny data set of token rows on disk."""
+"""Shared by all tests: the folder of real data sets, a small file of token rows, the steps and Snakemake."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real data sets; in CI it must be there."""
+    """The folder of real data sets; without it a test is skipped, or fails in CI."""
     folder = os.environ.get("PAIRFLOW_DATA_DIR")
     if not folder:
         if os.environ.get("CI"):
@@ -33,7 +33,7 @@ def token_file(tmp_path):
         name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", padding: int | None = None
     ):
         path = tmp_path / name
-        made = Metadata(
+        metadata = Metadata(
             kind="tokens",
             length=tokens.shape[1],
             vocabulary_size=vocabulary_size,
@@ -41,7 +41,7 @@ def token_file(tmp_path):
             padding=padding,
         )
         with atomic(path) as [temporary]:
-            write_table(temporary, pa.table({"tokens": token_column(tokens, vocabulary_size)}), made)
+            write_table(temporary, pa.table({"tokens": token_column(tokens, vocabulary_size)}), metadata)
         return path
 
     return write
@@ -49,10 +49,28 @@ def token_file(tmp_path):
 
 @pytest.fixture
 def pairflow_command():
-    """Run `python -m pairflow.steps.<step>` or `pairflow` for real; returns the finished process."""
+    """Run `python -m pairflow.steps.<step>` in a process of its own; returns the finished process."""
 
     def run(step: str, *arguments: object, **options):
         command = [sys.executable, "-m", f"pairflow.steps.{step}", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def snakemake():
+    """Run Snakemake with this repository's workflow in a folder; returns the finished process."""
+
+    def run(folder: Path, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess:
+        workflow = ["--snakefile", str(REPOSITORY / "Snakefile"), "--cores", str(cores)]
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", *workflow, *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+        )
 
     return run

@@ -1,13 +1,8 @@
-"""The page on the paper through Snakemake: with no results, then with one, and no experiment is run."""
-
-import subprocess
-import sys
-from pathlib import Path
+"""The page on the paper through Snakemake, first without results and then with one; it runs no experiment."""
 
 import pytest
 import yaml
 
-REPOSITORY = Path(__file__).parent.parent
 pytestmark = pytest.mark.workflow
 
 QM9 = {
@@ -21,20 +16,7 @@ QM9 = {
 }
 
 
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--snakefile",
-        str(REPOSITORY / "Snakefile"),
-        "--cores",
-        "1",
-    ]
-    return subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_the_page_needs_no_results_and_runs_none(tmp_path):
+def test_the_page_needs_no_results_and_runs_none(snakemake, tmp_path):
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"qm9": QM9}}))
     run = snakemake(tmp_path, "results/paper/report.html")
     assert run.returncode == 0, run.stderr
@@ -45,7 +27,7 @@ def test_the_page_needs_no_results_and_runs_none(tmp_path):
     again = snakemake(tmp_path, "--dry-run", "results/paper/report.html")
     assert "Nothing to be done" in again.stderr + again.stdout
 
-    # A result appears: the page is to be made anew, and nothing that would bring the result up to date.
+    # A result appears. Only the page is out of date: Snakemake does not rerun what the result came from.
     (tmp_path / "results/qm9").mkdir()
     (tmp_path / "results/qm9/metrics.parquet").write_bytes(b"what another machine made")
     changed = snakemake(tmp_path, "--dry-run", "results/paper/report.html")

@@ -1,4 +1,4 @@
-"""What comes from outside is data: nothing of it is run, unpacked, or put into a page as it stands."""
+"""Input from outside is data: no step runs it, unpickles it or passes it to a shell."""
 
 import ast
 import pickle
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pairflow.config import Configuration, check
-from pairflow.data import images
+from pairflow.data import sources
 from pairflow.errors import InputError
 
 REPOSITORY = Path(__file__).parent.parent
@@ -23,7 +23,7 @@ FORBIDDEN_CALLS = {
 
 
 def calls(path: Path) -> list[tuple[str, ast.Call]]:
-    """Dotted names of what a module calls, with the calls."""
+    """The calls in a module, each with the dotted name of its function."""
     tree = ast.parse(path.read_text())
     return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
@@ -39,12 +39,12 @@ def imported(path: Path) -> set[str]:
 
 
 def keyword(call: ast.Call, name: str):
-    """The literal value of a call's keyword; None where it is not given."""
-    return next((ast.literal_eval(each.value) for each in call.keywords if each.arg == name), None)
+    """The literal value of a call's keyword argument; None where it is absent."""
+    return next((ast.literal_eval(given.value) for given in call.keywords if given.arg == name), None)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
-def test_no_module_loads_pickles_or_runs_text(path):
+def test_no_module_loads_pickles_or_runs_text_as_code(path):
     assert not imported(path) & FORBIDDEN_MODULES
     for name, call in calls(path):
         assert name not in FORBIDDEN_CALLS, name
@@ -58,7 +58,7 @@ def test_no_module_loads_pickles_or_runs_text(path):
             assert isinstance(call.args[0], ast.Name | ast.List)
 
 
-def test_the_scan_finds_what_it_looks_for(tmp_path):
+def test_the_scan_detects_what_it_is_for(tmp_path):
     path = tmp_path / "bad.py"
     path.write_text("import pickle\nimport torch\ntorch.load('x')\neval('1')\n")
     assert "pickle" in imported(path)
@@ -67,9 +67,9 @@ def test_the_scan_finds_what_it_looks_for(tmp_path):
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
 def test_rules_quote_every_file_and_parameter(path):
-    """What is not quoted is a number, a name that the wildcards' constraints bound, or made of those."""
-    known = r"threads|resources\.\w+|wildcards\.(experiment|seed|shard|shards)"
-    plain = rf"\{{(?!({known})\}})[a-z_.]+\}}"
+    """Only numbers and names that the wildcard constraints restrict may stand without quotes."""
+    harmless = r"threads|resources\.\w+|wildcards\.(experiment|seed|shard|shards)"
+    plain = rf"\{{(?!({harmless})\}})[a-z_.]+\}}"
     shells = re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text())
     for shell in shells:
         unquoted = [text for text in re.findall(r"\{[^{}]+\}", shell) if not text.endswith(":q}")]
@@ -77,7 +77,7 @@ def test_rules_quote_every_file_and_parameter(path):
 
 
 class Payload:
-    """What a pickle can do."""
+    """Unpickling this creates a file."""
 
     def __init__(self, path):
         self.path = path
@@ -86,18 +86,18 @@ class Payload:
         return (Path.touch, (self.path,))
 
 
-def test_a_pickle_in_the_place_of_cifar10_is_not_loaded(tmp_path):
-    """torchvision unpickles its batches, and looks at their checksums before."""
+def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path):
+    """torchvision unpickles the batches, but only after it has compared their checksums."""
     folder, proof = tmp_path / "cifar-10-batches-py", tmp_path / "pwned"
     folder.mkdir()
     names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta"]
     for name in names:
         (folder / name).write_bytes(pickle.dumps(Payload(proof)))
     with pytest.raises(InputError, match="corrupt"):
-        images.prepare("cifar10", data_dir=tmp_path)
+        sources.IMAGES["cifar10"].load(tmp_path)
     assert not proof.exists()
     pickle.loads((folder / names[0]).read_bytes())
-    assert proof.exists()  # it would have
+    assert proof.exists()  # the payload works
 
 
 def test_a_pickle_in_an_array_file_is_not_loaded(pairflow_command, tmp_path):
@@ -105,26 +105,17 @@ def test_a_pickle_in_an_array_file_is_not_loaded(pairflow_command, tmp_path):
 
     proof = tmp_path / "pwned"
     np.save(tmp_path / "rows.npy", np.array([Payload(proof)], dtype=object), allow_pickle=True)
-    run = pairflow_command(
-        *(
-            "pair",
-            "--tokens",
-            tmp_path / "rows.npy",
-            "--vocabulary-size",
-            4,
-            "--out",
-            tmp_path / "pairs.parquet",
-        )
-    )
-    assert run.returncode == 2
-    assert "rows.npy: not a .npy array" in run.stderr
+    files = ["--tokens", tmp_path / "rows.npy", "--out", tmp_path / "pairs.parquet"]
+    finished = pairflow_command("pair", *files, "--vocabulary-size", 4)
+    assert finished.returncode == 2
+    assert "rows.npy: not a .npy array" in finished.stderr
     assert not proof.exists()
 
 
 @pytest.mark.parametrize(
     "name", ["<script>", "../up", "a b", "$(touch pwned)", "a;b", "a\n", "a'b", 'a"b', "a{seed}", ""]
 )
-def test_names_of_experiments_and_evaluations_are_plain(name, experiment_values):
+def test_names_of_experiments_and_evaluations_are_restricted(name, experiment_values):
     with pytest.raises(InputError, match="pattern"):
         check(Configuration, {"experiments": {name: experiment_values}}, "test")
     experiment_values["evaluations"] = {name: experiment_values["evaluations"]["main"]}

@@ -1,7 +1,7 @@
-"""The workflow on a real SLURM of one node, through its profile: a job cancelled, a training preempted.
+"""The workflow on a real SLURM of one node, through its profile: one job is cancelled, one preempted.
 
-SLURM runs in namespaces of its own (mounts, processes, network, host name), under one process that dies with
-whoever started it, and the kernel ends the rest: nothing of the machine's own is touched, nothing stays.
+SLURM runs in its own namespaces (mounts, processes, network, host name) under one process that dies with its
+parent; the kernel then ends the others. The test touches no SLURM of the machine and leaves nothing behind.
 """
 
 import os
@@ -24,7 +24,7 @@ SNAKEMAKE = [
     *(sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile")),
     *("--profile", str(REPOSITORY / "profiles/slurm")),
 ]
-ITERATIONS = 6_000  # of a training: long enough to be met on its way
+ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
 MINI = {
     "description": "a few molecules through every step",
@@ -61,12 +61,12 @@ SelectTypeParameters=CR_CPU_Memory
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 MinJobAge=3600
-# A slow machine has time to answer, to start and to save.
+# These limits give a slow machine time to answer, to start jobs and to save their states.
 MessageTimeout=60
 BatchStartTimeout=60
 KillWait=120
 GresTypes=gpu
-# More than the machine has: what the profile asks for runs side by side; the GPUs are in the books alone.
+# The node claims more cores than it has, so that jobs run side by side. Its GPUs are fictitious.
 SlurmdParameters=config_overrides
 NodeName=localhost CPUs=64 RealMemory=256000 Gres=gpu:2
 PartitionName=research Nodes=localhost Default=YES PriorityTier=1
@@ -74,7 +74,7 @@ PartitionName=urgent Nodes=localhost PriorityTier=2
 """
 GPUS = "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 
-# --force: the folder is open to root alone. 127.0.0.2: with 127.0.0.1 alone the C library resolves no name.
+# munged needs --force, as only root can enter the folder. The C library cannot resolve with 127.0.0.1 only.
 START = """
 set -e
 mount --bind "$1" /etc/slurm
@@ -87,12 +87,12 @@ slurmctld
 slurmd
 until sinfo --noheader --format=%t | grep -q idle; do sleep 0.1; done
 echo ready
-sleep infinity & wait  # a shell, as the first process, takes up the children of those that ended
+sleep infinity & wait  # as the first process, the shell adopts orphans
 """
 
 
 class Cluster:
-    """SLURM on one node, its files in `folder`; commands run in it."""
+    """SLURM on one node, with its files in `folder`."""
 
     def __init__(self, folder: Path):
         for name in ("state", "spool"):
@@ -120,17 +120,17 @@ class Cluster:
         self.enter = ["nsenter", "--target", init, *spaces]
 
     def command(self, *command: str) -> str:
-        """What a command of SLURM prints."""
+        """The output of a SLURM command."""
         return subprocess.run([*self.enter, *command], check=True, capture_output=True, text=True).stdout
 
     def jobs(self) -> dict[str, list[dict[str, str]]]:
-        """Jobs by rule and wildcards, in the order of their submission: the fields that `scontrol` shows."""
+        """Rule and wildcards -> its jobs in order of submission, with the fields that `scontrol` shows."""
         jobs: dict[str, list[dict[str, str]]] = {}
         lines = self.command("scontrol", "show", "job", "--oneliner").splitlines()
         for line in lines:
             job = dict(field.split("=", 1) for field in line.split() if "=" in field)
             jobs.setdefault(job.get("Comment", "").removeprefix("rule_"), []).append(job)
-        return {name: sorted(of, key=lambda job: int(job["JobId"])) for name, of in jobs.items()}
+        return {name: sorted(group, key=lambda job: int(job["JobId"])) for name, group in jobs.items()}
 
     def stop(self) -> None:
         self.process.kill()
@@ -138,28 +138,28 @@ class Cluster:
 
 
 def processes(namespace: Path) -> list[str]:
-    """Those that run in a namespace of processes."""
-    found = []
+    """The command lines of the processes in a namespace."""
+    commands = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (process / "ns/pid").readlink() == namespace:
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-    return found
+                commands.append((process / "cmdline").read_text().replace("\0", " "))
+    return commands
 
 
 def child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
-def wait_until(holds):
-    """What `holds` gives as soon as it gives something; the test's own time is the limit."""
-    while not (found := holds()):
+def wait_until(condition):
+    """The first true value that `condition` returns; the test's time limit bounds the wait."""
+    while not (value := condition()):
         time.sleep(0.1)
-    return found
+    return value
 
 
-def able_to_run_slurm() -> None:
-    """Skips, with the reason, where there is no SLURM to run; in CI it must be there."""
+def require_slurm() -> None:
+    """Skip the test with a reason where there is no SLURM; in CI, fail."""
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing or not Path("/etc/slurm").is_dir():
         reason = f"no SLURM here: apt-get install slurm-wlm munge iproute2 ({', '.join(missing)} not found)"
@@ -167,12 +167,12 @@ def able_to_run_slurm() -> None:
     if subprocess.run(
         ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "true"], capture_output=True
     ).returncode:
-        pytest.skip("SLURM is run in namespaces of its own, which only root may make")
+        pytest.skip("only root may create the namespaces that SLURM runs in")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    able_to_run_slurm()
+    require_slurm()
     before = sorted(Path("/etc/slurm").iterdir())
     cluster = Cluster(tmp_path_factory.mktemp("slurm"))
     yield cluster
@@ -182,7 +182,7 @@ def cluster(tmp_path_factory):
 
 
 class Run:
-    """Snakemake on the cluster, through the profile, in a folder."""
+    """A run of Snakemake in a folder, with the profile, on the cluster."""
 
     def __init__(self, cluster: Cluster, folder: Path, target: str):
         quickly = ["--slurm-init-seconds-before-status-checks", "1", "--config", "pair_shards=2"]
@@ -198,18 +198,14 @@ class Run:
             )
         self.output = folder / "output"
 
-    def wait_until(self, holds):
-        """What `holds` gives as soon as it gives something, while Snakemake runs."""
-
-        def holds_or_ended():
-            return holds() or self.process.poll() is not None
-
-        wait_until(holds_or_ended)
+    def wait_until(self, condition):
+        """The first true value that `condition` returns; fails if Snakemake ends before."""
+        wait_until(lambda: condition() or self.process.poll() is not None)
         assert self.process.poll() is None, self.output.read_text()
-        return holds()
+        return condition()
 
     def interrupt(self) -> int:
-        """Ctrl-C; the exit code."""
+        """Send Ctrl-C; return the exit code."""
         os.kill(child(self.process.pid), signal.SIGINT)
         return self.process.wait()
 
@@ -219,7 +215,7 @@ class Run:
 
 @pytest.fixture
 def start(cluster, tmp_path):
-    """Start a `Run` in a folder with the miniature's configuration."""
+    """A function that starts a `Run` in a folder with the miniature's configuration."""
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
     runs: list[Run] = []
 
@@ -228,20 +224,20 @@ def start(cluster, tmp_path):
         return runs[-1]
 
     yield start
-    for run in runs:  # what such a process started ends with the cluster
+    for run in runs:  # the cluster ends what these processes have started
         run.process.kill()
         run.process.wait()
 
 
 class Training:
-    """What the folder of a run tells of a training."""
+    """The progress of a training, read from the files of its run."""
 
     def __init__(self, root: Path, method: str):
         self.log, self.states = root / f"logs/seed0/train-{method}.log", root / "seed0/resume/train"
         self.method = method
 
     def iterations(self) -> list[int]:
-        """Those that the log's bar has shown."""
+        """The iterations that the progress bar in the log has shown."""
         text = self.log.read_text() if self.log.exists() else ""
         return [int(number) for number in re.findall(rf"\| (\d+)/{ITERATIONS} ", text)]
 
@@ -249,21 +245,21 @@ class Training:
         return any(done > iteration for done in self.iterations())
 
     def saved(self) -> int:
-        """The iteration of the newest state; 0 where there is none."""
+        """The iteration of the newest saved state; 0 without one."""
         states = self.states.glob(f"{self.method}-*/[0-9]*.json")
         return max((int(state.stem) for state in states), default=0)
 
 
-def test_the_profile_says_how_many_gpus_each_rule_gets_that_can_use_one():
+def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     rules = "\n".join(path.read_text() for path in (REPOSITORY / "rules").glob("*.smk"))
     blocks = re.findall(r"^ *rule (\w+):\n(.*?)(?=^\S|^ *rule |\Z)", rules, re.M | re.S)
-    able = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
-    able |= {new for old, new in re.findall(r"^use rule (\w+) as (\w+)", rules, re.M) if old in able}
+    with_gpu = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
+    with_gpu |= {new for old, new in re.findall(r"^use rule (\w+) as (\w+)", rules, re.M) if old in with_gpu}
     profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
-    assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == able
+    assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
 
-def test_a_training_asks_for_as_many_gpus_as_it_is_given_and_no_more_time_than_there_is(tmp_path):
+def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(tmp_path):
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
     limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
     run = subprocess.run(
@@ -277,7 +273,7 @@ def test_a_training_asks_for_as_many_gpus_as_it_is_given_and_no_more_time_than_t
     assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)
 
 
-def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster, start, tmp_path):
+def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preempted(cluster, start, tmp_path):
     root = tmp_path / "results/mini"
     udlm, pairflow = Training(root, "udlm"), Training(root, "pairflow")
 
@@ -306,7 +302,8 @@ def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster,
     first, second = jobs["train_wildcards_mini_0_pairflow"]
     assert (first["JobState"], second["JobState"], second["Restarts"]) == ("CANCELLED", "COMPLETED", "1")
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("6000M", "12000M")
-    assert first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"  # no attempt asks for more than there is
+    # No attempt asks for more than the limit.
+    assert first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
     assert second["TresPerJob"] == "gres:gpu:1"
     shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
     together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
@@ -314,7 +311,7 @@ def test_the_workflow_ends_in_its_report_whatever_befalls_its_trainings(cluster,
 
 
 def test_a_killed_test_leaves_nothing_behind(tmp_path):
-    able_to_run_slurm()
+    require_slurm()
     script = (
         "import pathlib, sys, test_slurm;"
         "print(test_slurm.Cluster(pathlib.Path(sys.argv[1])).namespace, flush=True); input()"

@@ -1,1 +1,1 @@
-"""What a machine has of all that the workflow needs: a line for each, whatever is broken."""
+"""Checks whether a machine has what the workflow needs: one finding per requirement, whatever is broken."""

@@ -1,90 +1,54 @@
-"""Imports packages in a process of its own, and prints one line of JSON: what can be said of them.
+"""Imports packages in a process of its own and prints one line of JSON about them.
 
-An import may raise anything, end its process or never return: whoever asks survives it. The line has
-`version`, what `_FACTS` adds, or `missing` (the name of the absent package) or `error`.
+An import may raise anything, end its process or never return; the process that asks survives it. The line has
+`version` and what `_FACTS` adds, or `missing` (the name of the absent package), or `error`.
 """
 
 import importlib
-import importlib.metadata
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 
 def main(*names: str) -> dict[str, Any]:
-    """Import all of them; what is said is of the first."""
-    first = names[0]
+    """Import all of them; `version` and further facts are those of the first."""
     try:
         modules = [importlib.import_module(name) for name in names]
-        facts = {"version": getattr(modules[0], "__version__", None), **_FACTS.get(first, dict)()}
+        return {"version": getattr(modules[0], "__version__", None), **_FACTS.get(names[0], dict)()}
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.partition(".")[0] in {
-            name.partition(".")[0] for name in names
-        }:
+        package = str(error.name).partition(".")[0]
+        if package in {name.partition(".")[0] for name in names}:
             return {"missing": error.name}
         return {"error": str(error)}
-    except BaseException as error:  # a broken package raises what it likes, SystemExit among it
-        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
-    return facts
+    except BaseException as error:  # a broken package may raise anything, SystemExit included
+        return {"error": _described(error)}
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def _torch() -> dict[str, Any]:
     import torch
 
     devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
-    return {"cuda": torch.version.cuda, "devices": [torch.cuda.get_device_name(each) for each in devices]}
-
-
-def _torchvision() -> dict[str, Any]:
-    """The data sets that it fetches: where they are cached, whether whole, and where they are from."""
-    from torchvision import datasets
-
-    from pairflow.data.images import TORCHVISION
-    from pairflow.data.sources import cache
-
-    folders = {"MNIST": cache() / "MNIST", "CIFAR10": cache() / "cifar-10-batches-py"}
-    addresses = {
-        "MNIST": [mirror + datasets.MNIST.resources[0][0] for mirror in datasets.MNIST.mirrors],
-        "CIFAR10": [datasets.CIFAR10.url],
-    }
-    return {
-        "data": {
-            source: {
-                "folder": str(folders[name]),
-                "addresses": addresses[name],
-                "broken": _broken(getattr(datasets, name), folders[name]),
-            }
-            for source, name in TORCHVISION.items()
-        }
-    }
-
-
-def _broken(data_set: Any, folder: Path) -> str | None:
-    """Why a cached data set cannot be read; empty if it can, None if there is none."""
-    if not folder.is_dir():
-        return None
-    try:
-        for train in (True, False):
-            data_set(str(folder.parent), train=train, download=False)
-    except Exception as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    return ""
+    return {"cuda": torch.version.cuda, "devices": [torch.cuda.get_device_name(device) for device in devices]}
 
 
 def _cupy() -> dict[str, Any]:
+    """What CuPy lacks to pair on a GPU, and NVRTC, which it loads when a kernel is compiled."""
     from pairflow.pairing.gpu.engine import missing
 
-    return {"lacks": missing()}
+    try:
+        from cupy.cuda import nvrtc
+
+        facts = {"nvrtc": ".".join(map(str, nvrtc.getVersion()))}
+    except Exception as error:
+        facts = {"nvrtc_error": _described(error)}
+    return {"lacks": missing(), **facts}
 
 
-def _cupy_nvrtc() -> dict[str, Any]:
-    from cupy.cuda import nvrtc
-
-    return {"version": ".".join(map(str, nvrtc.getVersion()))}
-
-
-_FACTS = {"torch": _torch, "torchvision": _torchvision, "cupy": _cupy, "cupy.cuda.nvrtc": _cupy_nvrtc}
+_FACTS = {"torch": _torch, "cupy": _cupy}
 
 if __name__ == "__main__":
     answer = json.dumps(main(*sys.argv[1:]))

@@ -1,7 +1,7 @@
-"""The experiment, typed: every setting once, with its unit, its bounds and one line of help.
+"""The typed experiment: every setting is defined once, with its unit, its bounds and its help.
 
 The check of workflow_config.yaml, the options of each step (`pairflow train --help`) and the parameters that
-a rule passes on all come from these classes.
+a rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest

@@ -1,15 +1,18 @@
-"""One more experiment in the text of workflow_config.yaml, whose comments and order stay as they are."""
+"""Adds one experiment to the text of workflow_config.yaml; comments and the order of keys survive."""
 
-import re
+import io
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from pairflow.config.file import parse
 from pairflow.errors import InputError
 
-_WIDTH = 95  # PyYAML breaks a line after the word that goes beyond
+_LONGEST_LINE = 4096  # characters; a list stays on one line
+_IN_BRACES = 5  # keys at most in a mapping that is written on one line
 
 
 def require_free(text: str, name: str, path: Path) -> None:
@@ -19,76 +22,62 @@ def require_free(text: str, name: str, path: Path) -> None:
 
 
 def append(text: str, name: str, experiment: dict[str, Any], comment: str, path: Path) -> str:
-    """`text` with the experiment at the end of `experiments`, or in place of its namesake.
+    """`text` with the experiment at the end of `experiments`, or in the place of its namesake.
 
-    `comment`, one line, goes below the name; `path` is for messages. The result has been checked: it is a
-    valid configuration, with all else as it was.
+    `comment`, one line, goes below the name; `path` is for messages. Values, comments and order of everything
+    else are checked to be those of `text`; a list that spans several lines is joined into one.
 
-    Raises InputError if `text` is no valid configuration, or if its experiments are written in braces.
+    Raises InputError if `text` is no valid configuration, or if the result would not be one.
     """
     before = parse(text, path)
-    node = _experiments(text, path)
-    start, end = _place(text, node, name)
-    entry = _entry(name, experiment, comment, node.start_mark.column)
-    head, tail = text[:start], text[end:]
-    if start == end:
-        entry = ("\n" if head.endswith("\n") else "\n\n") + entry + ("\n" if tail else "")
-    result = head + entry.replace("\n", "\r\n" if "\r\n" in text else "\n") + tail
+    round_trip = YAML()
+    round_trip.preserve_quotes = True
+    round_trip.width = _LONGEST_LINE
+    document = round_trip.load(text.replace("\r\n", "\n"))
+    experiments = document["experiments"]
+    # ruamel.yaml attaches the comments below an entry to its last value: they move to the new last entry.
+    last = experiments[name if name in experiments else list(experiments)[-1]]
+    below = _cut_comments(last, last.lc.col)
+    # PyYAML, which reads the configuration, decides which strings need quotes.
+    entry = yaml.safe_dump({name: experiment}, sort_keys=False, allow_unicode=True, default_flow_style=None)
+    blank_line = None if name in experiments else "\n"
+    if name in experiments:
+        experiments.ca.items.get(name, [None] * 4)[3] = None  # what stood below its name
+    indent = experiments.lc.col + 2
+    experiments.yaml_set_comment_before_after_key(name, blank_line, after=comment, after_indent=indent)
+    [(key, loaded)] = round_trip.load(entry + below).items()
+    experiments[key] = _unfolded(loaded)
+    output = io.StringIO()
+    round_trip.dump(document, output)
+    result = output.getvalue().replace("\n", "\r\n" if "\r\n" in text else "\n")
     if parse(result, path) != {**before, "experiments": {**before["experiments"], name: experiment}}:
         raise InputError(f"{path}: cannot be extended by a program; add this by hand:\n{entry}")
     return result
 
 
-def _experiments(text, path):
-    """The YAML node of the mapping of experiments."""
-    root = yaml.compose(text, yaml.SafeLoader)
-    node = next(value for key, value in root.value if key.value == "experiments")
-    if node.flow_style or root.flow_style:
-        raise InputError(f"{path}: the experiments are written in braces; expected one below the other")
+def _unfolded(node: Any) -> Any:
+    """The same YAML node, with a line for each key of its long mappings."""
+    if isinstance(node, CommentedMap):
+        if len(node) > _IN_BRACES:
+            node.fa.set_block_style()
+        for value in node.values():
+            _unfolded(value)
     return node
 
 
-def _place(text, node, name):
-    """Where the entry goes: the range of the old one, or the end of the experiments (an empty range)."""
-    keys = [key for key, _ in node.value]
-    places = [_line_start(text, key.start_mark.index) for key in keys]
-    places.append(_end(text, places[-1], node.start_mark.column))
-    for key, start, end in zip(keys, places, places[1:], strict=False):
-        if key.value == name:
-            return start, _before_comments(text, start, end)
-    end = places[-1]
-    if end < len(text):
-        end = _before_comments(text, places[-2], end)
-    return end, end
-
-
-def _line_start(text, index):
-    return text.rfind("\n", 0, index) + 1
-
-
-def _end(text, start, indent):
-    """The first line below `start` that is indented less than the experiments, comments aside."""
-    for line in re.finditer(r"^(?P<indent> *)[^\s#].*$", text[start:], re.MULTILINE):
-        if len(line["indent"]) < indent:
-            return start + line.start()
-    return len(text)
-
-
-def _before_comments(text, start, end):
-    """`end`, moved up over blank lines and comments, which belong to what comes after them."""
-    lines = text[start:end].splitlines(keepends=True)
-    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-        end -= len(lines.pop())
-    return end
-
-
-def _entry(name, experiment, comment, indent):
-    body = yaml.safe_dump(
-        {name: experiment},
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=None,
-        width=_WIDTH - indent,
-    )
-    first, *rest = body.splitlines()
-    return "".join(f"{' ' * indent}{line}\n" for line in (first, f"  # {comment}", *rest))
+def _cut_comments(experiment: CommentedMap, indent: int) -> str:
+    """Remove and return the lines below an experiment: blank ones, comments indented less than its keys."""
+    node: Any = experiment
+    while True:
+        last = len(node) - 1 if isinstance(node, CommentedSeq) else list(node)[-1]
+        value = node[last]
+        if not isinstance(value, CommentedMap | CommentedSeq) or not value or value.fa.flow_style():
+            break
+        node = value
+    token = (node.ca.items.get(last) or [None] * 4)[0 if isinstance(node, CommentedSeq) else 2]
+    lines = token.value.splitlines(keepends=True) if token else []
+    own = [number for number, line in enumerate(lines, 1) if line.startswith(" " * indent)]
+    end = max([1, *own])
+    if token:
+        token.value = "".join(lines[:end])
+    return "".join(lines[end:])

@@ -1,7 +1,7 @@
 """Closed, immutable settings, and their check: one line about the first mistake."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -13,7 +13,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):
-    """Closed and immutable: an unknown key is an error, not an ignored wish."""
+    """Closed and immutable settings: an unknown key is an error, it is never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -29,23 +29,23 @@ def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> 
         raise InputError(f"{origin}: {_one_line(model, error)}") from error
 
 
-def nearest(name: str, known: Any) -> str:
-    """` (did you mean 'x'?)`, or nothing where no known name is near."""
+def nearest(name: object, known: Iterable[object]) -> str:
+    """` (did you mean 'x'?)`, or an empty string if no known name is similar."""
     near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
-def _one_line(model: type[BaseModel], error: ValidationError) -> str:
-    errors = error.errors(include_url=False)
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
+    errors = invalid.errors(include_url=False)
+    first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where = ".".join(part for part in map(str, first["loc"]) if not part.startswith("<"))
     if first["type"] == "extra_forbidden":
         return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
     if first["type"] == "missing":
         return f"missing key '{where}'"
     if first["type"] == "union_tag_invalid":
-        known, found = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
-        return f"{where}: unknown name '{found}'{nearest(found, known.split(', '))}: known are {known}"
+        names, tag = first["ctx"]["expected_tags"].replace("'", ""), first["ctx"]["tag"]
+        return f"{where}: unknown name '{tag}'{nearest(tag, names.split(', '))}: known are {names}"
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message

@@ -10,7 +10,10 @@ from pairflow.config.check import Seed, Settings, nearest
 Share = Annotated[float, Field(ge=0, lt=1)]
 Split = Annotated[
     Literal["random", "scaffold"],
-    Field(description="random (or published), or all molecules of a Bemis-Murcko scaffold on one side"),
+    Field(
+        description="How validation rows are chosen: `random` uses the published split if there is one, "
+        "`scaffold` keeps all molecules of a Bemis-Murcko scaffold together."
+    ),
 ]
 
 
@@ -19,50 +22,55 @@ MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
-    """What becomes of each molecule before it is written as canonical SMILES, in this order."""
+    """Rules that are applied to each molecule, in this order, before it is written as canonical SMILES."""
 
     fragments: Literal["keep", "largest", "reject"] = Field(
-        "keep", description="of salts and mixtures: all parts, the largest (organic ones first), or no row"
+        "keep",
+        description="Salts and mixtures: keep all fragments, keep the largest (organic preferred), or "
+        "reject the row.",
     )
     charges: Literal["keep", "neutralise"] = Field(
-        "keep", description="neutralise: by protons given and taken, where that is possible"
+        "keep", description="Charges: keep them, or neutralise them with protons where possible."
     )
-    isotopes: Literal["keep", "drop"] = Field("keep", description="labels such as [13C] and [2H]")
-    stereo: Literal["keep", "drop"] = Field("keep", description="stereocentres and double bond geometry")
+    isotopes: Literal["keep", "drop"] = Field("keep", description="Isotope labels: keep or drop them.")
+    stereo: Literal["keep", "drop"] = Field("keep", description="Stereochemistry: keep or drop it.")
 
 
 class Molecules(Standardisation):
     """Raw molecules to token rows."""
 
     source: str = Field(
-        description="qm9, zinc250k, small_molecules (embedded), or the path of a file: "
-        ".smi, .csv, .tsv, .sdf, each also .gz"
+        description="Data set: small_molecules (embedded), qm9, zinc250k, or the path of your own file "
+        "(.smi, .csv, .tsv or .sdf, plain or .gz)."
     )
-    column: str = Field("smiles", description="column that holds the SMILES (CSV)")
-    length: int = Field(ge=4, le=LONGEST, description="N, tokens per row, with <bos>, <eos> and padding")
-    drop_duplicates: bool = Field(False, description="keep one row per canonical SMILES")
+    column: str = Field("smiles", description="SMILES column of a CSV file.")
+    length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
+    drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"
-    validation_fraction: Share = Field(0.05, description="share of the rows kept for validation")
-    split_seed: Seed = Field(42, description="seed of the random split")
-    training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many rows")
-    max_heavy_atoms: int | None = Field(None, ge=1, description="leave out larger molecules")
-    max_too_long_share: Share = Field(0.001, description="largest share of rows that may exceed the length")
+    validation_fraction: Share = Field(0.05, description="Share of the rows that is held out for validation.")
+    split_seed: Seed = Field(42, description="Seed of the random split.")
+    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
+    max_heavy_atoms: int | None = Field(None, ge=1, description="Leave out molecules with more heavy atoms.")
+    max_too_long_share: Share = Field(
+        0.001, description="Largest share of the molecules that may be longer than N and are left out."
+    )
 
     @field_validator("source")
     @classmethod
     def _a_name_or_a_file(cls, source: str) -> str:
-        near = nearest(source, IMAGE_SOURCES)
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
-        if near and not set("/.") & set(source):
-            raise ValueError(f"unknown name '{source}'{near}")
+        if source not in MOLECULE_SOURCES and not set("/.") & set(source):
+            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES)
+            expected = f"known are {', '.join(names)}, and paths of files"
+            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
         if set("{}") & set(source):
             raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
         return source
 
     @property
     def file(self) -> str | None:
-        """The user's own file; None where the source is one that the workflow knows by name."""
+        """The user's own file; None if the source is the name of a data set."""
         return None if self.source in MOLECULE_SOURCES else self.source
 
     @property
@@ -74,23 +82,24 @@ class Images(Settings):
     """Raw images to token rows: N = channels x height x width, K grey levels."""
 
     source: Literal["digits", "mnist_binary", "cifar10", "image_folder"] = Field(
-        description="digits (embedded, 8 x 8), mnist_binary, cifar10, or image_folder"
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, cifar10, or image_folder (your own)."
     )
-    folder: str | None = Field(None, description="folder of PNG and JPEG files (image_folder)")
+    folder: str | None = Field(None, description="Folder of PNG and JPEG files; only for image_folder.")
     size: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="side to which the central square is resized (image_folder)",
+        None, ge=1, le=1024, description="Side to which central squares are resized; only for image_folder."
     )
-    mode: Literal["L", "RGB"] | None = Field(None, description="convert to grey or colour (image_folder)")
-    levels: int | None = Field(None, ge=2, le=256, description="K, must divide 256; none: 256 (image_folder)")
-    flips: bool = Field(False, description="append the mirror image of every training image")
-    training_rows: int | None = Field(None, ge=1, description="train on a random subset of so many images")
+    mode: Literal["L", "RGB"] | None = Field(
+        None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
+    )
+    levels: int | None = Field(
+        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
+    )
+    flips: bool = Field(False, description="Append the mirror image of every training image.")
+    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
     validation_fraction: float = Field(
-        0.1, gt=0, lt=1, description="share held out where no test set is published (digits, image_folder)"
+        0.1, gt=0, lt=1, description="Share that is held out; only without a published test set."
     )
-    split_seed: Seed = Field(42, description="seed of the random split and subset")
+    split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 
     @field_validator("levels")
     @classmethod
@@ -103,11 +112,13 @@ class Images(Settings):
     def _fits_the_source(self) -> "Images":
         if self.source == "image_folder":
             if self.folder is None:
-                raise ValueError("folder: the source image_folder needs one")
+                raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
             return self
         for key in ("folder", "size", "mode", "levels"):
             if getattr(self, key) is not None:
-                raise ValueError(f"{key}: is for the source image_folder, {self.source} has its own")
+                raise ValueError(
+                    f"{key}: only the source image_folder takes this key, {self.source} has its own"
+                )
         if self.source != "digits" and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
@@ -117,7 +128,7 @@ IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)
 
 
 def _modality(data: Any) -> str:
-    """The tag of a data section, by its source; in brackets, as no key of the configuration is."""
+    """The tag of a data section, by its source; the brackets tell it from a key of the configuration."""
     source = data.get("source") if isinstance(data, Mapping) else getattr(data, "source", None)
     return "<images>" if source in IMAGE_SOURCES else "<molecules>"
 

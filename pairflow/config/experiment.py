@@ -1,4 +1,4 @@
-"""One named entry of workflow_config.yaml, and what each of its steps gets of it."""
+"""One named entry of workflow_config.yaml, and the settings that each step gets from it."""
 
 from typing import Annotated, Literal
 
@@ -29,35 +29,37 @@ OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other me
 class Pairing(Settings):
     """Algorithm 1."""
 
-    steps: int = Field(20, ge=1, le=10_000, description="T, backward steps from data to source")
-    coverage: bool = Field(False, description="measure which share of the data the forward velocity reaches")
+    steps: int = Field(20, ge=1, le=10_000, description="Backward steps from data to source (T).")
+    coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
 
 
 class Experiment(Settings):
     """One named entry of workflow_config.yaml."""
 
-    description: str = Field(description="one line for the report")
+    description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
-        description="paper: the protocol's own numbers; reduced: anything less"
+        description="`paper` if all numbers are those of the paper's protocol, otherwise `reduced`."
     )
-    seeds: tuple[Seed, ...] = Field((0,), min_length=1, description="seeds of everything after the split")
+    seeds: tuple[Seed, ...] = Field(
+        (0,), min_length=1, description="Seeds; everything after the split of the data is run once for each."
+    )
     data: Data
     network: Network
     pairing: Pairing = Pairing()
     training: Training
     distillation: Distillations = Distillations()
-    methods: tuple[str, ...] = Field(min_length=1, description="methods to train and compare")
+    methods: tuple[str, ...] = Field(min_length=1, description="Methods to train and compare.")
     evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
     correlation: Correlation | None = None
-    features: Features | None = Field(None, description="what images are compared by")
-    chemistry: Chemistry | None = Field(None, description="what else is measured on molecules")
+    features: Features | None = Field(None, description="The network whose features images are compared by.")
+    chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
         for name in self.methods:
-            for each in parse_method(name).distillations:
-                if getattr(self.distillation, each) is None:
-                    raise ValueError(f"methods: '{name}' needs the settings distillation.{each}")
+            for distillation in parse_method(name).distillations:
+                if getattr(self.distillation, distillation) is None:
+                    raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
         for key in ("methods", "seeds"):
             values = getattr(self, key)
             if len(set(values)) < len(values):
@@ -69,22 +71,17 @@ class Experiment(Settings):
         return "images" if isinstance(self.data, Images) else "molecules"
 
     @model_validator(mode="after")
-    def _features_of_images(self) -> "Experiment":
-        if self.features is not None and self.modality != "images":
-            raise ValueError("features: for images, and these are molecules")
-        return self
-
-    @model_validator(mode="after")
-    def _chemistry_of_molecules(self) -> "Experiment":
-        if self.chemistry is not None and self.modality != "molecules":
-            raise ValueError("chemistry: for molecules, and these are images")
+    def _fits_the_modality(self) -> "Experiment":
+        for key, modality in (("features", "images"), ("chemistry", "molecules")):
+            if getattr(self, key) is not None and self.modality != modality:
+                raise ValueError(f"{key}: only for {modality}, and the data are {self.modality}")
         return self
 
     @model_validator(mode="after")
     def _evaluations_fit(self) -> "Experiment":
         for name in self.evaluations:
             if name in OTHER_EVALUATIONS:
-                raise ValueError(f"evaluations: '{name}' is the name of other metric rows")
+                raise ValueError(f"evaluations: '{name}' is taken by other metric rows; choose another name")
             for method in self.evaluated(name):
                 if method not in self.methods:
                     near = nearest(method, self.methods)
@@ -97,15 +94,15 @@ class Experiment(Settings):
 
     def trained(self) -> list[str]:
         """Every model that the methods need, parents first."""
-        return list(dict.fromkeys(each for name in self.methods for each in parse_method(name).lineage))
+        return list(dict.fromkeys(model for name in self.methods for model in parse_method(name).lineage))
 
     def couplings(self) -> list[str]:
-        """Names of the files of pairs that the methods need."""
+        """Names of the couplings, each a file of pairs, that the methods need."""
         names = (parse_method(name).coupling for name in self.methods)
         return sorted({name for name in names if name})
 
     def taught(self) -> list[str]:
-        """The methods that train on pairs of their parent's."""
+        """The methods that train on pairs drawn from their parent."""
         return [name for name in self.trained() if parse_method(name).on_pairs]
 
     def correlated(self) -> list[str]:
@@ -126,7 +123,8 @@ class Experiment(Settings):
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings:
-        return TeachSettings(method=method, seed=seed, **self.distillation.redi.pairs.model_dump())
+        pairs = self.distillation.redi.pairs  # type: ignore[attr-defined]
+        return TeachSettings(method=method, seed=seed, **pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
         last = parse_method(method).distillations[-1]
@@ -148,7 +146,7 @@ class Experiment(Settings):
         return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
 
     def floor_settings(self, evaluation: str) -> FloorSettings:
-        """Of the first seed: real images are the same for all."""
+        """Settings of the noise floor, with the first seed: real images are the same for all seeds."""
         protocol, extractor = self.evaluations[evaluation], self.extractor_settings().model_dump()
         return FloorSettings(
             **extractor, samples=protocol.samples, trials=protocol.trials, seed=self.seeds[0]
@@ -159,19 +157,21 @@ class Experiment(Settings):
 
     def _features(self) -> Features:
         if self.modality != "images":
-            raise InputError("the experiment has no images, which alone are compared by features")
+            raise InputError("the experiment has no images, and only images are compared by features")
         return self.features or Features()
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # data that the paper has tables on
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # the data sets of the paper's tables
 
 
 class Configuration(Settings):
-    """All of workflow_config.yaml, and what a profile adds to it in its `config`."""
+    """All of workflow_config.yaml, and what a profile adds in its `config`."""
 
     experiments: dict[Name, Experiment] = Field(min_length=1)
-    pair_shards: int = Field(1, ge=1, le=10_000, description="jobs that one pairing is split into (profile)")
+    pair_shards: int = Field(
+        1, ge=1, le=10_000, description="Number of jobs that a pairing is split into; set it in the profile."
+    )
 
     @model_validator(mode="after")
     def _paper_is_taken(self) -> "Configuration":
@@ -180,12 +180,16 @@ class Configuration(Settings):
         return self
 
     def paper_settings(self) -> "PaperSettings":
-        """Of the experiments on the paper's data."""
-        named = {name: each for name, each in self.experiments.items() if each.data.source in PAPER_SOURCES}
-        return PaperSettings(experiments=named)
+        """Settings of the page on the paper's tables: the experiments on its data."""
+        on_its_data = {
+            name: experiment
+            for name, experiment in self.experiments.items()
+            if experiment.data.source in PAPER_SOURCES
+        }
+        return PaperSettings(experiments=on_its_data)
 
 
 class PaperSettings(Settings):
-    """What the page on the paper's tables depends on, beside finished experiments."""
+    """What the page on the paper's tables depends on, besides finished experiments."""
 
-    experiments: dict[Name, Experiment] = Field({}, description="the experiments on the paper's data")
+    experiments: dict[Name, Experiment] = Field({}, description="The experiments on the paper's data.")

@@ -1,5 +1,6 @@
-"""workflow_config.yaml as it stands on disk."""
+"""Reads workflow_config.yaml."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pairflow.errors import InputError
 
 
 def read_text(path: Path) -> str:
-    """The text of the file; InputError if there is none, or none that can be read."""
+    """The text of the file; InputError if it is missing or cannot be read."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
@@ -29,7 +30,9 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
-        raise InputError(f"{path}: expected a configuration with experiments")
+        raise InputError(
+            f"{path}: expected a mapping with the key 'experiments', found {type(values).__name__}"
+        )
     check(Configuration, values, path)
     return values
 
@@ -39,9 +42,18 @@ def read(path: Path) -> Configuration:
     return check(Configuration, parse(read_text(path), path), path)
 
 
+def schema() -> str:
+    """The JSON schema of the configuration: `config.schema.json`, by which editors complete keys."""
+    return json.dumps(Configuration.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 def experiment(configuration: Configuration, name: str, path: Path) -> Experiment:
     """The experiment of that name; InputError with the nearest one where there is none."""
     if name not in configuration.experiments:
-        known = configuration.experiments
-        raise InputError(f"{path}: no experiment '{name}'{nearest(name, known)}: it has {', '.join(known)}")
+        names = configuration.experiments
+        raise InputError(f"{path}: no experiment '{name}'{nearest(name, names)}: it has {', '.join(names)}")
     return configuration.experiments[name]
+
+
+if __name__ == "__main__":
+    print(schema(), end="")

@@ -35,7 +35,7 @@ class Method(Settings):
 
     @property
     def coupling(self) -> str | None:
-        """Name of the base's file of pairs; None where the source is drawn afresh."""
+        """Name of the base's file of pairs; None if the source is drawn again for every batch."""
         if not BASES[self.base].coupled:
             return None
         return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
@@ -51,7 +51,7 @@ class Method(Settings):
 
     @property
     def on_pairs(self) -> bool:
-        """Whether it trains on pairs that its parent made."""
+        """Whether it trains on pairs drawn from its parent."""
         return bool(self.distillations) and DISTILLATIONS[self.distillations[-1]].on_pairs
 
     @property
@@ -61,7 +61,7 @@ class Method(Settings):
 
 
 def parse_method(name: str) -> Method:
-    """Read a method name; InputError names the part that is not known."""
+    """Parse a method name; InputError names the part that is not known."""
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in BASES:
         near = nearest(match["base"] if match else name, BASES)
@@ -71,12 +71,12 @@ def parse_method(name: str) -> Method:
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
     distillations = tuple(match["distillations"].split("+")[1:])
-    for each in distillations:
-        if each not in DISTILLATIONS:
-            near = nearest(each, DISTILLATIONS)
+    for distillation in distillations:
+        if distillation not in DISTILLATIONS:
+            near = nearest(distillation, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
     if distillations and BASES[match["base"]].corruption != "uniform":
-        raise InputError(f"method '{name}': {match['base']} has masks for a source, which nothing distils")
+        raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     return Method(
         name=name,
         base=match["base"],

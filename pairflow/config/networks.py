@@ -11,11 +11,13 @@ class Transformer(Settings):
     """Diffusion transformer with rotary positions and adaptive layer norm."""
 
     name: Literal["transformer"]
-    width: int = Field(768, ge=8, le=8192, description="width of the residual stream")
-    blocks: int = Field(12, ge=1, le=128, description="transformer blocks")
-    heads: int = Field(12, ge=1, le=128, description="attention heads; must divide the width")
-    time_width: int = Field(128, ge=8, le=4096, description="width of the time embedding")
-    dropout: float = Field(0.1, ge=0, lt=1, description="dropout probability")
+    width: int = Field(768, ge=8, le=8192, description="Width of the residual stream.")
+    blocks: int = Field(12, ge=1, le=128, description="Number of transformer blocks.")
+    heads: int = Field(
+        12, ge=1, le=128, description="Number of attention heads; twice this number must divide the width."
+    )
+    time_width: int = Field(128, ge=8, le=4096, description="Width of the time embedding.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> "Transformer":
@@ -30,27 +32,29 @@ class Mlp(Settings):
     """Residual multilayer perceptron with adaptive layer norm: for short rows and laptops."""
 
     name: Literal["mlp"]
-    width: int = Field(384, ge=8, le=8192, description="width of the residual stream")
-    blocks: int = Field(2, ge=1, le=128, description="residual blocks")
-    time_width: int = Field(128, ge=8, le=4096, description="width of the time embedding")
-    dropout: float = Field(0.0, ge=0, lt=1, description="dropout probability")
+    width: int = Field(384, ge=8, le=8192, description="Width of the residual stream.")
+    blocks: int = Field(2, ge=1, le=128, description="Number of residual blocks.")
+    time_width: int = Field(128, ge=8, le=4096, description="Width of the time embedding.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability.")
 
 
 class Unet(Settings):
     """U-Net of D3PM and UDLM for images, in float32: 28 x 28 pixels in three scales, 32 x 32 in four."""
 
     name: Literal["unet"]
-    channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="width at the first scale")
+    channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="Channels at the first scale.")
     multipliers: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
-        (1, 2, 2), min_length=1, description="width of each scale, in channels; each halves height and width"
+        (1, 2, 2),
+        min_length=1,
+        description="Width of each scale in `channels`; each halves height and width.",
     )
-    blocks: int = Field(2, ge=1, le=16, description="residual blocks per scale, one more on the way up")
+    blocks: int = Field(2, ge=1, le=16, description="Residual blocks per scale; the way up has one more.")
     attention: tuple[Annotated[int, Field(ge=0)], ...] = Field(
-        (1,), description="scales with attention, from 0; the middle always has it"
+        (1,), description="Scales with attention, counted from 0; the middle always has attention."
     )
-    dropout: float = Field(0.1, ge=0, lt=1, description="dropout probability")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")
     head: Literal["logistic", "categorical"] = Field(
-        "logistic", description="a truncated logistic distribution per pixel and colour, or K free logits"
+        "logistic", description="Output per pixel and colour: a truncated logistic, or K free logits."
     )
 
     @model_validator(mode="after")

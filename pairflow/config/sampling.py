@@ -1,4 +1,4 @@
-"""Settings of samples and of what is measured on them."""
+"""Settings of samples, and of the measurements on them."""
 
 from typing import Annotated, Literal
 
@@ -6,14 +6,17 @@ from pydantic import Field, model_validator
 
 from pairflow.config.check import Settings
 
-Sampler = Annotated[Literal["ancestral", "euler"], Field(description="update rule")]
+Sampler = Annotated[Literal["ancestral", "euler"], Field(description="Update rule of the sampler.")]
 Conversion = Annotated[
     Literal["exact", "none"],
-    Field(description="of a denoiser into the kind that the update needs; none: taken as it is"),
+    Field(
+        description="Convert the model's output (posterior or leave-one-out) to what the sampler expects; "
+        "`none` uses it unchanged."
+    ),
 ]
-Trials = Annotated[int, Field(ge=1, le=1000, description="independent repetitions, for mean and deviation")]
+Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
 ClassifierIterations = Annotated[
-    int, Field(ge=1, le=10**6, description="updates of the classifier's training")
+    int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
 ]
 
 
@@ -22,23 +25,25 @@ class Update(Settings):
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
-    greedy_tail: bool = Field(True, description="end on the denoiser's most likely symbols")
+    greedy_tail: bool = Field(True, description="End with the most likely symbols of the denoiser.")
 
 
 class Sampling(Update):
     """How samples are drawn from a model, and how many."""
 
-    samples: int = Field(1024, ge=1, le=10**7, description="samples per trial")
+    samples: int = Field(1024, ge=1, le=10**7, description="Samples per trial.")
     trials: Trials = 10
 
 
 class Evaluation(Sampling):
-    """A named protocol: at which numbers of steps, how many samples."""
+    """A named protocol: numbers of sampling steps (NFE), samples and trials."""
 
     nfe: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
-        min_length=1, description="sampling steps"
+        min_length=1, description="Numbers of sampling steps (NFE)."
     )
-    methods: tuple[str, ...] | None = Field(None, min_length=1, description="only these; none: all methods")
+    methods: tuple[str, ...] | None = Field(
+        None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
+    )
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
@@ -50,12 +55,12 @@ class Evaluation(Sampling):
 class Correlation(Settings):
     """Conditional total correlation of each method with uniform noise.
 
-    Not of mdlm: its source is one state, all masks, so that there is nothing to condition on.
+    mdlm is left out: its only source state is all masks, so that there is nothing to condition on.
     """
 
-    sources: int = Field(20_000, ge=2, le=10**6, description="source states x0")
-    samples: int = Field(10, ge=2, le=1000, description="samples of x1 per source state")
-    steps: int = Field(256, ge=1, le=10_000, description="sampling steps, before the greedy tail")
+    sources: int = Field(20_000, ge=2, le=10**6, description="Number of source states (x0).")
+    samples: int = Field(10, ge=2, le=1000, description="Samples (x1) per source state.")
+    steps: int = Field(256, ge=1, le=10_000, description="Sampling steps (NFE) before the greedy tail.")
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
 
@@ -64,37 +69,40 @@ class ExtractorSettings(Settings):
     """The network whose features images are compared by."""
 
     extractor: Literal["classifier", "inception", "dinov2"] = Field(
-        "classifier", description="trained here on the labels; FID's own; a self-supervised transformer"
+        "classifier",
+        description="`classifier`: trained by the workflow; `inception`: FID's network; `dinov2`: "
+        "self-supervised transformer.",
     )
     weights: str | None = Field(
-        None, description="file of its weights (inception, dinov2); without one, inception's are fetched"
+        None, description="Weight file of inception or dinov2; none: inception's weights are downloaded."
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
-        description="checksum of that file; without one, it must be inception's published file",
+        description="Checksum of the weight file; none: it must be inception's published file.",
     )
 
     @model_validator(mode="after")
     def _weights_fit(self) -> "ExtractorSettings":
         if self.extractor == "classifier" and self.weights is not None:
-            raise ValueError("weights: the classifier is trained here, it takes none")
+            raise ValueError("weights: the classifier is trained here and takes none")
         if self.sha256 is not None and self.weights is None:
-            raise ValueError("sha256: there are no weights that it could be the checksum of")
+            raise ValueError("sha256: there are no weights to which it could belong")
         if self.extractor == "dinov2" and (self.weights is None or self.sha256 is None):
             raise ValueError("weights, sha256: dinov2 needs both, a file and its checksum")
         return self
 
 
 class Features(ExtractorSettings):
-    """What images are compared by."""
+    """The feature extractor of an experiment on images."""
 
     iterations: ClassifierIterations = 400
 
 
 class Chemistry(Settings):
-    """What is measured on molecules beyond what always is."""
+    """Measures on molecules beyond those that are always computed."""
 
     fcd: bool = Field(
-        False, description="Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd]"
+        False,
+        description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
     )

@@ -1,16 +1,16 @@
-"""An experiment for a library of molecules, at a scale that fits the machine."""
+"""Suggests an experiment on a library of molecules, at a scale that fits the machine."""
 
 from typing import Any
 
-# A training on a CPU, in seconds of one core, of which an iteration of 256 rows takes about
-# _ITERATION + _LOGIT * N * K (AMD EPYC, torch 2.15; the network of `demo`, SMALL).
+# Seconds of one core that a training on a CPU may take. An iteration of 256 rows of the network SMALL takes
+# about _ITERATION + _LOGIT * N * K of them (AMD EPYC, torch 2.15).
 _BUDGET, _ITERATION, _LOGIT = 90, 0.035, 1.6e-5
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
-_ROWS = {"cpu": 100_000, "cuda": 250_000}  # to pair and train on: pairing grows with their square
+_ROWS = {"cpu": 100_000, "cuda": 250_000}  # for training: the cost of pairing grows with their square
 
 
 def training_rows(available: int, device: str) -> int | None:
-    """How many rows to train on; None for all."""
+    """The number of rows to train on; None for all."""
     return _ROWS[device] if available > _ROWS[device] else None
 
 
@@ -28,22 +28,22 @@ def iteration_seconds(length: int, vocabulary_size: int) -> float:
     return _ITERATION + _LOGIT * length * vocabulary_size
 
 
-def _small(iterations, batch_size):
-    """As `demo`, and DCD's noise as in `qm9_small`."""
+def _small(iterations: int, batch_size: int) -> dict[str, Any]:
+    """Like `demo`, with the noise of DCD as in `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, iterations // 5, 4.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": iterations // 25, "noise_max": 2.0}
-    return _together(SMALL, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
+    return _experiment(SMALL, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
 
 
-def _paper_like(length, batch_size):
-    """The paper's transformer, for fewer iterations."""
+def _paper_like(length: int, batch_size: int) -> dict[str, Any]:
+    """The paper's transformer with fewer iterations."""
     network = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
     training = _optimisation(batch_size, 50_000, 3.0e-4, 3.0e-6, ema_decay=0.9999)
     dcd = _optimisation(batch_size, 10_000, 6.0e-5, 1.0e-6, ema_decay=0.999)
     dcd |= {"teacher_every": 2000, "start_from": "raw"}
     steps = 20 if length <= 32 else 64
-    return _together(network, steps, training, dcd, [1, 2, 4, 8, 16, 32, 64], trials=10)
+    return _experiment(network, steps, training, dcd, [1, 2, 4, 8, 16, 32, 64], trials=10)
 
 
 def _optimisation(batch_size, iterations, learning_rate, final_learning_rate, ema_decay):
@@ -59,7 +59,7 @@ def _optimisation(batch_size, iterations, learning_rate, final_learning_rate, em
     }
 
 
-def _together(network, steps, training, dcd, nfe, trials):
+def _experiment(network, steps, training, dcd, nfe, trials):
     return {
         "network": network,
         "pairing": {"steps": steps},

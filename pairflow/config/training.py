@@ -13,17 +13,23 @@ from pairflow.config.sampling import Conversion, Sampler
 class Optimisation(Settings):
     """One optimisation run."""
 
-    batch_size: int = Field(ge=1, le=2**20, description="rows per iteration")
-    iterations: int = Field(ge=1, description="optimiser updates")
-    learning_rate: float = Field(gt=0, le=1, description="peak learning rate of AdamW")
-    warmup_iterations: int = Field(0, ge=0, description="iterations of linear warm-up")
-    decay: Literal["cosine", "constant"] = Field("constant", description="learning rate after the warm-up")
-    final_learning_rate: float = Field(
-        0.0, ge=0, le=1, description="learning rate at the end of a cosine decay"
+    batch_size: int = Field(ge=1, le=2**20, description="Rows per iteration.")
+    iterations: int = Field(ge=1, description="Number of optimiser updates.")
+    learning_rate: float = Field(gt=0, le=1, description="Peak learning rate of AdamW.")
+    warmup_iterations: int = Field(0, ge=0, description="Iterations of linear warm-up.")
+    decay: Literal["cosine", "constant"] = Field(
+        "constant", description="Schedule of the learning rate after the warm-up."
     )
-    ema_decay: float = Field(0.9999, ge=0, lt=1, description="d of the weights' moving average")
-    gradient_clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
-    validate_every: int = Field(1000, ge=1, description="iterations between two validations")
+    final_learning_rate: float = Field(
+        0.0, ge=0, le=1, description="Learning rate at the end of a cosine decay."
+    )
+    ema_decay: float = Field(
+        0.9999, ge=0, lt=1, description="Decay of the exponential moving average of the weights."
+    )
+    gradient_clip: float = Field(
+        1.0, gt=0, description="Largest norm of the gradient; longer gradients are scaled down to it."
+    )
+    validate_every: int = Field(1000, ge=1, description="Iterations between two validations.")
 
     @model_validator(mode="after")
     def _schedule_fits(self) -> "Optimisation":
@@ -39,18 +45,24 @@ class Optimisation(Settings):
 class Training(Optimisation):
     """The training of a base model."""
 
-    loss: Literal["nelbo", "cross_entropy"] = Field("nelbo", description="training loss")
+    loss: Literal["nelbo", "cross_entropy"] = Field(
+        "nelbo", description="Training loss: the negative ELBO, or the cross-entropy of the denoiser."
+    )
 
 
 class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 
-    on_pairs: ClassVar[bool]  # it trains on pairs that the parent made, else on the data
+    on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
 
-    ema_decay: float = Field(0.999, ge=0, lt=1, description="d of the weights' moving average")
-    start_from: Literal["ema", "raw"] = Field("ema", description="the parent's weights to start from")
+    ema_decay: float = Field(
+        0.999, ge=0, lt=1, description="Decay of the exponential moving average of the weights."
+    )
+    start_from: Literal["ema", "raw"] = Field(
+        "ema", description="Weights of the parent to start from: the moving average or the raw weights."
+    )
     ema: Literal["fresh", "inherit"] = Field(
-        "fresh", description="moving average: begun anew, or the parent's carried on"
+        "fresh", description="Moving average: start a fresh one, or inherit the parent's."
     )
 
 
@@ -60,9 +72,11 @@ class Dcd(Distillation):
     on_pairs: ClassVar[bool] = False
 
     name: Literal["dcd"] = "dcd"
-    teacher_every: int = Field(ge=1, description="iterations after which the teacher becomes the student")
-    noise_min: float = Field(-4.0, ge=-12, le=12, description="g_min, negative log-SNR at noise time 0")
-    noise_max: float = Field(-1.0, ge=-12, le=12, description="g_max, negative log-SNR at noise time 1")
+    teacher_every: int = Field(
+        ge=1, description="Iterations after which the teacher is replaced by the student."
+    )
+    noise_min: float = Field(-4.0, ge=-12, le=12, description="Negative log-SNR at noise time 0 (g_min).")
+    noise_max: float = Field(-1.0, ge=-12, le=12, description="Negative log-SNR at noise time 1 (g_max).")
 
     @model_validator(mode="after")
     def _noise_grows(self) -> "Dcd":
@@ -72,33 +86,35 @@ class Dcd(Distillation):
 
 
 class TeacherPairs(Settings):
-    """How ReDi's pairs are drawn from the parent: a uniform source, and the sample that it makes of it."""
+    """How ReDi's pairs are drawn from the parent: a uniform source state, and the sample it leads to."""
 
-    count: int = Field(20_000, ge=1, le=10**8, description="pairs")
-    steps: int = Field(256, ge=1, le=10_000, description="sampling steps, before the greedy tail")
+    count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
+    steps: int = Field(256, ge=1, le=10_000, description="Sampling steps (NFE) before the greedy tail.")
     sampler: Sampler = "euler"
     conversion: Conversion = "exact"
 
 
 class Redi(Distillation):
-    """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs that the parent made."""
+    """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs drawn from the parent."""
 
     on_pairs: ClassVar[bool] = True
 
     name: Literal["redi"] = "redi"
-    pairs: TeacherPairs = Field(TeacherPairs(), description="how they are drawn: `pairflow teach --help`")
+    pairs: TeacherPairs = Field(
+        TeacherPairs(), description="How the pairs are drawn; see `pairflow teach --help`."
+    )
 
 
-# What `+<name>` in a method does: `objective` of the module pairflow.training.<name>, with these settings.
+# `+<name>` in a method stands for `objective` of the module pairflow.training.<name>, with these settings.
 DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi}
 
-AnyDistillation = Annotated[
+AnyDistillation = Annotated[  # type: ignore[valid-type]
     functools.reduce(operator.or_, DISTILLATIONS.values()), Field(discriminator="name")
 ]
 
-Distillations = create_model(
+Distillations = create_model(  # type: ignore[call-overload]
     "Distillations",
     __base__=Settings,
     __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
-    **{name: (each | None, None) for name, each in DISTILLATIONS.items()},
+    **{name: (settings | None, None) for name, settings in DISTILLATIONS.items()},
 )

@@ -1,13 +1,13 @@
-"""The embedded data set: all small molecules of C, N, O and F under stated rules, made from nothing.
+"""The embedded data set: all small molecules of C, N, O and F under stated rules, from scratch.
 
 `python -m pairflow.data.enumerate_molecules small_molecules.csv.gz` writes the packaged file again, byte for
-byte (with the pinned RDKit, whose canonical SMILES they are). The enumeration is exhaustive, in three steps:
+byte (with the pinned RDKit, which canonicalises SMILES). The enumeration is exhaustive, in three steps:
 
 1. *Skeletons*: all connected graphs of up to 7 atoms, each with at most 4 neighbours, and at most two rings.
    Every connected graph has an atom whose removal leaves it connected: adding atoms one by one reaches all.
 2. *Bond orders*: every bond single, double or triple.
 3. *Elements*: every atom C, N, O or F with the valences 4, 3, 2 and 1, which hydrogen fills. So all molecules
-   are neutral and closed-shell. Configurations (R/S, E/Z) are not told apart; tautomers are.
+   are neutral and closed-shell. Configurations (R/S, E/Z) are not distinguished; tautomers are.
 
 Strain, as in GDB-11 (Fink and Reymond, J. Chem. Inf. Model. 2007, 47, 342): no atom in two rings of three or
 four atoms; no double bond at an atom of a three-membered ring, inside a four-membered ring, or at an atom of
@@ -20,7 +20,7 @@ the minor tautomer: C=N bonds and bonds between heteroatoms are in aromatic ring
 import gzip
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 from pathlib import Path
 
@@ -37,7 +37,7 @@ UNSTABLE = {
     "hydrogen fluoride": "[FH]",
     "bond between heteroatoms outside an aromatic ring": "[#7,#8]~[N,O,F]",
     "C=N outside an aromatic ring: hydrolyses": "[#6]=N",
-    "heteroatom on C=C (enol, enamine, enol ether): hydrolyses or goes over into a carbonyl": "C=C[N,O,F]",
+    "heteroatom on C=C (enol, enamine, enol ether): hydrolyses or tautomerises to a carbonyl": "C=C[N,O,F]",
     "heteroatom on C#C": "C#C[#7,#8,#9]",
     "cyanate, cyanogen fluoride, N-cyano azole": "N#C[O,F,n]",
     "two nitriles on nitrogen": "N#CNC#N",
@@ -65,24 +65,24 @@ Graph = tuple[str, dict[tuple[int, int], int]]
 
 def enumerate_molecules() -> list[str]:
     """Canonical SMILES of all molecules under the rules that fit `MAX_TOKENS`, by size, then by text."""
-    found = {}
+    molecules: dict[str, Chem.Mol] = {}
     for skeleton in skeletons(MAX_ATOMS):
         for hydrocarbon in bond_orders(skeleton):
             for graph in placements(hydrocarbon):
                 molecule = _molecule(graph)
                 Chem.SanitizeMol(molecule)
-                found.setdefault(Chem.MolToSmiles(molecule), molecule)
-    kept = [
+                molecules.setdefault(Chem.MolToSmiles(molecule), molecule)
+    stable = [
         (molecule.GetNumAtoms(), smiles)
-        for smiles, molecule in found.items()
+        for smiles, molecule in molecules.items()
         if len(tokenize(smiles)) <= MAX_TOKENS and not any(map(molecule.HasSubstructMatch, _UNSTABLE))
     ]
-    return [smiles for _, smiles in sorted(kept)]
+    return [smiles for _, smiles in sorted(stable)]
 
 
 def skeletons(max_atoms: int) -> Iterator[Graph]:
     """All graphs of step 1 up to `max_atoms` atoms, as saturated hydrocarbons."""
-    level = [("C", {})]
+    level: list[Graph] = [("C", {})]
     for size in range(1, max_atoms + 1):
         yield from level
         level = _distinct(grown for graph in level for grown in _grow(graph, size) if not _strained(grown))
@@ -96,7 +96,7 @@ def bond_orders(skeleton: Graph) -> list[Graph]:
     crowded = {atom for atom, number in Counter(a for bond in ring_bonds for a in bond).items() if number > 2}
     crowded |= {atom for ring in rings if len(ring) == 3 for atom in ring}
 
-    def choices(bond):
+    def choices(bond: tuple[int, int]) -> Iterable[int]:
         if crowded.intersection(bond) or any(len(ring) == 4 and ring.issuperset(bond) for ring in rings):
             return (1,)
         highest = min(5 - max(neighbours[atom] for atom in bond), 2 if bond in ring_bonds else 3)
@@ -109,19 +109,19 @@ def bond_orders(skeleton: Graph) -> list[Graph]:
 def placements(hydrocarbon: Graph) -> Iterator[Graph]:
     """All ways of step 3 to make the atoms of a hydrocarbon C, N, O or F.
 
-    Outside rings, heteroatoms bound to each other and C=N are not even made: `UNSTABLE` refuses them all.
+    Outside rings, heteroatoms bound to each other and C=N are not built: `UNSTABLE` excludes them all.
     """
     carbons, bonds = hydrocarbon
     rings = _rings(hydrocarbon)
-    used = Counter()
+    used: Counter[int] = Counter()
     for bond, order in bonds.items():
         used.update(dict.fromkeys(bond, order))
-    partners = [[] for _ in carbons]
+    partners: list[list[tuple[int, int]]] = [[] for _ in carbons]
     for (first, second), order in bonds.items():
         if not any(ring.issuperset((first, second)) for ring in rings):
             partners[second].append((first, order))
 
-    def extend(elements):
+    def extend(elements: str) -> Iterator[Graph]:
         atom = len(elements)
         if atom == len(carbons):
             yield elements, bonds
@@ -134,8 +134,8 @@ def placements(hydrocarbon: Graph) -> Iterator[Graph]:
     return extend("")
 
 
-def _grow(graph, atom):
-    """The graph with one more atom, bound to one, two or three of the others in all ways."""
+def _grow(graph: Graph, atom: int) -> Iterator[Graph]:
+    """The graph with one more atom, bound in all ways to one, two or three of the others."""
     atoms, bonds = graph
     neighbours = Counter(atom for bond in bonds for atom in bond)
     free = [end for end in range(atom) if neighbours[end] < 4]
@@ -145,23 +145,23 @@ def _grow(graph, atom):
             yield atoms + "C", bonds | {(end, atom): 1 for end in ends}
 
 
-def _strained(graph):
+def _strained(graph: Graph) -> bool:
     """Whether two rings of three or four atoms share an atom."""
     small = [ring for ring in _rings(graph) if len(ring) < 5]
-    return any(one & other for one, other in combinations(small, 2))
+    return any(bool(one & other) for one, other in combinations(small, 2))
 
 
-def _cumulated(bonds):
+def _cumulated(bonds: dict[tuple[int, int], int]) -> bool:
     """Whether an atom has two multiple bonds."""
     multiple = Counter(atom for bond, order in bonds.items() if order > 1 for atom in bond)
     return any(number > 1 for number in multiple.values())
 
 
-def _rings(graph):
+def _rings(graph: Graph) -> list[set[int]]:
     return [set(ring) for ring in Chem.GetSSSR(_molecule(graph))]
 
 
-def _molecule(graph):
+def _molecule(graph: Graph) -> Chem.RWMol:
     elements, bonds = graph
     molecule = Chem.RWMol()
     for element in elements:
@@ -171,15 +171,15 @@ def _molecule(graph):
     return molecule
 
 
-def _distinct(graphs):
-    """One graph of each isomorphism class; Kekulé structures stay apart: heteroatoms may tell them apart."""
-    found = {}
+def _distinct(graphs: Iterable[Graph]) -> list[Graph]:
+    """One graph of each isomorphism class. Kekulé structures stay different: heteroatoms may differ."""
+    distinct: dict[str, Graph] = {}
     for graph in graphs:
         molecule = _molecule(graph)
         molecule.UpdatePropertyCache()
         Chem.FastFindRings(molecule)
-        found.setdefault(Chem.MolToSmiles(molecule), graph)
-    return list(found.values())
+        distinct.setdefault(Chem.MolToSmiles(molecule), graph)
+    return list(distinct.values())
 
 
 def write(path: str | Path, molecules: list[str]) -> None:

@@ -1,7 +1,6 @@
-"""The molecules that a data set knows, as hashes: small enough to travel with every model.
+"""The molecules of a data set as hashes, which are small enough to be stored with every model.
 
-Each is eight bytes, BLAKE2b of the canonical SMILES: against a million known molecules one new molecule in
-10^13 passes for known.
+A hash has eight bytes: against a million molecules, one new molecule in 10^13 passes for one of them.
 """
 
 import hashlib
@@ -17,34 +16,35 @@ from pairflow.artifacts import Metadata, read_table, write_table
 _KIND = "known molecules"
 
 
-class Known:
-    """A set of canonical SMILES of which only `in` can be asked. `hashes` are uint64, sorted and distinct."""
+class KnownMolecules:
+    """A set of canonical SMILES that only answers `in`. `hashes` are uint64, sorted and distinct."""
 
     def __init__(self, hashes: np.ndarray):
         self.hashes = hashes
 
     @classmethod
-    def of(cls, smiles: Iterable[str]) -> "Known":
-        return cls(np.unique(np.array([_hash(text) for text in smiles], np.uint64)))
+    def from_smiles(cls, smiles: Iterable[str]) -> "KnownMolecules":
+        return cls(np.unique(np.array([hash_text(text) for text in smiles], np.uint64)))
 
     def __contains__(self, smiles: str) -> bool:
-        wanted = np.uint64(_hash(smiles))
-        place = np.searchsorted(self.hashes, wanted)
-        return bool(place < len(self.hashes) and self.hashes[place] == wanted)
+        query = np.uint64(hash_text(smiles))
+        place = np.searchsorted(self.hashes, query)
+        return bool(place < len(self.hashes) and self.hashes[place] == query)
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     def save(self, file: Any, **metadata: Any) -> None:
-        """Write a Parquet file under a path or into an open file; `metadata` is more of its metadata."""
+        """Write a Parquet file under a path or into an open file; `metadata` are added to its metadata."""
         write_table(file, pa.table({"hash": self.hashes}), Metadata(kind=_KIND, **metadata))
 
     @classmethod
-    def load(cls, path: str | Path) -> "Known":
-        """Read what `save` wrote; InputError if the file is missing or holds anything else."""
+    def load(cls, path: str | Path) -> "KnownMolecules":
+        """Read what `save` wrote; InputError if the file is missing or has other content."""
         table, _ = read_table(Path(path), _KIND)
         return cls(table["hash"].to_numpy())
 
 
-def _hash(smiles: str) -> int:
-    return int.from_bytes(hashlib.blake2b(smiles.encode(), digest_size=8).digest(), "little")
+def hash_text(text: str) -> int:
+    """Eight bytes of BLAKE2b of a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,17 +1,18 @@
-"""Files of molecules: one reader per format, row by row, so that a file of any length takes no memory.
+"""Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
 
-Rows are numbered from 0 in the order of the file; header lines and blank lines are no rows.
+Rows are numbered from 0 in the order of the file; header lines and blank lines are not rows.
 """
 
 import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from rdkit import Chem, rdBase
 from tqdm import tqdm
@@ -28,7 +29,7 @@ _CONTENT = {
     "CSV": "a header line, and rows below it",
     "SDF": "records that end in $$$$",
 }
-# Names of columns that hold SMILES, in lower case, the first of them first.
+# Names of columns that hold SMILES, in lower case, the most likely first.
 SMILES_COLUMNS = (
     *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
     *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
@@ -40,7 +41,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A row that its format's reader refuses, with what can be said about it."""
+    """A row that the reader of its format refuses: a text that identifies it, and the reason."""
 
     text: str
     reason: str
@@ -52,21 +53,21 @@ def format_of(path: str | Path) -> str:
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     if suffix.lower() not in _FORMATS:
         raise InputError(
-            f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, or one of "
-            "these and .gz"
+            f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
+            "followed by .gz"
         )
     return _FORMATS[suffix.lower()]
 
 
 def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
-    """The SMILES of a file, row by row, as found there (of an SDF file: as RDKit writes them).
+    """The SMILES of a file, row by row, unchanged (those of an SDF file as RDKit writes them).
 
     SMILES files: the first field of each line, the rest is a name; a first line that holds a name of
     `SMILES_COLUMNS` there is a header. CSV files: the field under `column`. Bytes that are not UTF-8 become
-    U+FFFD, so that a name in another encoding harms nobody. The progress bar counts bytes.
+    U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
 
-    Raises InputError for a file that is missing, empty, not what its name says or cut off, and for an
-    unknown column.
+    Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
+    and for an unknown column.
     """
     path = Path(path)
     kind = format_of(path)
@@ -94,8 +95,8 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _opened(path):
-    """The text of a file, unpacked, and the bytes that it comes from; InputError where it cannot be read."""
+def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
+    """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, expected a file of molecules")
     try:
@@ -111,25 +112,25 @@ def _opened(path):
 
 
 class _Lines:
-    """Lines of a binary file as text, whichever of \\n, \\r\\n and \\r ends them; the ends are kept."""
+    """Lines of a binary file as text that end in \\n, \\r\\n or \\r; the line ends are kept."""
 
-    def __init__(self, binary, path):
+    def __init__(self, binary: Any, path: Path):
         self.path = path
         self.file = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         while line := self.file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
                 raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
             yield line
 
 
-def _bar(path, progress):
+def _bar(path: Path, progress: bool) -> tqdm:
     size = path.stat().st_size
     return tqdm(total=size, desc="read", unit="B", unit_scale=True, mininterval=0.5, disable=not progress)
 
 
-def _smiles(lines, path, column):
+def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[str]:
     fields = (line.split(maxsplit=1)[0] for line in lines if not line.isspace())
     first = next(fields, None)
     if first is not None and first.lower() not in SMILES_COLUMNS:
@@ -137,7 +138,7 @@ def _smiles(lines, path, column):
     yield from fields
 
 
-def _csv(lines, path, column):
+def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[str]:
     header, records = _table(lines, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
@@ -146,7 +147,7 @@ def _csv(lines, path, column):
         yield record[place] if place < len(record) else ""
 
 
-def _table(lines, path):
+def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[list[str]]]:
     """Names of the columns, and the records below them."""
     lines = iter(lines)
     first = next((line for line in lines if not line.isspace()), None)
@@ -158,7 +159,7 @@ def _table(lines, path):
     return [name.strip() for name in next(records)], records
 
 
-def _sdf(lines, path, column):
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[str | Unreadable]:
     for record in _records(lines, path):
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
@@ -168,9 +169,10 @@ def _sdf(lines, path, column):
             yield Chem.MolToSmiles(molecule)
 
 
-def _records(lines, path):
-    """The lines of each record of an SDF file, without those behind its `M  END`."""
-    record, closed = [], False
+def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
+    """The lines of each record of an SDF file up to its `M  END`."""
+    record: list[str] = []
+    closed = False
     for number, line in enumerate(map(str.rstrip, lines)):
         if line == "$$$$":
             yield record

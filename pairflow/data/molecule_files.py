@@ -1,4 +1,4 @@
-"""Files of molecules for other programs: SMILES, CSV, SDF, Parquet. The suffix says which.
+"""Writes files of molecules for other programs: SMILES, CSV, SDF or Parquet, chosen by the suffix.
 
 A table of molecules has `name`, `smiles`, and a column for each property.
 """
@@ -15,17 +15,18 @@ from pairflow.errors import InputError
 
 
 def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.DataFrame, Metadata], None]:
-    """What writes a file of the suffix of `path`; InputError where there is none, or none for such a table.
+    """The function that writes a table as a file with the suffix of `path`.
 
-    `parsed`: every string of the table is a molecule; `properties`: the table has such.
+    `parsed`: every string of the table is a molecule; `properties`: the table has columns of properties.
+    Raises InputError for an unknown suffix, and for a table that such a file cannot hold.
     """
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
         raise InputError(f"{path}: unknown suffix {suffix!r}; expected {', '.join(_WRITERS)}")
     if suffix == ".sdf" and not parsed:
-        raise InputError(f"{path}: an SDF holds molecules alone; add --valid")
+        raise InputError(f"{path}: SDF files can only hold valid molecules; add --valid")
     if suffix == ".smi" and properties:
-        raise InputError(f"{path}: has no place for properties; expected .csv, .sdf or .parquet")
+        raise InputError(f"{path}: SMILES files cannot hold properties; expected .csv, .sdf or .parquet")
     return _WRITERS[suffix]
 
 
@@ -43,13 +44,13 @@ def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """Each molecule drawn in the plane; `smiles` and the properties are its data items."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter says nothing of a full disk
+    with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
         for number, row in enumerate(table.to_dict("records")):
             molecule = Chem.MolFromSmiles(row["smiles"])
             rdDepictor.Compute2DCoords(molecule)
             molecule.SetProp("_Name", row.pop("name"))
             for key, value in row.items():
-                molecule.SetProp(key, str(value))
+                molecule.SetProp(str(key), str(value))
             file.write(Chem.SDWriter.GetText(molecule, molid=number))
 
 

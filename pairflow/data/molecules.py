@@ -1,4 +1,4 @@
-"""Molecules: raw SMILES to rows of tokens and back (protocol, section 6)."""
+"""Molecules: raw SMILES to rows of tokens and back."""
 
 import hashlib
 import json
@@ -7,8 +7,9 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from pairflow.data.split import split_rows
 from pairflow.data.standardise import parse, scaffold, standardise
 from pairflow.errors import InputError
 
-AS_IT_IS = Standardisation()  # canonicalised, and nothing else
+ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
 
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
@@ -52,8 +53,8 @@ class Vocabulary:
     tokens: tuple[str, ...]
 
     @classmethod
-    def of(cls, tokens: Iterable[str]) -> "Vocabulary":
-        """The vocabulary of a data set, from its tokens in any order and number."""
+    def from_tokens(cls, tokens: Iterable[str]) -> "Vocabulary":
+        """The vocabulary of a data set, from its tokens in any order, repeated or not."""
         return cls(SPECIALS + tuple(sorted(set(tokens))))
 
     def __post_init__(self) -> None:
@@ -61,7 +62,10 @@ class Vocabulary:
             raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
         if len(set(self.tokens)) != len(self.tokens):
             raise InputError("a vocabulary holds every token once; found a repeated one")
-        object.__setattr__(self, "_ids", {token: k for k, token in enumerate(self.tokens)})
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: k for k, token in enumerate(self.tokens)}
 
     @property
     def size(self) -> int:
@@ -70,7 +74,7 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the vocabulary's canonical JSON: what a model and a token file must agree on."""
+        """SHA-256 (hex) of the canonical JSON, which must be the same for a model and its token files."""
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
@@ -83,7 +87,7 @@ class Vocabulary:
     def decode(self, ids: Iterable[int]) -> str:
         """The string of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
 
-        Any other special symbol is spelt out (`<mask>`), so that it never passes for a part of a molecule.
+        Any other special symbol is spelt out (`<mask>`), so that it is never mistaken for part of a molecule.
         """
         pieces = []
         for token in map(int, ids):
@@ -99,7 +103,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read a vocabulary that `save` wrote; InputError if the file is missing or holds anything else."""
+        """Read a vocabulary that `save` wrote; InputError if the file is missing or has other content."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -125,23 +129,24 @@ class Vocabulary:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
-def _tokens_of(content):
+def _tokens_of(content: Any) -> tuple[str, ...]:
     """The tokens in the parsed JSON of a vocabulary file."""
     tokens = content.get("tokens") if isinstance(content, dict) else None
-    strings = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-    if not strings or content.get("kind") != "smiles":
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        tokens = None
+    if tokens is None or content.get("kind") != "smiles":
         raise InputError('not a vocabulary: expected {"kind": "smiles", "tokens": [strings]}')
     return tuple(tokens)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMolecules:
     """A data set of molecules, ready for pairing and training.
 
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
-    `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, known
-    all the same when novelty is counted). `rejected` has `row`, `text` (as found) and `reason`.
+    `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
+    still counts as known in the measure of novelty). `rejected` has `row`, `text` (raw) and `reason`.
     """
 
     train: np.ndarray
@@ -155,7 +160,7 @@ def prepare(
     rows: Iterable[str | Unreadable],
     *,
     length: int,
-    standardisation: Standardisation = AS_IT_IS,
+    standardisation: Standardisation = ONLY_CANONICAL,
     drop_duplicates: bool = False,
     split: Literal["random", "scaffold"] = "random",
     validation_fraction: float = 0.05,
@@ -166,94 +171,102 @@ def prepare(
     max_too_long_share: float = 0.001,
     vocabulary: Vocabulary | None = None,
     progress: bool = True,
-) -> Prepared:
+) -> PreparedMolecules:
     """Turn raw SMILES into token rows of `length` = N, split into training and validation.
 
-    Each row is stripped, standardised and canonicalised (RDKit); rows that cannot be used are listed with
-    their reason. Of the rows only the canonical SMILES and the rejected texts are kept in memory.
+    Each row is stripped, standardised and made canonical (RDKit); rows that cannot be used are listed with
+    their reason. Only the canonical SMILES and the rejected texts are kept in memory.
 
     `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
     it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
     The vocabulary is that of all molecules of the data set unless one is given.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
-    is left, if `validation_rows` names a row that is not there, and if the split leaves nothing to validate
+    is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
     on or fewer than `training_rows` to train on.
     """
-    read = _read(
-        rows, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates, progress
-    )
-    _check_length(read.counts, length, max_too_long_share)
+    bar = tqdm(rows, desc="canonicalise", unit=" rows", mininterval=0.5, disable=not progress)
+    read = _Read(bar, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
+    _check_length(read.token_counts, length, max_too_long_share)
     if vocabulary is None:
-        vocabulary = Vocabulary.of(read.tokens)
-    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
-    kept, rejected = [], read.rejected
-    for k, (row, smiles) in enumerate(zip(read.rows, read.smiles, strict=True)):
-        try:
-            table[len(kept)] = vocabulary.encode(smiles, length)
-            kept.append(k)
-        except InputError as reason:
-            rejected[row] = read.overlong.get(row, smiles), str(reason)
-    if not kept:
-        raise InputError(_nothing_left(read.total, rejected))
-    table, places = table[: len(kept)], [read.rows[k] for k in kept]
+        vocabulary = Vocabulary.from_tokens(read.tokens)
+    table, usable = _encode(read, vocabulary, length)
+    places = [read.rows[k] for k in usable]
     if split == "scaffold":
-        validation_rows, groups = None, [read.scaffolds[k] for k in kept]
+        validation_rows, groups = None, [read.scaffolds[k] for k in usable]
     else:
         groups = None
         _check_rows(validation_rows or (), read.total)
     side = split_rows(places, validation_fraction, validation_rows, split_seed, training_rows, groups)
-    return Prepared(
+    rejected = [(row, *read.rejected[row]) for row in sorted(read.rejected)]
+    return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
         vocabulary=vocabulary,
-        smiles=pd.DataFrame({"row": places, "smiles": [read.smiles[k] for k in kept], "split": side}),
-        rejected=pd.DataFrame(
-            [(row, *rejected[row]) for row in sorted(rejected)], columns=["row", "text", "reason"]
-        ),
+        smiles=pd.DataFrame({"row": places, "smiles": [read.smiles[k] for k in usable], "split": side}),
+        rejected=pd.DataFrame(rejected, columns=["row", "text", "reason"]),
     )
 
 
 class _Read:
-    """What is kept of the rows: one entry per molecule, and why the other rows are none."""
+    """All rows, read: one entry per molecule, and the reasons against the other rows."""
 
-    def __init__(self):
+    def __init__(
+        self,
+        rows: Iterable[str | Unreadable],
+        rules: Standardisation,
+        scaffolds: bool,
+        length: int,
+        max_heavy_atoms: int | None,
+        drop_duplicates: bool,
+    ):
         self.total = 0
         self.rows = array("q")
         self.smiles: list[str] = []
-        self.counts = array("q")  # tokens of each
-        self.tokens: set[str] = set()  # of those that fit
-        self.overlong: dict[int, str] = {}  # row: text, of those that do not
+        self.token_counts = array("q")
+        self.tokens: set[str] = set()  # of the molecules that fit
+        self.overlong: dict[int, str | Unreadable] = {}  # row: text, of the molecules that do not fit
         self.scaffolds: list[int] = []  # numbers, by first appearance
-        self.rejected: dict[int, tuple[str, str]] = {}  # row: text, reason
+        self.rejected: dict[int, tuple[str | Unreadable, str]] = {}  # row: text, reason
+        first: dict[str, int] = {}  # SMILES: its first row
+        numbers: dict[str, int] = {}  # scaffold: its number
+        with rdBase.BlockLogs():
+            for row, text in enumerate(rows):
+                self.total += 1
+                try:
+                    molecule, smiles = canonicalise(text, rules)
+                    if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
+                        raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
+                    tokens = tokenize(smiles)
+                    if drop_duplicates and first.setdefault(smiles, row) != row:
+                        raise InputError(f"duplicate of row {first[smiles]}")
+                except InputError as reason:
+                    self.rejected[row] = text.text if isinstance(text, Unreadable) else text, str(reason)
+                    continue
+                self.rows.append(row)
+                self.smiles.append(smiles)
+                self.token_counts.append(len(tokens))
+                if len(tokens) <= length - 2:
+                    self.tokens.update(tokens)
+                else:
+                    self.overlong[row] = text
+                if scaffolds:
+                    self.scaffolds.append(numbers.setdefault(scaffold(molecule), len(numbers)))
 
 
-def _read(rows, rules, scaffolds, length, max_heavy_atoms, drop_duplicates, progress):
-    read, first, numbers = _Read(), {}, {}
-    bar = tqdm(rows, desc="canonicalise", unit=" rows", mininterval=0.5, disable=not progress)
-    with rdBase.BlockLogs():
-        for row, text in enumerate(bar):
-            read.total += 1
-            try:
-                molecule, smiles = canonicalise(text, rules)
-                if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
-                    raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
-                tokens = tokenize(smiles)
-                if drop_duplicates and first.setdefault(smiles, row) != row:
-                    raise InputError(f"duplicate of row {first[smiles]}")
-            except InputError as reason:
-                read.rejected[row] = text.text if isinstance(text, Unreadable) else text, str(reason)
-                continue
-            read.rows.append(row)
-            read.smiles.append(smiles)
-            read.counts.append(len(tokens))
-            if len(tokens) <= length - 2:
-                read.tokens.update(tokens)
-            else:
-                read.overlong[row] = text
-            if scaffolds:
-                read.scaffolds.append(numbers.setdefault(scaffold(molecule), len(numbers)))
-    return read
+def _encode(read: _Read, vocabulary: Vocabulary, length: int) -> tuple[np.ndarray, list[int]]:
+    """Token rows of the molecules that can be encoded, and their places in `read`; others are rejected."""
+    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
+    usable: list[int] = []
+    for k, (row, smiles) in enumerate(zip(read.rows, read.smiles, strict=True)):
+        try:
+            table[len(usable)] = vocabulary.encode(smiles, length)
+            usable.append(k)
+        except InputError as reason:
+            read.rejected[row] = read.overlong.get(row, smiles), str(reason)
+    if not usable:
+        raise InputError(_nothing_left(read))
+    return table[: len(usable)], usable
 
 
 def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, str]:
@@ -264,8 +277,8 @@ def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.M
     return molecule, Chem.MolToSmiles(molecule)
 
 
-def _check_length(counts, length, max_too_long_share):
-    """Refuse a length that would cut off more than the stated share of the molecules."""
+def _check_length(counts: Sequence[int], length: int, max_too_long_share: float) -> None:
+    """Refuse a length that excludes more than the stated share of the molecules."""
     overlong = sum(count > length - 2 for count in counts)
     if overlong > max_too_long_share * len(counts):
         raise InputError(
@@ -274,15 +287,15 @@ def _check_length(counts, length, max_too_long_share):
         )
 
 
-def _nothing_left(total, rejected):
-    if not rejected:
+def _nothing_left(read: _Read) -> str:
+    if not read.rejected:
         return "no molecule is left: there are no rows"
-    reason, number = Counter(reason for _, reason in rejected.values()).most_common(1)[0]
-    row, text = next((row, rejected[row][0]) for row in sorted(rejected) if rejected[row][1] == reason)
-    return f"no molecule is left of {total} rows: {number} {reason} (the first: row {row}, {text!r})"
+    reason, number = Counter(reason for _, reason in read.rejected.values()).most_common(1)[0]
+    row, text = next((row, text) for row, (text, why) in sorted(read.rejected.items()) if why == reason)
+    return f"no molecule is left of {read.total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
 
-def _check_rows(validation_rows, total):
+def _check_rows(validation_rows: Sequence[int], total: int) -> None:
     outside = next((row for row in validation_rows if not 0 <= row < total), None)
     if outside is not None:
         raise InputError(f"validation rows: expected 0 to {total - 1} (the data's rows), found {outside}")

@@ -1,4 +1,4 @@
-"""Which rows are for training and which are held out."""
+"""The split of a data set into rows for training and rows that are held out."""
 
 import math
 from collections.abc import Sequence
@@ -15,50 +15,54 @@ def split_rows(
     validation_rows: Sequence[int] | None,
     split_seed: int,
     training_rows: int | None,
-    groups: Sequence[int] | None = None,
+    groups: Sequence[int] | np.ndarray | None = None,
 ) -> np.ndarray:
-    """The split's name for each of `rows` (M,), their places in the raw data, as an array of str objects.
+    """`train`, `validation` or `reference` for each row: an array (M,) of str objects.
 
-    `validation_rows` is a published split; without it the first `ceil(validation_fraction * M)` of a
-    permutation drawn from `split_seed` are the validation set. With `groups` (M,), numbers from 0, all rows
-    of a group are on one side: see `held_out_groups`. Of the rest, the first `training_rows` of the same
-    permutation are for training (None: all), and any others only a reference.
+    `rows` (M,) are the places of the rows in the raw data, and `validation_rows` the published validation
+    set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a permutation
+    drawn from `split_seed`. With `groups` (M,), numbers from 0, all rows of a group are on one side: see
+    `held_out_groups`. The training set is the first `training_rows` of the other rows in the same permutation
+    (None: all of them); the rest is only a reference for novelty.
+
+    Raises InputError if there are fewer than `training_rows` left, or none.
     """
     order = np.random.default_rng(split_seed).permutation(len(rows))
     # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
-    wanted = math.ceil(Fraction(str(validation_fraction)) * len(rows))
+    number = math.ceil(Fraction(str(validation_fraction)) * len(rows))
     if groups is not None:
-        held_out = np.flatnonzero(held_out_groups(np.asarray(groups), wanted, split_seed)[groups])
+        held_out = np.flatnonzero(held_out_groups(np.asarray(groups), number, split_seed)[groups])
     elif validation_rows is None:
-        held_out = order[:wanted]
+        held_out = order[:number]
     else:
         held_out = np.flatnonzero(np.isin(rows, validation_rows))
     split = np.full(len(rows), "train", object)
     split[held_out] = "validation"
     training = order[split[order] == "train"]
-    wanted = len(training) if training_rows is None else training_rows
-    if not 0 < wanted <= len(training):
-        raise InputError(f"training_rows: expected 1 to {len(training)} (the training split), found {wanted}")
-    split[training[wanted:]] = "reference"
+    number = len(training) if training_rows is None else training_rows
+    if not 0 < number <= len(training):
+        raise InputError(f"training_rows: expected 1 to {len(training)} (the training split), found {number}")
+    split[training[number:]] = "reference"
     return split
 
 
-def held_out_groups(groups: np.ndarray, wanted: int, split_seed: int) -> np.ndarray:
-    """Whether each group is held out (G,): in an order drawn from `split_seed`, each that fits `wanted` yet.
+def held_out_groups(groups: np.ndarray, number: int, split_seed: int) -> np.ndarray:
+    """Whether each group is held out: an array (G,) of bool with at most `number` rows in the chosen groups.
 
-    Raises InputError if rows are wanted and even the smallest group has more.
+    Groups are visited in an order drawn from `split_seed`; each one that still fits is held out. Raises
+    InputError if `number` is positive and even the smallest group has more rows.
     """
     sizes = np.bincount(groups)
     held_out = np.zeros(len(sizes), bool)
-    left = wanted
+    left = number
     for group in np.random.default_rng(split_seed).permutation(len(sizes)):
         if 0 < sizes[group] <= left:
             held_out[group] = True
             left -= sizes[group]
-    if left == wanted > 0:
+    if left == number > 0:
         raise InputError(
             f"split: the smallest of {np.count_nonzero(sizes)} scaffolds has {sizes[sizes > 0].min()} "
-            f"molecules, and {wanted} are to be held out; expected split: random, or a larger "
+            f"molecules, and {number} are to be held out; expected split: random, or a larger "
             "validation_fraction"
         )
     return held_out

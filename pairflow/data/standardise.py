@@ -1,4 +1,4 @@
-"""The rules that a molecule passes before it is written: fragments, charges, isotopes, stereochemistry."""
+"""Rules for molecules before they are written: fragments, charges, isotopes, stereochemistry."""
 
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
@@ -21,14 +21,14 @@ def parse(text: str) -> Chem.Mol:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """The molecule after all rules, the same object where none applies.
+    """The molecule after all rules; the same object if no rule changes it.
 
-    Raises InputError, with the reason against the row, for several fragments where the rule is `reject`.
+    Raises InputError, with the reason against the row, for several fragments if the rule is `reject`.
     """
     changed = molecule
     if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
         if rules.fragments == "reject":
-            raise InputError(f"{parts} fragments (the experiment takes one)")
+            raise InputError(f"{parts} fragments (the experiment allows only one)")
         changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in changed.GetAtoms()):
         changed = rdMolStandardize.Uncharger().uncharge(changed)
@@ -39,10 +39,10 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
         Chem.RemoveStereochemistry(changed)
     if changed is molecule:
         return molecule
-    # Written and read again: what the rules leave of stereocentres and hydrogens is what the text says.
+    # Written and read again, so that stereocentres and hydrogens are those of the text.
     changed = Chem.MolFromSmiles(Chem.MolToSmiles(changed))
     if changed is None:
-        raise InputError("unparsable once the rules have been applied")
+        raise InputError("unparsable after the rules have been applied")
     return changed
 
 
@@ -51,8 +51,8 @@ def scaffold(molecule: Chem.Mol) -> str:
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
 
 
-def _without_isotopes(molecule):
+def _without_isotopes(molecule: Chem.Mol) -> Chem.Mol:
     plain = Chem.Mol(molecule)
     for atom in plain.GetAtoms():
         atom.SetIsotope(0)
-    return Chem.RemoveHs(plain)  # [2H] has become a hydrogen like any other
+    return Chem.RemoveHs(plain)  # [2H] has become an ordinary hydrogen

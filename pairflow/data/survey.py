@@ -1,6 +1,5 @@
-"""What a file of molecules holds: read once, row by row, before an experiment is made of it."""
+"""Counts over a file of molecules, which is read once, row by row, before an experiment is made of it."""
 
-import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ import numpy as np
 from rdkit import Chem, rdBase
 
 from pairflow.config import Standardisation
+from pairflow.data.known import hash_text
 from pairflow.data.library import SMILES_COLUMNS, Unreadable, columns
 from pairflow.data.molecules import SPECIALS, tokenize
 from pairflow.data.standardise import parse, scaffold, standardise
@@ -31,11 +31,11 @@ FEATURES = (
 class Survey:
     """Counts over a file, its molecules standardised as the experiment will do it.
 
-    `rejected` has reason -> (number, first row, its text), `features` a number of molecules, as found, for
-    each of `FEATURES`; duplicates count every time. `lengths` (D,) are the rows' lengths, with `<bos>` and
-    `<eos>`, of the D distinct molecules, `scaffolds` (D,) their scaffolds if asked for: numbers by first
-    appearance.
-    `shortest` has token -> length of the shortest row that holds it.
+    `rejected` has reason -> (number, first row, its text). `features` counts the molecules that have each of
+    `FEATURES` before they are standardised, duplicates included. `lengths` (D,) are the rows'
+    lengths, with `<bos>` and `<eos>`, of the D distinct molecules; `scaffolds` (D,) are numbers of their
+    scaffolds by first appearance, None if they were not asked for. `shortest` has token -> length of the
+    shortest row that holds it.
     """
 
     rows: int
@@ -47,7 +47,7 @@ class Survey:
     shortest: dict[str, int]
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
-        """The least N, a multiple of `multiple`, that no more than this share of the molecules exceeds."""
+        """The smallest multiple of `multiple` as N that at most this share of the molecules exceeds."""
         ordered = np.sort(self.lengths)
         needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
         return -(-needed // multiple) * multiple
@@ -60,9 +60,8 @@ class Survey:
 def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: bool = False) -> Survey:
     """Read all rows; InputError if none of them is a molecule.
 
-    Kept in memory are 12 bytes per molecule (a hash of its canonical SMILES to tell duplicates by, the
-    length of its row), 8 more for the hash of its scaffold, some 50 while they are sorted at the end, and
-    what does not grow with the file.
+    The memory per molecule is 12 bytes (a hash of its canonical SMILES, which identifies duplicates, and the
+    length of its row), 8 more for the hash of its scaffold, and about 50 while they are sorted at the end.
     """
     hashes, lengths, groups = array("Q"), array("I"), array("Q")
     shortest: dict[str, int] = {}
@@ -73,17 +72,18 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
         for row, text in enumerate(rows):
             total += 1
             try:
-                found, molecule, tokens = _read(text, rules)
+                raw, molecule, tokens = _read(text, rules)
             except InputError as error:
                 reason = str(error).partition(":")[0]
-                number, *first = rejected.get(reason, (0, row, getattr(text, "text", text)))
-                rejected[reason] = (number + 1, *first)
+                raw_text = text.text if isinstance(text, Unreadable) else text
+                number, first_row, first_text = rejected.get(reason, (0, row, raw_text))
+                rejected[reason] = number + 1, first_row, first_text
                 continue
-            features.update(_features(found))
-            hashes.append(_hash("".join(tokens)))
+            features.update(_features(raw))
+            hashes.append(hash_text("".join(tokens)))
             lengths.append(len(tokens) + 2)
             if scaffolds:
-                groups.append(_hash(scaffold(molecule)))
+                groups.append(hash_text(scaffold(molecule)))
             for token in tokens:
                 if shortest.get(token, len(tokens) + 3) > len(tokens) + 2:
                     shortest[token] = len(tokens) + 2
@@ -94,7 +94,7 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
         )
         raise InputError(f"no molecule in {total:,} rows: {examples}")
     _, first = np.unique(np.frombuffer(hashes, np.uint64), return_index=True)
-    first.sort()  # as `prepare` has them: the first of each, in the order of the file
+    first.sort()  # like `molecules.prepare`: the first of equal rows, in the order of the file
     return Survey(
         rows=total,
         rejected=dict(sorted(rejected.items(), key=lambda item: -item[1][0])),
@@ -109,20 +109,20 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
 def find_column(path: Path) -> str:
     """The column of a CSV file that holds SMILES, judged by its first rows.
 
-    One with a usual name (`SMILES_COLUMNS`) comes first, else it is the only one in which most fields are
-    molecules. InputError, naming the columns, where that is none or several, and where the header is a
+    A column with a usual name (`SMILES_COLUMNS`) comes first, otherwise the only one in which most fields are
+    molecules. InputError names the columns where there is none or several, and where the header is a
     molecule itself.
     """
-    found = {
+    mostly_molecules = {
         name: sum(map(is_molecule, fields)) > len(fields) / 2
         for name, fields in columns(path, _SAMPLED_ROWS).items()
     }
-    usable = [name for name, holds in found.items() if holds]
+    usable = [name for name, holds in mostly_molecules.items() if holds]
     usual = sorted(
         (name for name in usable if name.lower() in SMILES_COLUMNS),
         key=lambda name: SMILES_COLUMNS.index(name.lower()),
     )
-    names = ", ".join(map(repr, usable or list(found)[:20]))
+    names = ", ".join(map(repr, usable or list(mostly_molecules)[:20]))
     if not usable:
         raise InputError(f"{path}: no column holds SMILES in most rows; found {names}")
     if not usual and len(usable) > 1:
@@ -142,33 +142,29 @@ def is_molecule(text: str) -> bool:
         return False
 
 
-def _read(text, rules):
-    """The molecule as found, as standardised, and the tokens of that."""
+def _read(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, list[str]]:
+    """The molecule of the file, the standardised molecule, and the tokens of the latter."""
     if isinstance(text, Unreadable):
         raise InputError(text.reason)
-    found = parse(text.strip())
-    molecule = standardise(found, rules)
-    return found, molecule, tokenize(Chem.MolToSmiles(molecule))
+    raw = parse(text.strip())
+    molecule = standardise(raw, rules)
+    return raw, molecule, tokenize(Chem.MolToSmiles(molecule))
 
 
-def _features(molecule):
-    """Those of FEATURES that a molecule has."""
+def _features(molecule: Chem.Mol) -> list[str]:
+    """The names of FEATURES that a molecule has."""
     atoms, unknown = molecule.GetAtoms(), Chem.ChiralType.CHI_UNSPECIFIED
-    has = (
+    present = (
         len(Chem.GetMolFrags(molecule)) > 1,
         any(atom.GetFormalCharge() for atom in atoms),
         any(atom.GetIsotope() for atom in atoms),
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
     )
-    return [name for name, present in zip(FEATURES, has, strict=True) if present]
+    return [name for name, here in zip(FEATURES, present, strict=True) if here]
 
 
-def _numbers(hashes):
+def _numbers(hashes: np.ndarray) -> np.ndarray:
     """0, 1, ... for each distinct hash, by first appearance."""
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def _hash(text):
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

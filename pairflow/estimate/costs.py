@@ -1,38 +1,21 @@
-"""What each job takes: seconds, memory and disk, from the rates of the long work.
+"""What each job takes: time, memory and disk."""
 
-The short work goes by what it took where this was written (AMD EPYC, 2 cores, torch 2.15, 2026-11-21).
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import log2
+from pathlib import Path
+from typing import NamedTuple
 
-from pairflow.config import Experiment, parse_method
-from pairflow.estimate import rates
-from pairflow.estimate.rates import Rate, Work
+from pairflow.config import Experiment
+from pairflow.estimate.rates import Rate, Work, drawn_rows, task_of
 from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job
 
-_START = {"torch": 3.0, "rdkit": 1.0}  # seconds until a step begins, by the slowest import
-_MEMORY = {"torch": 700.0, "rdkit": 450.0}  # MiB of a step that holds little else
-_MOLECULE_READ = 6e-5  # seconds a raw row: QM9's 133,885 took 8 s
-_MOLECULE_DESCRIBED = (
-    3e-4  # seconds a training molecule: the 7,561 of `demo` took 2.2 s, two processes' start aside
-)
-_SAMPLE_COUNTED = 1.6e-4  # seconds a sample of `demo`, half of them valid: 0.8 s for 5,120, and
-_SAMPLE_COMPARED = 1.5e-8  # a sample and a training molecule
-_IMAGE_COMPARED = 2e-11  # seconds a pixel, a sample and a training image
-_IMAGE_FEATURES = 7e-4  # seconds an image, of the classifier
-_CLASSIFIER_ROW = 7e-6  # seconds a pixel that the classifier is trained on
-_REPORT = 4.0
 
+class JobCost(NamedTuple):
+    """What a job takes, with None for what nobody knows.
 
-@dataclass(frozen=True)
-class Cost:
-    """What a job takes; None what nobody knows.
-
-    `seconds` are wall time with `threads` cores to itself, or a GPU; `memory_mb` is the process's on a CPU
-    and the GPU's on a GPU; `disk` are bytes that stay.
+    `seconds` are wall time with `threads` cores to itself, or with a GPU. `memory_mb` is the memory of the
+    process on a CPU and of the GPU on a GPU, `disk` the bytes that stay.
     """
 
     seconds: float | None
@@ -42,142 +25,104 @@ class Cost:
     gpu: bool = False
 
 
-class Costs:
-    """The costs of an experiment's jobs on `cores` cores; with `gpu` the steps that can use one do."""
+def job_costs(
+    table: Sequence[Job],
+    experiment: Experiment,
+    sizes: Sizes,
+    rates: Mapping[Work, Rate],
+    cores: int,
+    device: str,
+) -> dict[Job, JobCost]:
+    """The cost of each job on `cores` cores; with the device cuda the jobs that can use a GPU do."""
+    costs = {}
+    for job in table:
+        threads = cores if job.threads is None else min(job.threads, cores)
+        gpu = device == "cuda" and job.gpu
+        task = task_of(job, experiment, sizes, device)
+        rate = rates.get(task.work) if task else None
+        seconds, memory, disk = _apart_from_long_work(job, experiment, sizes, rate, threads)
+        if task and rate is None:
+            seconds, memory = None, None
+        elif task:
+            work = task.units * rate.seconds - task.skipped * (rate.call or 0.0)
+            seconds += work / threads if task.work.kind == "pair" and not gpu else work
+            memory = rate.memory_mb
+        costs[job] = JobCost(seconds, memory, disk, threads, gpu)
+    return costs
 
-    def __init__(
-        self, experiment: Experiment, sizes: Sizes, found: Mapping[Work, Rate], cores: int, gpu: bool
-    ):
-        self.experiment, self.sizes, self.rates, self.cores, self.gpu = experiment, sizes, found, cores, gpu
-        self.device = "cuda" if gpu else "cpu"
-        self.token = log2(max(2, sizes.vocabulary_size)) / 8  # bytes of a token that nothing packs better
 
-    def of(self, job: Job) -> Cost:
-        seconds, memory, disk = getattr(self, f"_{job.rule}", self._short)(job)
-        on_gpu = self.gpu and job.uses_gpu(self.experiment.modality)
-        return Cost(seconds, memory, disk, job.threads(self.cores), on_gpu)
+_UNKNOWN = (None, None)
 
-    def _train(self, job: Job):
-        return self._trained(job, rates.base_work, self.experiment.training)
 
-    def _distill(self, job: Job):
-        last = parse_method(job.method).distillations[-1]
-        return self._trained(job, rates.distillation_work, getattr(self.experiment.distillation, last))
+def _apart_from_long_work(
+    job: Job, experiment: Experiment, sizes: Sizes, rate: Rate | None, threads: int
+) -> tuple[float | None, float | None, float | None]:
+    """(seconds, MiB, bytes on disk) of a job, without the seconds and the memory of its long work.
 
-    def _trained(self, job: Job, work, settings):
-        rate = self._rate(work, job)
-        if rate is None:
-            return None, None, None
-        draw = self._rate(rates.draw_work, job)
-        validations = settings.iterations // settings.validate_every + 1
-        call = (draw.call or draw.seconds) if draw else 0.0
-        seconds = settings.iterations * rate.seconds + validations * self.sizes.validation_rows * call
-        # raw and averaged weights in float32, and 8 bytes for each molecule that is known
-        known = 8 * self.sizes.rows if self.experiment.modality == "molecules" else 0
-        disk = None if rate.parameters is None else 8 * rate.parameters + known
-        return _START["torch"] + seconds, rate.memory_mb, disk
+    These are measurements of one machine: AMD EPYC, 2 cores, torch 2.15, 2026-11-21. A step takes 3 s to
+    import torch and 1 s to import RDKit. No other step runs a network for as long as a `Task` does, save
+    those whose time is unknown: ChemNet, Inception and DINOv2.
+    """
+    images, rows, pixels = experiment.modality == "images", sizes.rows, sizes.rows * sizes.length
+    every = rows + sizes.validation_rows
+    rows_on_disk = sizes.length * log2(max(2, sizes.vocabulary_size)) / 8  # bytes of a row of random tokens
+    counted = job.origin or job.settings
+    samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
+    extractor_known = images and experiment.extractor_settings().extractor == "classifier"
+    in_torch = 700.0 + 12e-6 * pixels
+    weights = None
+    if rate and rate.parameters is not None:  # raw and averaged in float32; 8 bytes for each known molecule
+        weights = 8.0 * rate.parameters + (0 if images else 8 * rows)
+    if images:
+        preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 1e-5 * every * sizes.length)
+        described = every * rows_on_disk
+        evaluate = (3.0 + samples * (2e-11 * pixels + 7e-4), in_torch) if extractor_known else _UNKNOWN
+    else:
+        preprocess, described = (1.0 + 6e-5 * every, 200.0 + 1.4e-3 * every), every * (sizes.length / 4 + 12)
+        seconds = 1.0 + samples * (1.6e-4 + 1.5e-8 * rows)
+        evaluate = _UNKNOWN if experiment.chemistry_settings().fcd else (seconds, 450.0 + 3e-4 * rows)
 
-    def _teach(self, job: Job):
-        pairs = self.experiment.distillation.redi.pairs
-        return self._drawn(job, pairs.count, pairs.steps, True, 2)
+    def features(count: int) -> tuple[float | None, float | None]:
+        return (3.0 + 7e-4 * count, in_torch) if extractor_known else _UNKNOWN
 
-    def _sample(self, job: Job):
-        settings = job.settings
-        return self._drawn(job, settings.samples * settings.trials, settings.nfe, settings.greedy_tail, 1)
+    return {
+        "preprocess": (*preprocess, described),
+        "describe_molecules": (2.0 + 3e-4 * (rows + min(rows, 20_000)) / threads, 450.0, 60.0 * rows),
+        "chemnet": (*_UNKNOWN, 1e6),
+        "classify": (3.0 + 9e-5 * sizes.length * getattr(counted, "iterations", 0), 900.0, 1e6),
+        "reference": (*features(rows), 1e6),
+        "floor": (*features(samples), 1e6),
+        "pair": (1.0, 200.0, 2 * rows * rows_on_disk),
+        "pair_shard": (1.0, 200.0, 0.0),
+        "gather": (2.0, 300.0, 2 * rows * rows_on_disk),
+        "cover": (1.0, None, 1e4),
+        "train": (3.0, None, weights),
+        "distill": (3.0, None, weights),
+        "teach": (3.0, None, 2 * drawn_rows(job) * rows_on_disk),
+        "diagnose": (2.0, 300.0, 1e4),
+        "correlate": (3.0, None, 1e4),
+        "sample": (3.0, None, drawn_rows(job) * rows_on_disk),
+        "evaluate": (*evaluate, 3e4),
+        "report": (4.0, 500.0, 1e6),
+    }[job.rule]
 
-    def _correlate(self, job: Job):
-        settings = job.settings
-        return self._drawn(job, settings.sources * settings.samples, settings.steps, True, 0)
 
-    def _drawn(self, job: Job, rows: int, steps: int, greedy_tail: bool, files: int):
-        """Of rows that take so many steps. Absorbing noise asks the network for what has changed alone."""
-        disk = files * rows * self.sizes.length * self.token
-        rate = self._rate(rates.draw_work, job)
-        if rate is None:
-            return None, None, disk
-        calls = float(steps)
-        if parse_method(job.method).corruption == "absorbing" and rate.call is not None:
-            calls = steps * (1 - (1 - 1 / steps) ** self.sizes.length)
-        update = rate.seconds - (rate.call or 0.0)
-        seconds = steps * update + (calls + greedy_tail) * (rate.call or 0.0)
-        if rate.call is None:
-            seconds = (steps + greedy_tail) * rate.seconds
-        return _START["torch"] + rows * seconds, rate.memory_mb, disk
+def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
+    """The longest chain of jobs that wait for one another, or the work that the cores or the one GPU share.
 
-    def _pair(self, job: Job):
-        disk = 2 * self.sizes.rows * self.sizes.length * self.token
-        if not job.settings.steps:
-            return 1.0, 200.0, disk
-        rate = self._rate(rates.pair_work, job)
-        if rate is None:
-            return None, None, disk
-        return (
-            1.0 + rate.seconds / (1 if self.gpu else job.threads(self.cores) * job.shards),
-            rate.memory_mb,
-            disk,
-        )
+    Whichever is longer: the jobs take that long if cores and GPU are never idle. Unknown times count as 0.
+    """
+    ends: dict[Path, float] = {}
+    for job in todo:
+        started = max((ends.get(path, 0.0) for path in job.needed), default=0.0)
+        ends |= dict.fromkeys(job.outputs.values(), started + (costs[job].seconds or 0.0))
+    cpu, gpu = busy_seconds(todo, costs)
+    return max(cpu / cores, gpu, *ends.values(), 0.0)
 
-    _pair_shard = _pair
 
-    def _cover(self, job: Job):
-        """Like a pairing: as many trajectories, among the same keys."""
-        rate = self._rate(
-            lambda *given: rates.pair_work(given[0], given[1], "pairflow", given[3]), job, "cpu"
-        )
-        if rate is None:
-            return None, None, 1e4
-        return 1.0 + rate.seconds / job.threads(self.cores), rate.memory_mb, 1e4
-
-    def _preprocess(self, job: Job):
-        rows = self.sizes.rows + self.sizes.validation_rows
-        if self.experiment.modality == "images":
-            pixels = rows * self.sizes.length
-            return 1.0 + 5e-8 * pixels, 150.0 + 10e-6 * pixels, pixels * self.token
-        return (
-            _START["rdkit"] + rows * _MOLECULE_READ,
-            200.0 + 1.4e-3 * rows,
-            rows * (self.sizes.length / 4 + 12),
-        )
-
-    def _describe_molecules(self, job: Job):
-        rows, threads = self.sizes.rows, job.threads(self.cores)
-        described = min(rows, 20_000)
-        return 2.0 + (rows + described) * _MOLECULE_DESCRIBED / threads, _MEMORY["rdkit"], rows * 60.0
-
-    def _evaluate(self, job: Job):
-        settings, sizes = job.settings, self.sizes
-        samples = settings.samples * settings.trials
-        if self.experiment.modality == "molecules":
-            each = _SAMPLE_COUNTED + sizes.rows * _SAMPLE_COMPARED
-            return _START["rdkit"] + samples * each, _MEMORY["rdkit"] + 3e-4 * sizes.rows, 3e4
-        if self.experiment.extractor_settings().extractor != "classifier":
-            return None, None, 2e4
-        compared = sizes.rows * sizes.length * _IMAGE_COMPARED
-        memory = _MEMORY["torch"] + 12e-6 * sizes.rows * sizes.length
-        return _START["torch"] + samples * (compared + _IMAGE_FEATURES), memory, 2e4
-
-    def _floor(self, job: Job):
-        return self._features(job.settings.samples * job.settings.trials)
-
-    def _reference(self, job: Job):
-        return self._features(self.sizes.rows)
-
-    def _features(self, images: int):
-        if self.experiment.extractor_settings().extractor != "classifier":
-            return None, None, 1e6
-        memory = _MEMORY["torch"] + 12e-6 * self.sizes.rows * self.sizes.length
-        return _START["torch"] + images * _IMAGE_FEATURES, memory, 1e6
-
-    def _classify(self, job: Job):
-        pixels = 128 * job.settings.iterations * self.sizes.length
-        return _START["torch"] + pixels * _CLASSIFIER_ROW / 10, 900.0, 1e6
-
-    def _report(self, job: Job):
-        return _REPORT, 500.0, 1e6
-
-    def _short(self, job: Job):
-        """Of diagnose, gather and the like."""
-        return 2.0, 300.0, 1e4
-
-    def _rate(self, work, job: Job, device: str | None = None) -> Rate | None:
-        return self.rates.get(work(self.experiment, self.sizes, job.method, device or self.device))
+def busy_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost]) -> tuple[float, float]:
+    """Seconds of all CPU cores together, and of the GPU; unknown times count as 0."""
+    seconds = {True: 0.0, False: 0.0}
+    for cost in (costs[job] for job in todo):
+        seconds[cost.gpu] += (cost.seconds or 0.0) * (1 if cost.gpu else cost.threads)
+    return seconds[False], seconds[True]

@@ -1,6 +1,6 @@
 """Measures one rate in a process of its own, so that its memory is its own: a `Work` as JSON in, a rate out.
 
-A batch that would take too long is measured in part, at two sizes, and carried on in a straight line.
+A batch that would take too long is measured in part, at two sizes, and extrapolated in a straight line.
 """
 
 import json
@@ -20,17 +20,12 @@ from pairflow.estimate.rates import Rate, Work
 SECONDS = 1.0  # of a measurement
 
 
-def measured(
+def measure(
     work: Work, loss: str, shape: tuple[int, int, int] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
-    """The rate, by a process of its own; None where that fails. `tokens` are the training rows, if made."""
-    given = {
-        "work": asdict(work),
-        "loss": loss,
-        "shape": shape,
-        "tokens": None if tokens is None else str(tokens),
-    }
-    command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(given)]
+    """The rate, from a process of its own; None if that fails. `tokens` is the file of rows, if any."""
+    request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
+    command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **threads})
     if run.returncode:
@@ -38,14 +33,13 @@ def measured(
     return Rate(**json.loads(run.stdout.splitlines()[-1]), origin=origin)
 
 
-def main(given: dict) -> dict:
-    work = Work(**given["work"])
-    shape = tuple(given["shape"]) if given["shape"] else None
+def main(request: dict) -> dict:
+    work = Work(**request["work"])
     if work.kind == "pair":
-        return _pair(work, given["tokens"])
+        return _pair(work, request["tokens"])
     if work.kind == "draw":
-        return _draw(work, shape)
-    return _iteration(work, given["loss"], shape)
+        return _draw(work, request["shape"])
+    return _iteration(work, request["loss"], request["shape"])
 
 
 def _pair(work: Work, tokens: str | None) -> dict:
@@ -55,24 +49,18 @@ def _pair(work: Work, tokens: str | None) -> dict:
     from pairflow.pairing.probe import extrapolated
 
     rows = token_array(read_table(Path(tokens), "tokens")[0]["tokens"]) if tokens else _clusters(work)
-    rule = {
-        "vocabulary_size": work.vocabulary_size,
-        "steps": work.steps,
-        "subsets": work.subsets,
-        "threads": 1,
-    }
+    rule = {"vocabulary_size": work.vocabulary_size, "steps": work.steps, "subsets": work.subsets}
+    backend = "gpu" if work.device == "cuda" else "cpu"
 
     def run(count: int) -> None:
-        pair(rows, **rule, backend="gpu" if work.device == "cuda" else "cpu", rows=(0, count), progress=False)
+        pair(rows, **rule, threads=1, backend=backend, rows=(0, count), progress=False)
 
-    return {
-        "seconds": extrapolated(run, len(rows), _clock(work.device), SECONDS).seconds,
-        "memory_mb": _memory("cpu"),
-    }
+    seconds = extrapolated(run, len(rows), _clock(work.device), SECONDS).seconds
+    return {"seconds": seconds, "memory_mb": _memory("cpu")}
 
 
 def _clusters(work: Work) -> np.ndarray:
-    """Rows (M, N) that resemble one another, as those of data do: three tenths of a centre redrawn."""
+    """Rows (M, N) in clusters, like real ones: copies of centres with three tenths of the tokens redrawn."""
     generator = np.random.default_rng(0)
     shape = (work.rows, work.length)
     centres = generator.integers(work.vocabulary_size, size=(max(1, work.rows // 50), work.length))
@@ -89,13 +77,8 @@ def _network(work: Work, shape):
 
     torch.set_num_threads(1)
     corruption = CORRUPTIONS[work.corruption](work.vocabulary_size)
-    network = networks.build(
-        json.loads(work.network),
-        length=work.length,
-        vocabulary_size=corruption.symbols,
-        shape=shape,
-        mask=corruption.mask,
-    )
+    sizes = {"length": work.length, "vocabulary_size": corruption.symbols, "mask": corruption.mask}
+    network = networks.build(json.loads(work.network), **sizes, shape=tuple(shape) if shape else None)
     return network.to(work.device), corruption, torch.device(work.device)
 
 
@@ -106,61 +89,55 @@ def _iteration(work: Work, loss: str, shape) -> dict:
 
     network, corruption, device = _network(work, shape)
     rows = np.random.default_rng(0).integers(work.vocabulary_size, size=(max(1024, work.batch), work.length))
-    shared = {"learning_rate": 1e-4}
     transformation = dcd.transformation(corruption.symbols) if work.kind == "dcd" else None
 
     def run(batch: int, iterations: int) -> None:
-        settings = Training(batch_size=batch, iterations=iterations, loss=loss, **shared)
-        objective = FlowObjective(rows, None, corruption, batch, loss, 0, device)
+        shared = {"batch_size": batch, "iterations": iterations, "learning_rate": 1e-4}
         if work.kind == "dcd":
-            settings = Dcd(batch_size=batch, iterations=iterations, teacher_every=iterations, **shared)
+            settings = Dcd(**shared, teacher_every=iterations)
             objective = dcd.Consistency(settings, rows, corruption, transformation, 0, device)
+        else:
+            settings = Training(**shared, loss=loss)
+            objective = FlowObjective(rows, None, corruption, batch, loss, 0, device)
         loop.optimise(network, objective, settings, seed=0, progress=False)
 
-    seconds, memory = _in_a_line(lambda batch: lambda times: run(batch, times), work.batch, work.device)
-    parameters = sum(each.numel() for each in network.parameters())
+    seconds, memory = _extrapolate(lambda batch: lambda times: run(batch, times), work.batch, work.device)
+    parameters = sum(tensor.numel() for tensor in network.parameters())
     return {"seconds": seconds, "memory_mb": memory, "parameters": parameters}
 
 
 def _draw(work: Work, shape) -> dict:
-    """Of a row and a step, and the network's part in it: absorbing noise asks the network less often."""
+    """Seconds of a row and a step, and the network's part of them: absorbing noise calls it less often."""
     import torch
 
     network, corruption, device = _network(work, shape)
     network.eval()
+    denoiser = corruption.denoiser(network)
+    denoise = getattr(denoiser, "denoise", denoiser)
     at_once = corruption.rows_at_once(work.length)
-    prediction = corruption.losses["nelbo"].learns
+    options = {"sampler": "ancestral", "prediction": corruption.losses["nelbo"].learns, "greedy_tail": False}
 
-    def draws(rows: int) -> Callable[[int], None]:
+    def step(rows: int) -> Callable[[int], None]:
         x0 = corruption.source((rows, work.length), None, device)
-        options = {"sampler": "ancestral", "prediction": prediction, "greedy_tail": False}
+        return lambda times: [corruption.sample(network, x0, steps=1, **options) for _ in range(times)]
 
-        def step(times: int) -> None:
-            for _ in range(times):
-                corruption.sample(network, x0, steps=1, **options)
+    def call(rows: int) -> Callable[[int], None]:
+        x, t = (
+            torch.randint(work.vocabulary_size, (rows, work.length), device=device),
+            torch.full((rows,), 0.5),
+        )
+        return torch.no_grad()(lambda times: [denoise(x, t.to(device)) for _ in range(times)])
 
-        return step
-
-    def calls(rows: int) -> Callable[[int], None]:
-        x = torch.randint(work.vocabulary_size, (rows, work.length), device=device)
-        denoise = corruption.denoiser(network)
-
-        @torch.no_grad()
-        def ask(times: int) -> None:
-            for _ in range(times):
-                getattr(denoise, "denoise", denoise)(x, torch.full((rows,), 0.5, device=device))
-
-        return ask
-
-    seconds, memory = _in_a_line(draws, at_once, work.device)
-    call, _ = _in_a_line(calls, at_once, work.device)
-    return {"seconds": seconds / at_once, "call": min(call, seconds) / at_once, "memory_mb": memory}
+    seconds, memory = _extrapolate(step, at_once, work.device)
+    network_seconds, _ = _extrapolate(call, at_once, work.device)
+    call_seconds = min(network_seconds, seconds) / at_once
+    return {"seconds": seconds / at_once, "call": call_seconds, "memory_mb": memory}
 
 
-def _in_a_line(
-    prepare: Callable[[int], Callable[[int], None]], batch: int, device: str
+def _extrapolate(
+    prepare: Callable[[int], Callable[[int], object]], batch: int, device: str
 ) -> tuple[float, float]:
-    """(seconds, MiB) of one time with `batch` rows: measured, or carried on from the two largest measured."""
+    """(seconds, MiB) of one time with `batch` rows, extrapolated from two smaller batches if it is slow."""
     points: list[tuple[int, float, float]] = []
     rows = min(4, batch)
     while True:
@@ -176,8 +153,8 @@ def _in_a_line(
     return more + max(0.0, more - less) * further, after + max(0.0, after - before) * further
 
 
-def _once(work: Callable[[int], None], device: str) -> float:
-    """Seconds of one time: of as many as fill the time of a measurement, once warm."""
+def _once(work: Callable[[int], object], device: str) -> float:
+    """Seconds of one time, once warm: the mean over the times that fill a measurement."""
     clock = _clock(device)
     work(1)
     started = clock()
@@ -192,7 +169,7 @@ def _once(work: Callable[[int], None], device: str) -> float:
 
 
 def _clock(device: str) -> Callable[[], float]:
-    """CPU time, which other work on the machine does not lengthen much; wall time where a GPU works."""
+    """CPU time, which other work on the machine hardly lengthens; wall time of a GPU."""
     if device == "cpu":
         return time.process_time
     import torch

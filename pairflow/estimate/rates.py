@@ -1,7 +1,6 @@
-"""How fast the long work goes: of which kind and size, measured or recorded, and where from.
+"""How fast the long work of an experiment goes: which work a job does, how much of it, and the known rates.
 
-Seconds are those of one core of a CPU, or of a GPU; on a CPU that is what a job takes which has a core to
-itself. None is a rate that nobody knows.
+Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a job with a core to itself.
 """
 
 import json
@@ -9,14 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from pairflow.config import DISTILLATIONS, Experiment, parse_method
 from pairflow.estimate.sizes import Sizes
+from pairflow.plan.jobs import Job, jobs
 
 _RECORDED = Path(__file__).parent / "recorded.json"
+_JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's jobs apart
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds of one unit of a `Work` and what it holds in memory; `origin` says where that is from.
+    """Seconds of one unit of a `Work`, its memory, and in `origin` where these numbers are from.
 
-    `call` is the network's part of a draw, where it is known apart; `parameters` are the network's.
+    `call` is the network's part of a draw, if it was measured; `parameters` is the size of the network.
     """
 
     seconds: float
@@ -53,120 +54,87 @@ class Rate:
     parameters: int | None = None
 
 
-def needed(experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:
-    """The work of an experiment whose rates its estimate needs."""
-    every = [base_work(experiment, sizes, name, device) for name in experiment.trained()]
-    for name in experiment.trained():
-        method = parse_method(name)
-        if method.distillations:
-            every.append(distillation_work(experiment, sizes, name, device))
-    every += [draw_work(experiment, sizes, name, device) for name in experiment.trained()]
-    every += [pair_work(experiment, sizes, name, device) for name in experiment.couplings()]
-    if experiment.pairing.coverage:
-        every.append(pair_work(experiment, sizes, "pairflow", "cpu"))
-    return [work for work in dict.fromkeys(every) if work.kind != "pair" or work.steps]
+class Task(NamedTuple):
+    """The long part of a job: units of a work, and how many of them do not call the network."""
+
+    work: Work
+    units: float
+    skipped: float = 0.0
 
 
-def base_work(experiment: Experiment, sizes: Sizes, name: str, device: str) -> Work:
-    """An iteration of the training of a method's base."""
-    return _network_work("train", experiment, sizes, name, device, experiment.training.batch_size)
+_DRAWS = {  # rule -> the rows that it draws, the steps of each
+    "sample": lambda settings: (settings.samples * settings.trials, settings.nfe),
+    "teach": lambda settings: (settings.count, settings.steps),
+    "correlate": lambda settings: (settings.sources * settings.samples, settings.steps),
+}
 
 
-def distillation_work(experiment: Experiment, sizes: Sizes, name: str, device: str) -> Work:
-    """An iteration of a method's last distillation; on pairs it is one of a base."""
-    last = parse_method(name).distillations[-1]
-    batch = getattr(experiment.distillation, last).batch_size
-    kind = "train" if DISTILLATIONS[last].on_pairs else last
-    return _network_work(kind, experiment, sizes, name, device, batch)
+def drawn_rows(job: Job) -> int:
+    """How many rows the job draws from a model."""
+    return _DRAWS[job.rule](job.settings)[0] if job.rule in _DRAWS else 0
 
 
-def draw_work(experiment: Experiment, sizes: Sizes, name: str, device: str) -> Work:
-    """A row and a step of sampling."""
-    return _network_work("draw", experiment, sizes, name, device, 0)
+def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task | None:
+    """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
+    settings, device = job.settings, device if job.gpu else "cpu"
+    shared = {"device": device, "length": sizes.length, "vocabulary_size": sizes.vocabulary_size}
+    if job.rule in ("pair", "pair_shard", "cover"):
+        subsets, shards = getattr(settings, "subsets", 1), job.shards
+        work = Work("pair", **shared, rows=sizes.rows, steps=settings.steps or 0, subsets=subsets)
+        return Task(work, 1 / shards) if work.steps else None
+    if job.rule not in ("train", "distill", *_DRAWS):
+        return None
+    shared["corruption"] = parse_method(job.method).corruption
+    shared["network"] = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
+    if job.rule == "train":
+        training = settings.training
+        return Task(Work("train", **shared, batch=training.batch_size), training.iterations)
+    if job.rule == "distill":
+        training = settings.distillation
+        kind = "train" if DISTILLATIONS[training.name].on_pairs else training.name
+        return Task(Work(kind, **shared, batch=training.batch_size), training.iterations)
+    rows, steps = _DRAWS[job.rule](settings)
+    # Without a change in a row of masks the network's answer is the one before, and is not asked for again.
+    unchanged = (1 - 1 / steps) ** sizes.length if shared["corruption"] == "absorbing" else 0.0
+    tail = getattr(settings, "greedy_tail", True)
+    return Task(Work("draw", **shared), rows * (steps + tail), rows * steps * unchanged)
 
 
-def pair_work(experiment: Experiment, sizes: Sizes, coupling: str, device: str) -> Work:
-    """All of a pairing; without steps it is a mere drawing of random numbers."""
-    settings = experiment.pair_settings(coupling, 0)
-    return Work(
-        "pair",
-        device,
-        sizes.length,
-        sizes.vocabulary_size,
-        rows=sizes.rows,
-        steps=settings.steps or 0,
-        subsets=settings.subsets,
-    )
+def needed(table: Iterable[Job], experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:
+    """The work of these jobs whose rates their estimate needs."""
+    tasks = (task_of(job, experiment, sizes, device) for job in table)
+    return list(dict.fromkeys(task.work for task in tasks if task))
 
 
-def _network_work(
-    kind: str, experiment: Experiment, sizes: Sizes, name: str, device: str, batch: int
-) -> Work:
-    return Work(
-        kind,
-        device,
-        sizes.length,
-        sizes.vocabulary_size,
-        corruption=parse_method(name).corruption,
-        network=json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True),
-        batch=batch,
-    )
-
-
-def of_timings(timings: pd.DataFrame, experiment: Experiment, sizes: Sizes, origin: str) -> dict[Work, Rate]:
-    """The rates that a finished experiment had; jobs of which a time is not known are left out."""
-    rows = timings.dropna(subset=["device_seconds"])
+def rates_from_timings(
+    timings: pd.DataFrame, experiment: Experiment, sizes: Sizes, origin: str
+) -> dict[Work, Rate]:
+    """The rates that a finished experiment had; jobs whose time is not known are left out."""
+    table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
     parts: dict[Work, list[tuple[float, float, float]]] = {}
-    for row in rows.to_dict("records"):
-        found = _timed(row, experiment, sizes)
-        if found and found[1]:
-            work, units = found
-            parts.setdefault(work, []).append((row["device_seconds"], units, row["peak_memory_mb"]))
-    return {
-        work: Rate(
-            sum(seconds for seconds, _, _ in each) / sum(units for _, units, _ in each),
-            max(memory for _, _, memory in each),
-            origin,
-        )
-        for work, each in parts.items()
-    }
-
-
-def _timed(row: Mapping[str, Any], experiment: Experiment, sizes: Sizes) -> tuple[Work, float] | None:
-    """What a job's seconds are of: the work and how many units of it."""
-    step, name = row["step"], row["method"]
-    device = "cuda" if str(row["device"]).startswith("cuda") else "cpu"
-    if step == "train":
-        return base_work(experiment, sizes, name, device), experiment.training.iterations
-    if step == "distill":
-        last = getattr(experiment.distillation, parse_method(name).distillations[-1])
-        return distillation_work(experiment, sizes, name, device), last.iterations
-    if step == "teach":
-        pairs = experiment.distillation.redi.pairs
-        return draw_work(experiment, sizes, name, device), pairs.count * (pairs.steps + 1)
-    if step == "sample" and "nfe" in row:  # older timings do not say
-        settings = experiment.sample_settings(row["evaluation"], int(row["nfe"]), 0)
-        units = settings.samples * settings.trials * (settings.nfe + settings.greedy_tail)
-        return draw_work(experiment, sizes, name, device), units
-    if step == "pair":
-        work = pair_work(experiment, sizes, name, device)
-        return (work, 1) if work.steps else None
-    return None
+    rows = timings.dropna(subset=["device_seconds"]).reindex(columns=dict.fromkeys([*timings, *_JOB]))
+    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+        job = table.get((row["step"], *(row[key] for key in _JOB)))
+        device = "cuda" if str(row["device"]).startswith("cuda") else "cpu"
+        task = job and task_of(job, experiment, sizes, device)
+        if task:
+            part = (row["device_seconds"], task.units, row["peak_memory_mb"])
+            parts.setdefault(task.work, []).append(part)
+    rates = {}
+    for work, group in parts.items():
+        seconds, units, memory = zip(*group, strict=True)
+        rates[work] = Rate(sum(seconds) / sum(units), max(memory), origin)
+    return rates
 
 
 @cache
 def packaged() -> dict[Work, Rate]:
     """The rates that come with pairflow."""
     facts = json.loads(_RECORDED.read_text())
-    return {Work(**each["work"]): Rate(**each["rate"]) for each in facts}
+    return {Work(**entry["work"]): Rate(**entry["rate"]) for entry in facts}
 
 
 def as_json(rates: Mapping[Work, Rate]) -> str:
-    """Rates as the file that comes with pairflow has them."""
+    """The text of the file of rates that comes with pairflow."""
     entries = ({"work": asdict(work), "rate": asdict(rate)} for work, rate in rates.items())
-    return "[\n" + ",\n".join(json.dumps(each) for each in entries) + "\n]\n"
-
-
-def unknown(needed: Iterable[Work], rates: Mapping[Work, Rate]) -> list[Work]:
-    """The work of which there is no rate."""
-    return [work for work in needed if work not in rates]
+    return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"

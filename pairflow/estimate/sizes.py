@@ -6,20 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pairflow.artifacts import read_table
-from pairflow.config import Experiment, Images, Molecules
-from pairflow.errors import InputError
+from pairflow.config import Experiment
+from pairflow.data.sources import source_of
 from pairflow.plan import paths
-
-# Rows for training and for validation, and K at the lengths of workflow_config.yaml: as preprocessing found.
-_KNOWN = {
-    "small_molecules": (7_561, 398, 24),
-    "qm9": (127_190, 6_694, 40),
-    "zinc250k": (224_568, 24_887, 72),
-    "digits": (1_617, 180, 2),
-    "mnist_binary": (60_000, 10_000, 2),
-    "cifar10": (50_000, 10_000, 256),
-}
-_SHAPES = {"digits": (1, 8, 8), "mnist_binary": (1, 28, 28), "cifar10": (3, 32, 32)}
 
 
 @dataclass(frozen=True)
@@ -53,40 +42,5 @@ def sizes(root: Path, experiment: Experiment, folder: Path, progress: bool = Tru
             shape=tuple(metadata.shape) if metadata.shape else None,
             tokens=path,
         )
-    data = experiment.data
-    if data.source in _KNOWN:
-        return _published(data)
-    return _own_images(data, folder) if isinstance(data, Images) else _own_molecules(data, folder, progress)
-
-
-def _published(data: Molecules | Images) -> Sizes:
-    rows, validation_rows, size = _KNOWN[data.source]
-    rows = min(rows, data.training_rows or rows) * (2 if getattr(data, "flips", False) else 1)
-    shape = _SHAPES.get(data.source)
-    length = shape[0] * shape[1] * shape[2] if shape else data.length
-    return Sizes(rows, validation_rows, length, size, shape)
-
-
-def _own_images(data: Images, folder: Path) -> Sizes:
-    from pairflow.data import images
-
-    paths = images.files(folder / data.folder)
-    height, width, channels = images.read_image(paths[0], data.size, data.mode).shape
-    validation_rows = int(len(paths) * data.validation_fraction)
-    rows = min(len(paths) - validation_rows, data.training_rows or len(paths)) * (2 if data.flips else 1)
-    shape = (channels, height, width)
-    return Sizes(rows, validation_rows, channels * height * width, data.levels or 256, shape)
-
-
-def _own_molecules(data: Molecules, folder: Path, progress: bool) -> Sizes:
-    from pairflow.data import library
-    from pairflow.data.survey import survey
-
-    found = survey(library.rows(folder / data.source, data.column, progress), data.standardisation)
-    fitting = int((found.lengths <= data.length).sum())
-    total = fitting if data.drop_duplicates else fitting + found.duplicates
-    if not total:
-        raise InputError(f"{data.source}: no molecule fits {data.length} tokens")
-    validation_rows = int(total * data.validation_fraction)
-    rows = min(total - validation_rows, data.training_rows or total)
-    return Sizes(rows, validation_rows, data.length, found.vocabulary_size(data.length))
+    size = source_of(experiment.data, folder).measure(experiment.data, progress)
+    return Sizes(size.rows, size.validation_rows, size.length, size.vocabulary_size, size.shape)

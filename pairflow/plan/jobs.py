@@ -1,204 +1,211 @@
-"""The jobs of an experiment, as the rules make them: a test holds them against Snakemake's own count.
+"""The workflow's graph in Python: what each job needs, makes, depends on and asks of the machine.
 
-What an estimate counts and a report's timings are of.
+rules/ has the same graph for Snakemake, and tests/plan/test_jobs.py compares the two. The estimate, the
+check of a folder's files (`plan.lineage`), the report's inputs and its timings all read this table.
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from pairflow.config import DISTILLATIONS, Experiment, Settings, parse_method
+from pairflow.artifacts import provenance_path
+from pairflow.config import Experiment, Settings, parse_method
 from pairflow.plan import paths
 
-_EVERY_CORE = ("pair", "cover", "describe_molecules")
-_ON_GPU = (
-    "pair",
-    "pair_shard",
-    "teach",
-    "distill",
-    "train",
-    "sample",
-    "chemnet",
-    "reference",
-    "floor",
-    "correlate",
-)
-_PRIORITY = {"pair": 10, "train": 1, "teach": 1, "distill": 1}
+Files = Mapping[str, Path | Sequence[Path]]
+_BESIDE = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored with every model
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One job: its rule without the suffix `_images`, what it makes, and the outputs that it waits for.
+    """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `settings` is what its rule passes on, which an output that is up to date was made with.
+    `rule` is the rule's name without the ending `_images`, `settings` the one parameter of its command.
+    `origin` are the settings of the pairs or samples that the job measures. `threads` None means all cores,
+    and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
-    outputs: tuple[Path, ...]
-    inputs: tuple[Path, ...] = ()
+    inputs: Files
+    outputs: Mapping[str, Path]
     settings: Settings | None = None
+    threads: int | None = 1
+    gpu: bool = False
+    priority: int = 0
     method: str | None = None
     seed: int | None = None
     evaluation: str | None = None
     nfe: int | None = None
     shards: int = 1
-
-    def threads(self, cores: int) -> int:
-        """How many of the cores it takes."""
-        if self.rule in _EVERY_CORE:
-            return cores
-        return min(2, cores) if self.rule == "pair_shard" else 1
-
-    def uses_gpu(self, modality: str) -> bool:
-        """Whether its rule asks for the GPU, where there is one."""
-        return self.rule in _ON_GPU or (self.rule == "evaluate" and modality == "images")
+    origin: Settings | None = None
 
     @property
-    def priority(self) -> int:
-        return _PRIORITY.get(self.rule, 0)
+    def needed(self) -> list[Path]:
+        """The input files, in one list."""
+        groups = ([files] if isinstance(files, Path) else files for files in self.inputs.values())
+        return [path for group in groups for path in group]
+
+    @property
+    def record(self) -> Path:
+        """The output that the record of the job's seconds, memory and device lies beside."""
+        return next(iter(self.outputs.values()))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the metadata of its outputs say, as far as they name it."""
+        parameters = {"method": self.method} if self.method else {}
+        for settings in (self.origin, self.settings):
+            parameters |= settings.model_dump(mode="json") if settings else {}
+        return parameters
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
-    """Every job on the way to the report in `root`, those that another waits for before it."""
-    files = paths.data_files(root, experiment)
-    train = paths.data(root, "train.parquet")
-    found = [Job("preprocess", tuple(files), settings=experiment.data)]
-    if experiment.modality == "images":
-        found += _of_real_images(root, experiment)
-    else:
-        smiles = (paths.data(root, "smiles.parquet"),)
-        found.append(Job("describe_molecules", (paths.molecules(root),), smiles))
-        if experiment.chemistry_settings().fcd:
-            found.append(Job("chemnet", (paths.chemnet(root),), smiles))
+    """Every job on the way to the report in `root`; each comes after those that make its inputs.
+
+    `shards` is the number of jobs that a pairing is split into.
+    """
+    table = list(_data_jobs(root, experiment))
     for seed in experiment.seeds:
-        for name in experiment.couplings():
-            settings = experiment.pair_settings(name, seed)
-            found += _pairing(paths.pairs(root, seed, name), train, settings, name, seed, shards)
-        if experiment.pairing.coverage:
-            cover = experiment.cover_settings(seed)
-            found.append(Job("cover", (paths.coverage(root, seed),), (train,), cover, seed=seed))
-        for name in experiment.trained():
-            found += _training(root, experiment, name, seed)
-        for name in (*experiment.couplings(), *experiment.taught()):
-            pairs = (paths.pairs(root, seed, name),)
-            found.append(Job("diagnose", (paths.diagnosis(root, seed, name),), pairs, method=name, seed=seed))
-        for name in experiment.correlated():
-            out = (paths.correlation(root, seed, name),)
-            inputs = (_weights(root, seed, name), train)
-            settings = experiment.correlate_settings(seed)
-            found.append(Job("correlate", out, inputs, settings, name, seed))
-    found += _evaluations(root, experiment)
-    inputs = tuple(path for kind in paths.report_inputs(root, experiment).values() for path in kind)
-    outputs = tuple(root / name for name in ("metrics.parquet", "timings.parquet", "report.html", "figures"))
-    return [*found, Job("report", outputs, inputs, experiment)]
+        table += _seed_jobs(root, experiment, seed, shards)
+    table += _evaluations(root, experiment)
+    return [*table, _report(root, experiment, table)]
 
 
-def _of_real_images(root: Path, experiment: Experiment) -> Iterator[Job]:
-    extractor = tuple(paths.extractor_files(root, experiment).values())
-    both = tuple(paths.images(root, of) for of in ("train", "test"))
-    if extractor:
-        yield Job("classify", extractor, both, experiment.classify_settings())
-    settings = experiment.extractor_settings()
-    for of in ("train", "test"):
-        yield Job("reference", (paths.reference(root, of),), (paths.images(root, of), *extractor), settings)
-    references = tuple(paths.reference(root, of) for of in ("train", "test"))
-    for name in experiment.evaluations:
-        inputs = (*both, *references, *extractor)
-        yield Job("floor", (paths.floor(root, name),), inputs, experiment.floor_settings(name))
-
-
-def _pairing(out: Path, train: Path, settings: Settings, name: str, seed: int, shards: int) -> Iterator[Job]:
-    """One job, or a job per shard, which vanish when all are put together."""
-    if shards == 1:
-        yield Job("pair", (out,), (train,), settings, name, seed)
+def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
+    """Preprocessing, and the descriptions of the data that samples are compared with."""
+    images, files = experiment.modality == "images", paths.data_files(root, experiment)
+    own = None if images else experiment.data.file
+    yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
+    if not images:
+        smiles = {"smiles": files["smiles"]}
+        yield Job("describe_molecules", smiles, {"molecules": paths.molecules(root)}, threads=None)
+        if chemnet := paths.chemnet_files(root, experiment):
+            yield Job("chemnet", smiles, chemnet, gpu=True)
         return
-    parts = [out.parent.parent / "shards" / name / f"{k}-of-{shards}.parquet" for k in range(1, shards + 1)]
-    for part in parts:
-        yield Job("pair_shard", (part,), (train,), settings, name, seed, shards=shards)
-    yield Job("gather", (out,), tuple(parts), settings, name, seed)
+    tokens, references = _real_images(root)
+    extractor, settings = paths.extractor_files(root, experiment), experiment.extractor_settings()
+    if extractor:
+        weights = {"weights": extractor["classifier"], "description": extractor["description"]}
+        yield Job("classify", tokens, weights, experiment.classify_settings())
+    for split, path in references.items():
+        inputs = {"tokens": paths.images(root, split), **extractor}
+        yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
+    for name in experiment.evaluations:
+        inputs, out = tokens | references | extractor, {"metrics": paths.floor(root, name)}
+        yield Job("floor", inputs, out, experiment.floor_settings(name), gpu=True)
+
+
+def _real_images(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The token rows of real images and their statistics, train and test."""
+    tokens = {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
+    return tokens, {split: paths.reference(root, split) for split in ("train", "test")}
+
+
+def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
+    """The pairs and the models of a seed, and what is measured on them."""
+    tokens = {"tokens": paths.data(root, "train.parquet")}
+    for name in experiment.couplings():
+        yield from _pairing(root, experiment, name, seed, shards)
+    if experiment.pairing.coverage:
+        out = {"metrics": paths.coverage(root, seed)}
+        yield Job("cover", tokens, out, experiment.cover_settings(seed), threads=None, seed=seed)
+    for name in experiment.trained():
+        yield from _training(root, experiment, name, seed)
+    origins = {name: experiment.pair_settings(name, seed) for name in experiment.couplings()}
+    origins |= {name: experiment.teach_settings(name, seed) for name in experiment.taught()}
+    for name, origin in origins.items():
+        pairs, out = {"pairs": paths.pairs(root, seed, name)}, {"metrics": paths.diagnosis(root, seed, name)}
+        yield Job("diagnose", pairs, out, origin=origin, method=name, seed=seed)
+    for name in experiment.correlated():
+        inputs, out = _model(root, seed, name) | tokens, {"metrics": paths.correlation(root, seed, name)}
+        settings = experiment.correlate_settings(seed)
+        yield Job("correlate", inputs, out, settings, gpu=True, method=name, seed=seed)
+
+
+def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: int) -> Iterator[Job]:
+    """One job, or one per shard and one that joins the shards, which then vanish."""
+    tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
+    shared = {"settings": experiment.pair_settings(name, seed), "method": name, "seed": seed}
+    if shards == 1:
+        yield Job("pair", tokens, pairs, threads=None, gpu=True, priority=10, **shared)
+        return
+    parts = [paths.shard(root, seed, name, number, shards) for number in range(1, shards + 1)]
+    costs = [provenance_path(part) for part in parts]
+    for part, cost in zip(parts, costs, strict=True):
+        outputs = {"shard": part, "costs": cost}
+        yield Job("pair_shard", tokens, outputs, threads=2, gpu=True, shards=shards, **shared)
+    yield Job("gather", {"shards": parts, "costs": costs}, pairs, **shared)
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
     """The jobs that end in a method's model, without those of its parent."""
-    method, out = parse_method(name), (_weights(root, seed, name),)
-    train = paths.data(root, "train.parquet")
+    shared = {"method": name, "seed": seed, "gpu": True, "priority": 1}
+    files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
+    inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
+    outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
+    outputs |= {key: folder / file for key, file in _BESIDE.items()}
+    method = parse_method(name)
     if method.parent is None:
-        data = train if method.coupling is None else paths.pairs(root, seed, method.coupling)
-        yield Job("train", out, (data, train), experiment.train_settings(name, seed), name, seed)
+        inputs |= {key: files[key] for key in _BESIDE}
+        yield Job("train", inputs, outputs, experiment.train_settings(name, seed), **shared)
         return
-    parent, data = _weights(root, seed, method.parent), train
-    if DISTILLATIONS[method.distillations[-1]].on_pairs:
-        data = paths.pairs(root, seed, name)
-        yield Job("teach", (data,), (parent,), experiment.teach_settings(name, seed), name, seed)
-    yield Job("distill", out, (parent, data, train), experiment.distill_settings(name, seed), name, seed)
+    parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)
+    if method.on_pairs:
+        settings, pairs = experiment.teach_settings(name, seed), {"pairs": inputs["data"]}
+        yield Job("teach", model, pairs, settings, **shared)
+    inputs |= {"parent": model["model"], "parent_description": model["description"]}
+    inputs |= {f"parent_{key}": parent / file for key, file in _BESIDE.items()}
+    yield Job("distill", inputs, outputs, experiment.distill_settings(name, seed), **shared)
+
+
+def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
+    folder = paths.model(root, seed, method)
+    return {"model": folder / "model.safetensors", "description": folder / "model.json"}
 
 
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
-    described = [paths.data(root, "train.parquet")]
-    if experiment.modality == "images":
-        described += [paths.reference(root, of) for of in ("train", "test")]
-        described += paths.extractor_files(root, experiment).values()
+    """Samples, and the metrics of samples."""
+    images, files = experiment.modality == "images", paths.data_files(root, experiment)
+    if images:
+        tokens, references = _real_images(root)
+        compared = tokens | references | paths.extractor_files(root, experiment)
     else:
-        described.append(paths.molecules(root))
-        if experiment.chemistry_settings().fcd:
-            described.append(paths.chemnet(root))
+        compared = {"vocabulary": files["vocabulary"], "smiles": files["smiles"]}
+        compared |= {"molecules": paths.molecules(root), **paths.chemnet_files(root, experiment)}
+    settings = experiment.extractor_settings() if images else experiment.chemistry_settings()
     for run in paths.runs(experiment):
-        drawn = paths.samples(root, run)
-        settings = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
-        shared = {**run._asdict(), "settings": settings}
-        yield Job("sample", (drawn,), (_weights(root, run.seed, run.method),), **shared)
-        measured = [paths.metrics(root, run)]
-        if experiment.modality == "molecules":
-            measured.append(paths.properties(root, run))
-        yield Job("evaluate", tuple(measured), (drawn, *described), **shared)
+        samples, names = {"samples": paths.samples(root, run)}, run._asdict()
+        sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
+        yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
+        outputs = {"metrics": paths.metrics(root, run)}
+        if not images:
+            outputs["properties"] = paths.properties(root, run)
+        yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
 
 
-def _weights(root: Path, seed: int, method: str) -> Path:
-    return paths.model(root, seed, method) / "model.safetensors"
+def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
+    """The last job, whose inputs are outputs of the others."""
+    images, first = experiment.modality == "images", experiment.seeds[0]
 
+    def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
+        return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
 
-def done(every: list[Job]) -> set[Job]:
-    """The finished jobs: outputs are there, made with these settings, and what they wait for is finished.
-
-    Snakemake also looks at when files were changed; its own dry run has the last word.
-    """
-    makers = {path: job for job in every for path in job.outputs}
-    finished: set[Job] = set()
-    gathered = {job.inputs for job in every if job.rule == "gather" and _is_made(job)}
-    for job in every:  # those that it waits for come before it
-        shard = job.rule == "pair_shard" and any(job.outputs[0] in parts for parts in gathered)
-        if not (shard or _is_made(job)):
-            continue
-        if all(makers[path] in finished for path in job.inputs if path in makers):
-            finished.add(job)
-    return finished
-
-
-def _is_made(job: Job) -> bool:
-    if not all(path.exists() for path in job.outputs):
-        return False
-    if job.settings is None:
-        return True
-    found = _made_with(job.outputs[0])
-    if not found:
-        return False
-    wanted = job.settings.model_dump(mode="json")
-    if "extractor" in wanted:  # there with the first digits of its weights
-        found["extractor"] = str(found.get("extractor")).partition("-")[0]
-    return all(found.get(key, value) == value for key, value in wanted.items())
-
-
-def _made_with(path: Path) -> dict[str, Any]:
-    """The parameters that a file says it was made with; empty where it says nothing."""
-    description = path.with_suffix(".json")
-    try:
-        if path.suffix == ".safetensors":
-            return json.loads(description.read_text())
-        return json.loads(pq.read_schema(path).metadata[b"pairflow"])["parameters"]
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
-        return {}
+    trained = [job for job in table if job.method in experiment.methods]
+    ends = [job for job in table if job.nfe and job.nfe in paths.shown_nfe(experiment, job)]
+    shown = [job for job in table if job.seed == first]
+    extractor = paths.extractor_files(root, experiment).values() if images else ()
+    inputs = {
+        "data": list(paths.data_files(root, experiment).values()),
+        "couplings": collect("metrics", "diagnose", "cover"),
+        "logs": collect("log", "train", "distill", among=trained),
+        "pictured": [*collect("pairs", "pair", "gather", among=shown), *extractor] if images else [],
+        "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
+        "metrics": collect("metrics", "evaluate"),
+        "properties": [] if images else collect("properties", "evaluate", among=ends),
+        "correlations": collect("metrics", "correlate"),
+        "floors": collect("metrics", "floor"),
+    }
+    files = {"metrics": "metrics.parquet", "timings": "timings.parquet", "page": "report.html"}
+    outputs = {name: root / file for name, file in files.items()} | {"figures": root / "figures"}
+    return Job("report", inputs, outputs, experiment)

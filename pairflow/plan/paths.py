@@ -1,17 +1,14 @@
-"""Where an experiment's files lie, below results/<experiment>
-
-The rules declare the same paths as patterns.
-"""
+"""Where every file of an experiment lies, below results/<experiment>. The rules have the same as patterns."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import Experiment
+from pairflow.config import Experiment, parse_method
 
 
-class Run(NamedTuple):
-    """One file of samples and its metrics."""
+class SampleRun(NamedTuple):
+    """What tells a file of samples from the others; its metrics and histograms are named alike."""
 
     seed: int
     method: str
@@ -19,34 +16,47 @@ class Run(NamedTuple):
     nfe: int
 
 
-def runs(experiment: Experiment) -> Iterator[Run]:
+def runs(experiment: Experiment) -> Iterator[SampleRun]:
     """Every (seed, method, evaluation, NFE) of an experiment."""
     for seed in experiment.seeds:
         for name, evaluation in experiment.evaluations.items():
             for method in experiment.evaluated(name):
                 for nfe in evaluation.nfe:
-                    yield Run(seed, method, name, nfe)
+                    yield SampleRun(seed, method, name, nfe)
 
 
 def data(root: Path, name: str) -> Path:
     return root / "data" / name
 
 
-def images(root: Path, of: str) -> Path:
-    """Real images `of` train or test; the latter are the validation rows."""
-    return data(root, {"train": "train.parquet", "test": "validation.parquet"}[of])
-
-
-def data_files(root: Path, experiment: Experiment) -> list[Path]:
-    """Everything that an experiment's `preprocess` or `preprocess_images` writes."""
+def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """What an experiment's `preprocess` or `preprocess_images` writes, by the names that the rules use."""
     names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
     if experiment.modality == "molecules":
         names += ["smiles.parquet", "rejected.parquet"]
-    return [data(root, name) for name in names]
+    return {Path(name).stem: data(root, name) for name in names}
+
+
+def images(root: Path, split: str) -> Path:
+    """Real images of the split train or test; the latter are the validation rows."""
+    return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])
 
 
 def pairs(root: Path, seed: int, coupling: str) -> Path:
     return root / f"seed{seed}" / "pairs" / f"{coupling}.parquet"
+
+
+def shard(root: Path, seed: int, coupling: str, number: int, shards: int) -> Path:
+    """One of the parts, from 1 on, that a pairing is split into."""
+    return root / f"seed{seed}" / "shards" / coupling / f"{number}-of-{shards}.parquet"
+
+
+def training_data(root: Path, seed: int, method: str) -> Path:
+    """What a method learns: pairs where each data point keeps a source, else the token rows."""
+    parsed = parse_method(method)
+    if parsed.distillations:
+        return pairs(root, seed, method) if parsed.on_pairs else data(root, "train.parquet")
+    return pairs(root, seed, parsed.coupling) if parsed.coupling else data(root, "train.parquet")
 
 
 def diagnosis(root: Path, seed: int, coupling: str) -> Path:
@@ -57,44 +67,31 @@ def coverage(root: Path, seed: int) -> Path:
     return root / f"seed{seed}" / "metrics" / "forward" / "coverage.parquet"
 
 
-def coupling_metrics(root: Path, experiment: Experiment) -> list[Path]:
-    """Metric files that no sampler made: of all pairs, and of the forward velocity where asked for."""
-    couplings = [*experiment.couplings(), *experiment.taught()]
-    found = [diagnosis(root, seed, name) for seed in experiment.seeds for name in couplings]
-    if experiment.pairing.coverage:
-        found += [coverage(root, seed) for seed in experiment.seeds]
-    return found
-
-
 def correlation(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "metrics" / method / "correlation.parquet"
 
 
-def classifier(root: Path) -> Path:
-    return root / "reference" / "classifier.safetensors"
-
-
-def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """What the extractor of image features is made of, where the workflow makes it."""
-    if experiment.extractor_settings().extractor != "classifier":
-        return {}
-    weights = classifier(root)
-    return {"classifier": weights, "description": weights.with_suffix(".json")}
-
-
-def reference(root: Path, of: str) -> Path:
-    """Statistics of the real images `of` train or test."""
-    return root / "reference" / f"{of}.parquet"
-
-
 def molecules(root: Path) -> Path:
-    """What describes the training molecules."""
+    """Fingerprints, scaffolds and properties of the training molecules."""
     return root / "reference" / "molecules.parquet"
 
 
-def chemnet(root: Path) -> Path:
-    """Statistics of the training molecules' ChemNet features."""
-    return root / "reference" / "chemnet.parquet"
+def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """Statistics of the training molecules' ChemNet features, if the experiment asks for FCD."""
+    return {"chemnet": root / "reference" / "chemnet.parquet"} if experiment.chemistry_settings().fcd else {}
+
+
+def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """The files of the network that images are compared by, if the workflow trains it."""
+    if experiment.extractor_settings().extractor != "classifier":
+        return {}
+    weights = root / "reference" / "classifier.safetensors"
+    return {"classifier": weights, "description": weights.with_suffix(".json")}
+
+
+def reference(root: Path, split: str) -> Path:
+    """Statistics of the real images of the split train or test."""
+    return root / "reference" / f"{split}.parquet"
 
 
 def floor(root: Path, evaluation: str) -> Path:
@@ -102,68 +99,37 @@ def floor(root: Path, evaluation: str) -> Path:
     return root / "reference" / f"floor-{evaluation}.parquet"
 
 
-def floors(root: Path, experiment: Experiment) -> list[Path]:
-    if experiment.modality != "images":
-        return []
-    return [floor(root, name) for name in experiment.evaluations]
-
-
 def model(root: Path, seed: int, method: str) -> Path:
     return root / f"seed{seed}" / "models" / method
 
 
-def samples(root: Path, run: Run) -> Path:
+def samples(root: Path, run: SampleRun) -> Path:
     return root / f"seed{run.seed}" / "samples" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
 
 
-def metrics(root: Path, run: Run) -> Path:
+def metrics(root: Path, run: SampleRun) -> Path:
     return root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
 
 
-def properties(root: Path, run: Run) -> Path:
+def properties(root: Path, run: SampleRun) -> Path:
     """Histograms of the properties of a run's molecules."""
     return root / f"seed{run.seed}" / "properties" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
 
 
 def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
-    """What the report reads, by kind."""
-    every = list(runs(experiment))
-    ends = [run for run in every if run.nfe in shown_nfe(experiment, run)]
-    shown = [run for run in ends if run.seed == experiment.seeds[0]]
-    return {
-        "data": data_files(root, experiment),
-        "couplings": coupling_metrics(root, experiment),
-        "logs": [
-            model(root, seed, name) / "log.parquet"
-            for seed in experiment.seeds
-            for name in experiment.methods
-        ],
-        "pictured": pictured(root, experiment),
-        "samples": [samples(root, run) for run in shown],
-        "metrics": [metrics(root, run) for run in every],
-        "properties": [properties(root, run) for run in ends if experiment.modality == "molecules"],
-        "correlations": [
-            correlation(root, seed, name) for seed in experiment.seeds for name in experiment.correlated()
-        ],
-        "floors": floors(root, experiment),
-    }
+    """What the report reads, by kind: the inputs of the last job in the table."""
+    from pairflow.plan.jobs import jobs
+
+    return dict(jobs(root, experiment)[-1].inputs)
+
+
+def shown_nfe(experiment: Experiment, run: SampleRun) -> tuple[int, int]:
+    """The lowest and the highest NFE of a run's evaluation: the report draws their samples."""
+    nfe = experiment.evaluations[run.evaluation].nfe
+    return min(nfe), max(nfe)
 
 
 def finished(results: Path, experiments: Iterable[str]) -> dict[str, Path]:
-    """Experiment -> its metric rows, of those whose report has been made."""
-    found = {name: results / name / "metrics.parquet" for name in experiments}
-    return {name: path for name, path in found.items() if path.is_file()}
-
-
-def pictured(root: Path, experiment: Experiment) -> list[Path]:
-    """What the report reads of images alone: pairs of the first seed, and the extractor's description."""
-    if experiment.modality != "images":
-        return []
-    drawn = [pairs(root, experiment.seeds[0], name) for name in experiment.couplings()]
-    return [*drawn, *extractor_files(root, experiment).values()]
-
-
-def shown_nfe(experiment: Experiment, run: Run) -> tuple[int, int]:
-    """The lowest and the highest NFE of a run's evaluation: those whose samples the report draws."""
-    nfe = experiment.evaluations[run.evaluation].nfe
-    return min(nfe), max(nfe)
+    """Experiment -> its metric rows, for those whose report exists."""
+    files = {name: results / name / "metrics.parquet" for name in experiments}
+    return {name: path for name, path in files.items() if path.is_file()}

@@ -1,4 +1,4 @@
-"""What this machine has of all that the workflow needs, on one screen."""
+"""Checks on one screen whether this machine has what the workflow needs."""
 
 import sys
 from pathlib import Path
@@ -6,37 +6,44 @@ from pathlib import Path
 import click
 
 from pairflow._version import __version__
-from pairflow.steps.command import configuration, step
 
 _COLOURS = {"ok": "green", "missing (optional)": "cyan", "needs attention": "red"}
 
 
-@step()
-@configuration("The experiments whose data sets are looked for.")
-@click.option("--offline", is_flag=True, help="Leave the network alone.")
+# Not by steps.command, which imports packages that may be broken here.
+@click.command("doctor")
+@click.option(
+    "--config",
+    "configuration",
+    type=click.Path(path_type=Path),
+    default=Path("workflow_config.yaml"),
+    show_default=True,
+    help="The configuration whose data sets are checked.",
+)
+@click.option("--offline", is_flag=True, help="Do not use the network.")
 def main(configuration: Path, offline: bool):
-    """Say what works here, what is missing, and the command that mends it. Changes nothing.
+    """Check what the workflow needs, and print the command that fixes what is missing. Changes nothing.
 
-    Every package is imported, in a process of its own; the results folder is written to; a data set is looked
-    for in the folder that PAIRFLOW_DATA_DIR names, in the cache, then at its publisher's. Each line is `ok`,
-    `missing (optional)` (something works without it) or `needs attention`; with one of these the exit code
+    Every package is imported, in a process of its own, and the results folder is written to. A data set is
+    looked for in the folder that PAIRFLOW_DATA_DIR names, in the cache, and at its publisher's. Each line is
+    `ok`, `missing (optional)` (something works only with it) or `needs attention`, for which the exit code
     is 1.
     """
-    from pairflow.checkup.line import State
-    from pairflow.checkup.lines import lines
+    from pairflow.checkup.requirements import findings
+    from pairflow.data.status import Condition
 
     click.echo(f"pairflow {__version__}\n")
-    counts = dict.fromkeys(State, 0)
-    for line in lines(configuration, offline):
-        counts[line.state] += 1
-        state = click.style(f"{line.state:<20}", fg=_COLOURS[line.state])
-        click.echo(f"  {line.name:<23}{state}{line.found}".rstrip())
-        if line.remedy:
-            click.echo(f"  {'':<23}{'':<20}-> {line.remedy}")
-    if broken := counts[State.ATTENTION]:
+    counts = dict.fromkeys(Condition, 0)
+    for name, finding in findings(configuration, offline):
+        counts[finding.condition] += 1
+        condition = click.style(f"{finding.condition:<20}", fg=_COLOURS[finding.condition])
+        click.echo(f"  {name:<23}{condition}{finding.text}".rstrip())
+        if finding.remedy:
+            click.echo(f"  {'':<23}{'':<20}-> {finding.remedy}")
+    if broken := counts[Condition.ATTENTION]:
         click.echo(f"\n{broken} of {sum(counts.values())} need{'s' * (broken == 1)} attention.")
         sys.exit(1)
-    click.echo(f"\nNothing needs attention; {counts[State.OPTIONAL]} optional parts are missing.")
+    click.echo(f"\nNothing needs attention; {counts[Condition.OPTIONAL]} optional parts are missing.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Raw images to token rows: read, quantise, split."""
+"""Turns raw images into token rows: reads, quantises and splits them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,22 +13,26 @@ from pairflow.steps.command import out, quiet, step
 
 
 @step(Images)
-@out("--train", help="Training token rows with labels, Parquet.")
-@out("--validation", help="Held-out token rows with labels, Parquet: the test set where one is published.")
-@out("--vocabulary", help="Shape and levels, which models and token rows must agree on, JSON.")
-@out("--known", help="Hashes of molecules, Parquet: none for images.")
+@out("--train", help="Token rows for training, with labels (Parquet).")
+@out(
+    "--validation",
+    help="Held-out token rows with labels (Parquet), those of the published test set if there is one.",
+)
+@out("--vocabulary", help="Shape and levels, on which models and token rows must agree (JSON).")
+@out("--known", help="Hashes of molecules (Parquet): an empty table for images.")
 @quiet
 def main(settings: Images, train: Path, validation: Path, vocabulary: Path, known: Path, quiet: bool):
     """Turn images into token rows, in channel-height-width order.
 
-    The source is embedded, a folder of yours, or downloaded and verified; or it is taken from the folder that
-    PAIRFLOW_DATA_DIR names.
+    The source is embedded or your own folder. A published data set is taken from the folder that
+    PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
-    from pairflow.data import images
-    from pairflow.data.known import Known
+    from pairflow.data.images import contract
+    from pairflow.data.known import KnownMolecules
+    from pairflow.data.sources import image_source
 
     provenance = Provenance()
-    prepared = images.prepare(**settings.model_dump(), progress=not quiet)
+    prepared = image_source(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
     made = Metadata(
@@ -49,16 +53,18 @@ def main(settings: Images, train: Path, validation: Path, vocabulary: Path, know
         new_vocabulary,
         new_known,
     ]:
-        new_vocabulary.write_text(images.contract(prepared.shape, prepared.levels) + "\n")
-        Known.of([]).save(new_known, vocabulary=made.vocabulary, data=made.data, inputs=made.inputs)
+        new_vocabulary.write_text(contract(prepared.shape, prepared.levels) + "\n")
+        KnownMolecules.from_smiles([]).save(
+            new_known, vocabulary=made.vocabulary, data=made.data, inputs=made.inputs
+        )
         write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
         write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), held_out)
     provenance.write(train)
 
 
 def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
-    known = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
-    return pa.table({"tokens": token_column(tokens, levels), "label": known})
+    label = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
+    return pa.table({"tokens": token_column(tokens, levels), "label": label})
 
 
 if __name__ == "__main__":

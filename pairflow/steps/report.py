@@ -122,7 +122,9 @@ def _floors(root: Path, experiment: Experiment) -> list[pd.DataFrame]:
     """Rows of real images against real images; none of molecules."""
     if experiment.modality != "images":
         return []
-    return [read_table(path, "metrics")[0].to_pandas() for path in paths.floors(root, experiment)]
+    return [
+        read_table(path, "metrics")[0].to_pandas() for path in paths.report_inputs(root, experiment)["floors"]
+    ]
 
 
 def _rows_made_with(path: Path, method: str, settings: Settings) -> pd.DataFrame:
@@ -143,7 +145,8 @@ def _made_with(path: Path, kind: str, method: str, settings: Settings) -> pa.Tab
 
 def _coupling_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """Rows of the couplings, and of the forward velocity's coverage where the experiment asks for it."""
-    frames = [read_table(path, "metrics")[0].to_pandas() for path in paths.coupling_metrics(root, experiment)]
+    files = paths.report_inputs(root, experiment)["couplings"]
+    frames = [read_table(path, "metrics")[0].to_pandas() for path in files]
     return (
         pd.concat(frames, ignore_index=True)
         if frames
@@ -155,7 +158,7 @@ def _timings(root: Path, experiment: Experiment) -> pd.DataFrame:
     """A row per job, from the provenance beside its first output."""
     rows = [
         {
-            **read_provenance(job.outputs[0]),
+            **read_provenance(job.record),
             "step": job.rule,
             **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
         }

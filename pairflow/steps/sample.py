@@ -13,7 +13,14 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, spl
 from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
 
 
+def _former_name(context: click.Context, _: click.Parameter, value: int | None) -> None:
+    """`--steps` is still accepted in the place of `--nfe`, for one release."""
+    if value is not None:
+        context.default_map = {"nfe": value}
+
+
 @step(SampleSettings, count=DemandSettings)
+@click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
 @existing("--model", help="Folder of the model. It is self-contained and may be copied anywhere.")
 @out(
     "--out",
@@ -34,7 +41,7 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
     On demand it writes as many molecules as you ask for, filtered, in the format of the suffix of --out:
 
     \b
-      pairflow sample --model models/pairflow --count 1000 --steps 4 --unique --novel --out molecules.sdf
+      pairflow sample --model models/pairflow --count 1000 --nfe 4 --unique --novel --out molecules.sdf
     """
     from pairflow.runtime.device import choose
 

@@ -31,13 +31,13 @@ class MoleculeStream:
     a larger one. Raises TooFewAccepted if none of the last 20,000 samples passed the filters. `selection`
     counts all samples.
 
-        for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, steps=4, unique=True)): ...
+        for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
     Needs RDKit.
     """
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
-        from pairflow.data.known import Known
+        from pairflow.data.known import KnownMolecules
         from pairflow.data.molecules import Vocabulary
 
         self.settings, self.model = settings, Model.load(Path(folder), device=device)
@@ -45,7 +45,7 @@ class MoleculeStream:
             kind = "images" if self.model.shape else "token rows without a vocabulary"
             raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
-        self.known: Any = Known.load(self.model.known_file()) if settings.novel else ()
+        self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else ()
 
     def __iter__(self) -> Iterator[str]:
         from pairflow.metrics.selection import Selection
@@ -66,14 +66,14 @@ class MoleculeStream:
         batch = 0
         while True:
             settings, rows = self.settings, self.model.batch_rows
-            _, tokens = self.model.draw(settings, settings.steps, rows, "demand", batch)
+            _, tokens = self.model.draw(settings, settings.nfe, rows, "demand", batch)
             for ids in tokens.tolist():
                 yield self.vocabulary.decode(ids)
             batch += 1
 
 
 _ADVICE = {
-    "invalid": "try more --steps or a model trained longer",
+    "invalid": "try a larger --nfe or a model trained longer",
     "known": "the model makes little beside what it was trained on; leave out --novel",
     "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
 }

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pairflow.checkup import data, hardware, imports, processes, software
-from pairflow.checkup.line import Line, State, guarded
-from pairflow.checkup.lines import lines
+from pairflow.checkup import hardware, imports, processes, software
+from pairflow.checkup.requirements import findings, guarded
 from pairflow.cli import main
-from pairflow.data import sources
+from pairflow.config import Images, Molecules
+from pairflow.data import download, image_files
+from pairflow.data.sources import IMAGES, MOLECULES, source_of
+from pairflow.data.status import Condition, Finding
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = REPOSITORY / "workflow_config.yaml"
-NOTHING = data.Look(Path(), offline=True, torchvision={})
 BROKEN = "raise RuntimeError('made to fail\\nin two lines')\n"
 
 
@@ -61,8 +62,8 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
 
-def test_whatever_imports_do_is_a_line(tmp_path):
-    """Python and pairflow's own command start; each package fails in a way of its own."""
+def test_every_failure_of_an_import_is_a_line(tmp_path):
+    """Python and the command start; each package fails in its own way."""
     world = broken_world(
         tmp_path,
         numpy=BROKEN,
@@ -77,30 +78,29 @@ def test_whatever_imports_do_is_a_line(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=world)
     assert run.returncode == 1
     assert "Traceback" not in run.stdout + run.stderr
-    assert "NumPy and the like     needs attention     RuntimeError: made to fail in two lines" in run.stdout
-    assert "torch                  needs attention     importing it ends Python with code 7" in run.stdout
+    assert "core packages          needs attention     RuntimeError: made to fail in two lines" in run.stdout
+    assert "torch                  needs attention     the import ended Python with code 7" in run.stdout
     assert "torchvision            needs attention     SystemExit: gone" in run.stdout
     assert "Snakemake              needs attention     SyntaxError:" in run.stdout
     assert "RDKit                  needs attention     No module named 'absent_of_rdkit'" in run.stdout
     assert "executor plugin        needs attention     KeyboardInterrupt:" in run.stdout
     assert "CuPy                   needs attention     OSError: libcuda" in run.stdout
     assert "-> pip install --force-reinstall torch\n" in run.stdout
-    assert "not looked at, as NumPy and the like do not import" in run.stdout
+    assert "not checked, because the core packages cannot be imported" in run.stdout
 
 
 def test_an_import_that_never_ends_is_given_up(tmp_path, monkeypatch):
     world = broken_world(tmp_path, cupy="import time; time.sleep(600)\n")
     monkeypatch.setenv("PYTHONPATH", world["PYTHONPATH"])
     monkeypatch.setattr(software, "IMPORT_SECONDS", 0.5)
-    facts = software.imported([software.CUPY])["CuPy"]
-    line = software.cupy(facts, [])
-    assert line.state is State.ATTENTION
-    assert line.found.startswith("importing it gives no answer within 0.5 s")
-    assert line.remedy == 'time python -c "import cupy"'
+    finding = software.cupy(software.import_apart(("cupy",)), [])
+    assert finding.condition is Condition.ATTENTION
+    assert finding.text.startswith("the import timed out after 0.5 s")
+    assert finding.remedy == 'time python -c "import cupy"'
 
 
 def test_a_program_that_never_ends_takes_its_children_with_it(tmp_path):
-    with pytest.raises(processes.TooSlow, match=r"no answer within 0\.5 s"):
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.5 s"):
         processes.run(["sh", "-c", f"sleep 600 & echo $! > {tmp_path}/pid; wait"], 0.5)
     child = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
     deadline = time.monotonic() + 60
@@ -110,26 +110,24 @@ def test_a_program_that_never_ends_takes_its_children_with_it(tmp_path):
 
 
 def test_snakemake_has_to_be_on_the_path(monkeypatch, tmp_path):
-    assert software.snakemake({"version": "9.27.1"}) == Line("Snakemake", State.OK, "9.27.1")
+    fine = software.package("Snakemake", {"version": "9.27.1"})
+    assert software.on_the_path(fine) == fine == Finding.ok("9.27.1")
     monkeypatch.setenv("PATH", str(tmp_path))
-    line = software.snakemake({"version": "9.27.1"})
-    assert line.state is State.ATTENTION
-    assert line.found == "9.27.1, but there is no command snakemake on the PATH"
-    assert line.remedy == f"source {sys.prefix}/bin/activate"
+    assert software.on_the_path(fine) == Finding.attention(
+        "9.27.1, but there is no command snakemake on the PATH", f"source {sys.prefix}/bin/activate"
+    )
 
 
 def test_missing_and_old_packages(monkeypatch):
     monkeypatch.setattr(software, "_bounds", lambda name: ">=9.10")
-    line = software.package(software.SNAKEMAKE, {"version": "8.1"})
-    assert (line.state, line.found) == (State.ATTENTION, "8.1, expected >=9.10")
-    assert line.remedy == "pip install 'snakemake>=9.10'"
-    line = software.package(software.SNAKEMAKE, {"missing": "snakemake"})
-    assert (line.state, line.found) == (State.ATTENTION, "no snakemake, which the workflow needs")
-    assert line.remedy == 'pip install "pairflow[workflow]"'
-    line = software.package(software.PLUGIN, {"missing": "x"})
-    assert (line.state, line.found) == (State.OPTIONAL, "not installed; for jobs on SLURM")
-    assert software.package(software.RDKIT, {"missing": "rdkit"}).state is State.OPTIONAL
-    assert software.package(software.RDKIT, {"missing": "rdkit"}, "an experiment").state is State.ATTENTION
+    assert software.package("Snakemake", {"version": "8.1"}) == Finding.attention(
+        "8.1, expected >=9.10", "pip install 'snakemake>=9.10'"
+    )
+    assert software.package("Snakemake", {"missing": "snakemake"}, "the workflow") == Finding.attention(
+        "no snakemake, which the workflow needs", 'pip install "pairflow[workflow]"'
+    )
+    finding = software.package("executor plugin", {"missing": "x"})
+    assert (finding.condition, finding.text) == (Condition.OPTIONAL, "not installed; for jobs on SLURM")
 
 
 def test_what_is_imported_says_its_version():
@@ -142,15 +140,15 @@ def test_what_is_imported_says_its_version():
 
 
 @pytest.mark.parametrize(
-    ("script", "state", "found"),
+    ("script", "condition", "text"),
     [
-        (None, State.OPTIONAL, "no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"),
-        ("echo 'H200, 580.1, 143771 MiB'", State.OK, "H200, 580.1, 143771 MiB"),
-        ("echo no driver >&2; exit 9", State.ATTENTION, "nvidia-smi fails: no driver"),
-        ("sleep 600", State.ATTENTION, "nvidia-smi: no answer within 0.5 s"),
+        (None, Condition.OPTIONAL, "no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"),
+        ("echo 'H200, 580.1, 143771 MiB'", Condition.OK, "H200, 580.1, 143771 MiB"),
+        ("echo no driver >&2; exit 9", Condition.ATTENTION, "nvidia-smi fails: no driver"),
+        ("sleep 600", Condition.ATTENTION, "nvidia-smi: no answer within 0.5 s"),
     ],
 )
-def test_the_driver(tmp_path, monkeypatch, script, state, found):
+def test_the_driver(tmp_path, monkeypatch, script, condition, text):
     monkeypatch.setattr(software, "DRIVER_SECONDS", 0.5 if script == "sleep 600" else 60.0)
     path = os.environ["PATH"]
     if script is not None:
@@ -161,85 +159,88 @@ def test_the_driver(tmp_path, monkeypatch, script, state, found):
     elif shutil.which("nvidia-smi"):
         pytest.skip("there is a driver here")
     monkeypatch.setenv("PATH", path)
-    line, gpus = software.driver()
-    assert (line.state, line.found) == (state, found)
-    assert gpus == (["H200"] if state is State.OK else [])
+    finding, gpus = software.driver()
+    assert (finding.condition, finding.text) == (condition, text)
+    assert gpus == (["H200"] if condition is Condition.OK else [])
 
 
 def test_a_gpu_that_torch_does_not_use_needs_attention():
     built = {"version": "2.15", "cuda": "13.2", "devices": []}
-    assert software.cuda(built, []).state is State.OPTIONAL
+    assert software.cuda(built, []).condition is Condition.OPTIONAL
     line = software.cuda(built, ["H200"])
-    assert line.state is State.ATTENTION
-    assert line.found.startswith("torch is built for CUDA 13.2, and sees none of the driver's GPUs")
+    assert line.condition is Condition.ATTENTION
+    assert line.text.startswith("torch is built for CUDA 13.2, but finds no GPU")
     line = software.cuda({**built, "cuda": None}, ["H200"])
-    assert (line.found, line.remedy) == (
+    assert (line.text, line.remedy) == (
         "torch is built without CUDA, and there is a GPU",
         "pip install --force-reinstall torch",
     )
-    assert software.cuda({**built, "devices": ["H200"]}, ["H200"]).found == "13.2 on H200"
-    assert software.cuda({"error": "x"}, []).state is State.OPTIONAL
+    assert software.cuda({**built, "devices": ["H200"]}, ["H200"]).text == "13.2 on H200"
+    assert software.cuda({"error": "x"}, []).condition is Condition.OPTIONAL
     facts = {"version": "99", "lacks": "needs a CUDA device, and none is visible"}
-    assert software.cupy(facts, []).state is State.OPTIONAL
-    assert software.cupy(facts, ["H200"]).state is State.ATTENTION
+    assert software.cupy(facts, []).condition is Condition.OPTIONAL
+    assert software.cupy(facts, ["H200"]).condition is Condition.ATTENTION
 
 
 def test_results_that_cannot_be_written(tmp_path):
-    assert hardware.results(tmp_path).state is State.OK
+    assert hardware.results(tmp_path).condition is Condition.OK
     assert not (tmp_path / "results").exists()
     (tmp_path / "results").symlink_to("/proc")  # where nobody can make a file, not even root
-    line = hardware.results(tmp_path)
-    assert line.state is State.ATTENTION
-    assert line.found.startswith(f"{tmp_path}/results cannot be written to: ")
+    finding = hardware.results(tmp_path)
+    assert finding.condition is Condition.ATTENTION
+    assert finding.text.startswith(f"{tmp_path}/results cannot be written to: ")
     (tmp_path / "results").unlink()
     (tmp_path / "results").write_text("")
-    assert hardware.results(tmp_path).found == f"{tmp_path}/results is a file"
+    assert hardware.results(tmp_path).text == f"{tmp_path}/results is a file"
 
 
 def test_a_full_disk_and_little_memory_need_attention(tmp_path, monkeypatch):
     monkeypatch.setattr(hardware, "LEAST_DISK", 2**80)
     line = hardware.results(tmp_path)
-    assert (line.state, line.remedy) == (State.ATTENTION, f"df -h {tmp_path}")
+    assert (line.condition, line.remedy) == (Condition.ATTENTION, f"df -h {tmp_path}")
     monkeypatch.setattr(hardware, "_limit", lambda: 2**30)
     line = hardware.memory()
-    assert line.state is State.ATTENTION
-    assert line.found.startswith("1.0 GB, by a limit on this machine's ")
+    assert line.condition is Condition.ATTENTION
+    assert line.text.startswith("1.0 GB, limited from this machine's ")
+
+
+def offline(name):
+    return (MOLECULES | IMAGES)[name].status(offline=True)
 
 
 def test_a_cached_table_is_checked(folder):
-    cached = sources.cached_copy(sources.SOURCES["qm9"].table)
+    cached = MOLECULES["qm9"].table.cached_copy
     cached.parent.mkdir(parents=True)
     cached.write_text("name,smiles\n" + "1,C\n" * 7)
-    line = data.line("qm9", None, NOTHING)
-    assert (line.state, line.found) == (State.ATTENTION, f"{cached}: 7 rows, expected 133,885")
-    assert line.remedy == f"rm -r {cached}"
+    assert offline("qm9") == Finding.attention(f"{cached}: 7 rows, expected 133,885", f"rm -r {cached}")
     cached.write_bytes(b"<html>")
-    assert data.line("qm9", None, NOTHING).found == f"{cached}: no column 'smiles'"
+    assert offline("qm9").text == f"{cached}: no column 'smiles'"
     cached.write_text("smiles\n" + "C\n" * 133_885)
-    assert data.line("qm9", None, NOTHING) == Line("data: qm9", State.OK, str(cached))
-    cached = sources.cached_copy(sources.SOURCES["zinc250k"].table)
+    assert offline("qm9") == Finding.ok(str(cached))
+    cached = MOLECULES["zinc250k"].table.cached_copy
     cached.write_text("smiles\n")
-    found = data.line("zinc250k", None, NOTHING).found
-    assert found == f"{cached}: not the published file, by its checksum"
+    assert offline("zinc250k").text == f"{cached}: not the published file, by its checksum"
 
 
 def test_a_broken_local_copy_is_named(folder, monkeypatch):
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder))
     (folder / "qm9.csv.gz").write_bytes(b"\x1f\x8b\x08 cut off")
-    line = data.line("qm9", None, NOTHING)
-    assert line.state is State.ATTENTION
-    assert line.found.startswith(f"{folder}/qm9.csv.gz: not readable: ")
+    finding = offline("qm9")
+    assert finding.condition is Condition.ATTENTION
+    assert finding.text.startswith(f"{folder}/qm9.csv.gz: not readable: ")
     (folder / "mnist").mkdir()
-    line = data.line("mnist_binary", None, NOTHING)
-    assert line.found == f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
+    assert (
+        offline("mnist_binary").text
+        == f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
+    )
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder / "absent"))
-    line = guarded("data: qm9", lambda: data.line("qm9", None, NOTHING))
-    assert line.found == f"InputError: PAIRFLOW_DATA_DIR: expected a folder, found none at {folder}/absent"
+    finding = guarded(lambda: offline("qm9"))
+    assert finding.text == f"InputError: PAIRFLOW_DATA_DIR: expected a folder, found none at {folder}/absent"
 
 
 def test_real_data_in_the_folder_are_whole(data_dir):
-    for source in ("qm9", "zinc250k", "mnist_binary"):
-        assert data.line(source, None, NOTHING).state is State.OK
+    for name in ("qm9", "zinc250k", "mnist_binary"):
+        assert offline(name).condition is Condition.OK
 
 
 def test_an_unreachable_publisher(folder, monkeypatch):
@@ -248,70 +249,69 @@ def test_an_unreachable_publisher(folder, monkeypatch):
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
         monkeypatch.setenv("HTTPS_PROXY", address)
         monkeypatch.setenv("https_proxy", address)
-        line = data.line("qm9", None, data.Look(folder, offline=False, torchvision={}))
-    assert line.state is State.ATTENTION
-    assert line.found.startswith("cannot be downloaded: ProxyError: ")
-    assert line.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz>"
+        finding = MOLECULES["qm9"].status()
+    assert finding.condition is Condition.ATTENTION
+    assert finding.text.startswith("cannot be downloaded: ProxyError: ")
+    assert finding.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz>"
 
 
-def test_a_publisher_that_never_answers_is_given_up(folder, monkeypatch):
-    monkeypatch.setattr(data, "NETWORK_SECONDS", 0.3)
+def test_a_publisher_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(download, "ANSWER_SECONDS", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        facts = {
-            "folder": "x",
-            "addresses": [f"http://127.0.0.1:{silent.getsockname()[1]}/a"],
-            "broken": None,
-        }
-        look = data.Look(folder, offline=False, torchvision={"data": {"cifar10": facts}})
-        line = data.line("cifar10", None, look)
-    assert line.state is State.ATTENTION
-    assert line.found.startswith("cannot be downloaded: ")
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/a"
+        finding = download.downloadable([url], "x", offline=False)
+    assert finding.condition is Condition.ATTENTION
+    assert finding.text.startswith("cannot be downloaded: ")
 
 
-def test_images_that_torchvision_keeps(folder):
-    facts = {"folder": "/cache/x", "addresses": ["http://localhost/a"], "broken": ""}
-
-    def line(facts):
-        return data.line("cifar10", None, data.Look(folder, True, {"data": {"cifar10": facts}}))
-
-    assert line(facts) == Line("data: cifar10", State.OK, "/cache/x")
-    found = line({**facts, "broken": "RuntimeError: corrupted"})
-    assert (found.state, found.found) == (State.ATTENTION, "/cache/x: RuntimeError: corrupted")
-    assert found.remedy == "rm -r /cache/x"
-    assert line({**facts, "broken": None}).state is State.OPTIONAL
-    assert (
-        data.line("cifar10", None, NOTHING).found == "torchvision would fetch it, and is not there or broken"
-    )
+def test_images_that_torchvision_keeps(folder, monkeypatch):
+    cached = download.cache() / "cifar-10-batches-py"
+    assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
+    missing = IMAGES["cifar10"].status(offline=True, torchvision=False)
+    assert missing.condition is Condition.ATTENTION
+    assert missing.text == "CIFAR10: torchvision reads it, and cannot be imported"
+    cached.mkdir(parents=True)
+    finding = offline("cifar10")
+    assert finding.text.startswith(f"{cached}: RuntimeError: Dataset not found or corrupted")
+    assert finding.remedy == f"rm -r {cached}"
+    monkeypatch.setattr(image_files, "read_torchvision", lambda *_, download: [])
+    assert offline("cifar10") == Finding.ok(str(cached))
 
 
 def test_own_files_and_folders(folder):
-    look = data.Look(folder, True, {})
-    assert data.line("my.smi", None, look).found == f"{folder}/my.smi: No such file or directory"
+    smiles = source_of(Molecules(source="my.smi", length=8), folder)
+    assert smiles.status().text == f"{folder}/my.smi: No such file or directory"
     (folder / "my.smi").touch()
-    assert data.line("my.smi", None, look).found == f"{folder}/my.smi: empty"
+    assert smiles.status().text == f"{folder}/my.smi: empty"
     (folder / "my.smi").write_text("C\n")
-    assert data.line("my.smi", None, look) == Line("data: my.smi", State.OK, f"{folder}/my.smi")
-    assert data.line("image_folder", "pictures", look).found == f"{folder}/pictures: no such folder"
+    assert smiles.status() == Finding.ok(f"{folder}/my.smi")
+    pictures = source_of(Images(source="image_folder", folder="pictures"), folder)
+    assert pictures.status().text == f"{folder}/pictures: no such folder"
     (folder / "pictures").mkdir()
-    assert data.line("image_folder", "pictures", look).state is State.OK
+    assert pictures.status().condition is Condition.OK
 
 
-def test_a_configuration_that_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        software, "imported", lambda: {each.label: {"version": "1"} for each in software.PACKAGES}
-    )
+def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
+    monkeypatch.setattr(software, "imported", lambda: {name: {"version": "1"} for name in software.PACKAGES})
     path = tmp_path / "workflow_config.yaml"
-    texts = {line.name: line for line in lines(path, offline=True)}
-    assert texts["configuration"].state is State.ATTENTION
-    assert texts["configuration"].found.endswith(
-        "no such file; go to the workflow's folder, or name it with --config"
-    )
+    found = dict(findings(path, offline=True))["configuration"]
+    assert found.condition is Condition.ATTENTION
+    assert found.text.endswith("no such file; go to the workflow's folder, or name it with --config")
     path.write_text("experiments: {")
-    texts = {line.name: line for line in lines(path, offline=True)}
-    assert texts["configuration"].found.startswith(f"{path}: not YAML: ")
+    assert dict(findings(path, offline=True))["configuration"].text.startswith(f"{path}: not YAML: ")
 
 
-def test_states_are_told_apart_without_colours():
-    assert [str(state) for state in State] == ["ok", "missing (optional)", "needs attention"]
+def test_an_experiment_on_molecules_needs_rdkit(folder, monkeypatch):
+    facts = {name: {"version": "1"} for name in software.PACKAGES} | {"RDKit": {"missing": "rdkit"}}
+    monkeypatch.setattr(software, "imported", lambda: facts)
+    assert (
+        dict(findings(SHIPPED, offline=True))["RDKit"].text
+        == "no rdkit, which an experiment on molecules needs"
+    )
+    assert dict(findings(folder / "absent.yaml", offline=True))["RDKit"].condition is Condition.OPTIONAL
+
+
+def test_conditions_differ_without_colours():
+    assert [str(condition) for condition in Condition] == ["ok", "missing (optional)", "needs attention"]

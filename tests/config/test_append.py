@@ -1,4 +1,4 @@
-"""One more experiment in the text of the configuration: nothing else changes."""
+"""One more experiment in the text of the configuration: comments, order and everything else survive."""
 
 from pathlib import Path
 
@@ -12,69 +12,85 @@ SHIPPED = (Path(__file__).parent.parent.parent / "workflow_config.yaml").read_te
 PATH = Path("workflow_config.yaml")
 DEMO = yaml.safe_load(SHIPPED)["experiments"]["demo"]
 MINE = {**DEMO, "data": {"source": 'it\'s: a "größe" #1.smi', "length": 16}}
+ENTRY = "".join(f"  {line}\n" for line in yaml.safe_dump({"demo": DEMO}, width=4096).splitlines())
+ENTRY = ENTRY.replace("    training:\n", "    # above\n    training:  # beside\n")
+SMALL = f"# top\nexperiments:\n  # above\n{ENTRY.rstrip()}  # behind\n    # of the demo\n"
+BELOW = "\n# of the machine\npair_shards: 2  # jobs\n"
 
 
-def mini(text="", after=""):
-    entry = yaml.safe_dump({"demo": DEMO}, default_flow_style=None)
-    return "# top\nexperiments:\n" + "".join(f"  {line}\n" for line in entry.splitlines()) + text + after
+def comments(text):
+    return [line.partition("# ")[2] for line in text.splitlines() if "# " in line]
 
 
-@pytest.mark.parametrize("name", ["mine", "123", "null", "2024-01-01", "-x"])
+@pytest.mark.parametrize("name", ["mine", "123", "null", "2024-01-01", "-x", "yes"])
 def test_names_and_paths_survive_yaml(name):
     text = append(SHIPPED, name, MINE, "a comment", PATH)
     assert yaml.safe_load(text)["experiments"] == {**yaml.safe_load(SHIPPED)["experiments"], name: MINE}
 
 
-def test_it_is_appended_and_the_rest_stays_to_the_byte():
+def test_the_shipped_configuration_keeps_every_byte():
     text = append(SHIPPED, "mine", MINE, "a comment", PATH)
     assert text.startswith(SHIPPED + "\n  mine:\n    # a comment\n    description: ")
     assert max(map(len, text[len(SHIPPED) :].splitlines())) <= 120
 
 
-def test_a_key_below_the_experiments_stays_below():
-    below = "\n# of the machine\npair_shards: 2\n"
-    text = append(mini(after=below), "mine", MINE, "c", PATH)
-    assert text.startswith(mini())
-    assert text.endswith(below)
-    assert list(yaml.safe_load(text)) == ["experiments", "pair_shards"]
-
-
-@pytest.mark.parametrize(
-    "text", [mini().rstrip("\n"), mini().replace("\n", "\r\n"), mini() + "# end\n", mini("    # inner\n")]
-)
-def test_ends_of_files(text):
+@pytest.mark.parametrize("below", ["", BELOW, "# end\n"])
+@pytest.mark.parametrize("change", [str, str.rstrip, lambda text: text.replace("\n", "\r\n")])
+def test_comments_and_keys_stay_where_they_belong(below, change):
+    text = change(SMALL + below)
     longer = append(text, "mine", MINE, "c", PATH)
-    assert longer.startswith(text)
-    assert ("\r\n" in longer) == ("\r\n" in text)
-    assert longer.count("\r\n") in (0, longer.count("\n"))
+    assert longer.startswith(change(SMALL))
+    assert longer.count("\r\n") == (longer.count("\n") if "\r\n" in text else 0)
+    plain = longer.replace("\r\n", "\n")
+    assert plain.startswith(SMALL + "\n  mine:\n    # c\n")
+    assert plain.rstrip().endswith(below.rstrip())
+    assert list(yaml.safe_load(text)) == list(yaml.safe_load(longer))
 
 
 def test_a_namesake_is_replaced():
-    once = append(mini(after="\n# b\npair_shards: 2\n"), "mine", MINE, "c", PATH)
-    other = append(once, "other", MINE, "c", PATH)
+    once = append(SMALL + BELOW, "mine", MINE, "c", PATH)
+    both = append(once, "other", MINE, "c", PATH)
     changed = {**MINE, "description": "changed"}
-    twice = append(other, "mine", changed, "d", PATH)
-    assert yaml.safe_load(twice)["experiments"] == {"demo": DEMO, "mine": changed, "other": MINE}
-    assert append(twice, "mine", MINE, "c", PATH) == other
-    assert append(append(mini("# end\n"), "demo", MINE, "c", PATH), "demo", DEMO, "c", PATH).endswith(
-        "# end\n"
-    )
+    twice = append(both, "mine", changed, "d", PATH)
+    assert list(yaml.safe_load(twice)["experiments"].items()) == [
+        ("demo", DEMO),
+        ("mine", changed),
+        ("other", MINE),
+    ]
+    assert comments(twice) == [
+        "top",
+        "above",
+        "above",
+        "beside",
+        "behind",
+        "of the demo",
+        "d",
+        "c",
+        "of the machine",
+        "jobs",
+    ]
+    assert append(twice, "mine", MINE, "c", PATH) == both
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("experiments: [", r"workflow_config\.yaml: not YAML: while parsing"),
-        ("- a\n", "expected a configuration with experiments"),
+        ("- a\n", "expected a mapping with the key 'experiments', found list"),
         ("experiments:\n", "experiments: input should be a valid dictionary"),
         ("{}", "missing key 'experiments'"),
-        (f"experiments: {yaml.safe_dump({'demo': DEMO}, default_flow_style=True)}", "are written in braces"),
-        (mini().replace("scale:", "scales:"), "unknown key 'experiments.demo.scales'"),
+        (SMALL.replace("scale:", "scales:"), "unknown key 'experiments.demo.scales'"),
     ],
 )
 def test_what_cannot_be_extended(text, message):
     with pytest.raises(InputError, match=message):
         append(text, "mine", MINE, "c", PATH)
+
+
+def test_experiments_in_braces_are_extended():
+    text = f"experiments: {yaml.safe_dump({'demo': DEMO}, default_flow_style=True, width=4096)}"
+    longer = append(text, "mine", MINE, "c", PATH)
+    assert yaml.safe_load(longer)["experiments"] == {"demo": DEMO, "mine": MINE}
 
 
 def test_a_taken_name():

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pairflow.data import sources
+from pairflow.data import download
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """The folder of what was fetched, empty."""
-    monkeypatch.delenv(sources.DATA_DIR, raising=False)
-    monkeypatch.setattr(sources.pooch, "os_cache", lambda _: tmp_path / "cache")
+    monkeypatch.delenv(download.DATA_DIR, raising=False)
+    monkeypatch.setattr(download.pooch, "os_cache", lambda _: tmp_path / "cache")
     return tmp_path / "cache"

@@ -1,36 +1,36 @@
-"""What a data set knows, as hashes: what was put in is found, nothing else is."""
+"""Hashes of known molecules: all that were stored are recognised, and nothing else."""
 
 import pytest
 
-from pairflow.data.known import Known
+from pairflow.data.known import KnownMolecules
 from pairflow.errors import InputError
 
 SMILES = [f"C{'C' * length}O" for length in range(300)]
 
 
-def test_what_was_put_in_is_known_and_nothing_else():
-    known = Known.of(SMILES[::2])
+def test_only_stored_molecules_are_known():
+    known = KnownMolecules.from_smiles(SMILES[::2])
     assert len(known) == 150
     assert all(smiles in known for smiles in SMILES[::2])
     assert not any(smiles in known for smiles in SMILES[1::2])
-    assert "C" not in Known.of([])
+    assert "C" not in KnownMolecules.from_smiles([])
 
 
 def test_a_hash_is_eight_bytes_of_blake2b():
     """By coreutils: printf CCO | b2sum -l 64."""
-    assert Known.of(["CCO"]).hashes.tobytes().hex() == "6d200b6f6c9553c3"
+    assert KnownMolecules.from_smiles(["CCO"]).hashes.tobytes().hex() == "6d200b6f6c9553c3"
 
 
 def test_order_and_repetition_leave_no_trace_in_the_file(tmp_path):
-    Known.of(SMILES).save(tmp_path / "a.parquet", vocabulary="v")
-    Known.of([*SMILES[::-1], *SMILES]).save(tmp_path / "b.parquet", vocabulary="v")
+    KnownMolecules.from_smiles(SMILES).save(tmp_path / "a.parquet", vocabulary="v")
+    KnownMolecules.from_smiles([*SMILES[::-1], *SMILES]).save(tmp_path / "b.parquet", vocabulary="v")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    assert SMILES[7] in Known.load(tmp_path / "a.parquet")
+    assert SMILES[7] in KnownMolecules.load(tmp_path / "a.parquet")
 
 
 def test_another_file_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match=r"x\.parquet: no such file"):
-        Known.load(tmp_path / "x.parquet")
+        KnownMolecules.load(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").write_text("CCO\n")
     with pytest.raises(InputError, match=r"x\.parquet: not a Parquet file of pairflow"):
-        Known.load(tmp_path / "x.parquet")
+        KnownMolecules.load(tmp_path / "x.parquet")

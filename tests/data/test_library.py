@@ -1,4 +1,4 @@
-"""Files of molecules: what each reader makes of good, odd and broken ones."""
+"""Files of molecules: how each reader treats good, odd and broken ones."""
 
 import gzip
 import subprocess

@@ -65,8 +65,13 @@ def test_strings_that_are_no_molecules_come_back_from_csv(write):
     [
         ("x.txt", True, False, r"x\.txt: unknown suffix '\.txt'; expected \.smi, \.csv, \.sdf, \.parquet"),
         ("x", True, False, "x: unknown suffix ''"),
-        ("x.sdf", False, False, r"x\.sdf: an SDF holds molecules alone; add --valid"),
-        ("x.smi", True, True, r"x\.smi: has no place for properties; expected \.csv, \.sdf or \.parquet"),
+        ("x.sdf", False, False, r"x\.sdf: SDF files can only hold valid molecules; add --valid"),
+        (
+            "x.smi",
+            True,
+            True,
+            r"x\.smi: SMILES files cannot hold properties; expected \.csv, \.sdf or \.parquet",
+        ),
     ],
 )
 def test_a_file_that_cannot_hold_the_table_is_refused(tmp_path, name, parsed, properties, message):

@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from pairflow.data import library, sources
+from pairflow.data import library
 from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, tokenize
+from pairflow.data.sources import MOLECULES
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 
 
 @pytest.fixture
 def vocabulary():
-    return Vocabulary.of(tokenize("CCO") + tokenize("N"))
+    return Vocabulary.from_tokens(tokenize("CCO") + tokenize("N"))
 
 
 def test_tokens():
@@ -25,7 +26,7 @@ def test_tokens():
 
 
 @pytest.mark.parametrize("text", ["C C", "C[NH", "CxC", "C<mask>", "C%1"])
-def test_what_is_no_smiles(text):
+def test_a_string_that_is_not_smiles_is_refused(text):
     with pytest.raises(InputError, match=r"not a SMILES string: .* belong to no token"):
         tokenize(text)
 
@@ -56,7 +57,7 @@ def test_vocabulary_file(vocabulary, tmp_path):
     loaded = Vocabulary.load(tmp_path / "vocabulary.json")
     assert loaded == vocabulary
     assert loaded.hash == vocabulary.hash
-    assert loaded.hash != Vocabulary.of("CF").hash
+    assert loaded.hash != Vocabulary.from_tokens("CF").hash
     assert json.loads((tmp_path / "vocabulary.json").read_text())["kind"] == "smiles"
 
 
@@ -120,8 +121,8 @@ def test_duplicates_are_dropped_on_request():
 
 
 def test_a_given_vocabulary_stays(vocabulary):
-    prepared = small(vocabulary=Vocabulary.of("CN"))
-    assert prepared.vocabulary == Vocabulary.of("CN")
+    prepared = small(vocabulary=Vocabulary.from_tokens("CN"))
+    assert prepared.vocabulary == Vocabulary.from_tokens("CN")
     assert reasons(prepared)[0] == "unknown token O"
 
 
@@ -170,15 +171,15 @@ def test_refusals():
         prepare([], length=9, progress=False)
 
 
-def test_rdkit_stays_silent(capfd):
+def test_rdkit_prints_nothing(capfd):
     small()
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.data
 def test_all_of_qm9(data_dir):
-    rows = list(library.rows(sources.fetch("qm9", data_dir)))
-    sources.check_rows("qm9", len(rows))
+    rows = list(library.rows(MOLECULES["qm9"].fetch(data_dir)))
+    MOLECULES["qm9"].check_rows(len(rows))
     prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False)
     assert prepared.vocabulary.size == 40
     assert prepared.train.shape == (127_190, 32)
@@ -195,15 +196,17 @@ def test_all_of_qm9(data_dir):
 @pytest.mark.data
 def test_all_of_zinc(data_dir):
     """As published, which is nearly as RDKit spells it today: parsing all of it again would take a minute."""
-    rows = list(library.rows(sources.fetch("zinc250k", data_dir)))
-    sources.check_rows("zinc250k", len(rows))
+    rows = list(library.rows(MOLECULES["zinc250k"].fetch(data_dir)))
+    MOLECULES["zinc250k"].check_rows(len(rows))
     assert rows[0] == rows[0].strip()
     tokens = [tokenize(text.strip()) for text in rows]
-    vocabulary = Vocabulary.of(token for row in tokens for token in row)
+    vocabulary = Vocabulary.from_tokens(token for row in tokens for token in row)
     assert vocabulary.size == 72
     assert max(map(len, tokens)) + 2 == 74
     for text, row in zip(rows, tokens, strict=True):
         assert vocabulary.decode(vocabulary._row(row, 74)) == text.strip()
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(list(range(len(rows))), 0.05, sources.validation_rows("zinc250k", data_dir), 42, None)
+    split = split_rows(
+        list(range(len(rows))), 0.05, MOLECULES["zinc250k"].validation_rows(data_dir), 42, None
+    )
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

@@ -2,11 +2,16 @@
 
 import http.server
 import threading
+from pathlib import Path
 
 import pytest
 
-from pairflow.data import library, sources
-from pairflow.data.sources import RawFile, Source
+from pairflow.config import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules
+from pairflow.data import download, library
+from pairflow.data.download import RawFile, git_blob_id
+from pairflow.data.molecule_sources import MoleculeFile, MoleculeTable
+from pairflow.data.source import DatasetSize
+from pairflow.data.sources import IMAGES, MOLECULES, source_of
 from pairflow.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -49,55 +54,83 @@ def server():
 
 
 @pytest.fixture
-def remote(server, monkeypatch):
-    """Registers the source `remote`, published as the given file name with the given checksum."""
+def remote(server):
+    """A table that is published as the given file name with the given checksum."""
 
-    def register(name="remote.csv", git_blob=None, **more):
+    def table(name="remote.csv", git_blob=None, size=None):
         file = RawFile(("remote.csv.gz", "remote.csv"), f"{server.url}/{name}", git_blob)
-        monkeypatch.setitem(sources.SOURCES, "remote", Source("a test", file, "smiles", **more))
+        return MoleculeTable("remote", file, size)
 
-    return register
+    return table
+
+
+@pytest.fixture
+def checked(remote, tmp_path):
+    """The table of `CONTENT` with its checksum."""
+    (tmp_path / "file").write_bytes(CONTENT)
+    return remote(git_blob=git_blob_id(tmp_path / "file"))
+
+
+def test_every_name_in_the_configuration_is_a_source():
+    assert set(MOLECULES) == set(MOLECULE_SOURCES)
+    assert set(IMAGES) == set(IMAGE_SOURCES) - {"image_folder"}
+    assert source_of(Images(source="image_folder", folder="a", size=8), Path("b")).path == Path("b/a")
+    assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))
+
+
+def test_known_sizes_follow_the_settings():
+    digits = Images(source="digits", training_rows=100, flips=True)
+    assert source_of(digits).measure(digits) == DatasetSize(200, 180, 2, 64, (1, 8, 8))
+    qm9 = Molecules(source="qm9", length=32)
+    assert source_of(qm9).measure(qm9) == DatasetSize(127_190, 6_695, 40, 32)
+
+
+def test_own_files_are_measured(tmp_path):
+    (tmp_path / "a.smi").write_text("C\nCC\nC\nCCC\nCCCCCCCCC\n")
+    own = Molecules(source="a.smi", length=8, validation_fraction=0.25)
+    assert source_of(own, tmp_path).measure(own, progress=False) == DatasetSize(3, 1, 11, 8)
+    (tmp_path / "a.smi").write_text("CCCCCCC\n")
+    with pytest.raises(InputError, match=r"^a\.smi: no molecule fits 8 tokens$"):
+        source_of(own, tmp_path).measure(own, progress=False)
 
 
 def test_git_blob_id_is_gits(tmp_path):
     (tmp_path / "file").write_bytes(b"hello\n")
-    assert sources.git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert git_blob_id(tmp_path / "file") == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
-def test_a_path_is_itself(tmp_path):
+def test_a_path_is_fetched_from_itself(tmp_path):
     (tmp_path / "mine.csv").write_bytes(CONTENT)
-    assert sources.fetch(tmp_path / "mine.csv") == tmp_path / "mine.csv"
+    assert MoleculeFile(tmp_path / "mine.csv").fetch() == tmp_path / "mine.csv"
 
 
 def test_the_embedded_set_needs_no_network():
-    path = sources.fetch("small_molecules")
+    path = MOLECULES["small_molecules"].fetch()
     assert path.name == "small_molecules.csv.gz"
     assert "CCO" in library.rows(path)
 
 
 def test_data_dir_comes_before_the_publisher(remote, server, tmp_path, monkeypatch):
-    remote()
+    source = remote()
     (tmp_path / "remote.csv").write_bytes(b"smiles\nC\n")
-    monkeypatch.setenv(sources.DATA_DIR, str(tmp_path))
-    assert sources.fetch("remote") == tmp_path / "remote.csv"
+    monkeypatch.setenv(download.DATA_DIR, str(tmp_path))
+    assert source.fetch() == tmp_path / "remote.csv"
     assert not server.asked
 
 
-def test_download_once_into_the_cache(remote, server, cache, tmp_path):
-    (tmp_path / "file").write_bytes(CONTENT)
-    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
-    path = sources.fetch("remote", data_dir=tmp_path)
+def test_download_once_into_the_cache(checked, server, cache, tmp_path):
+    path = checked.fetch(data_dir=tmp_path)
     assert path == cache / "remote.csv"
     assert path.read_bytes() == CONTENT
-    assert sources.fetch("remote") == path
+    assert checked.fetch() == path
     assert server.asked == [None]
     assert list(cache.iterdir()) == [path]
 
 
 def test_a_wrong_checksum_leaves_nothing(remote, cache):
-    remote(git_blob=BLOB)
+    source = remote(git_blob=BLOB)
     with pytest.raises(InputError, match=rf"remote\.csv: wrong checksum, expected git blob {BLOB}"):
-        sources.fetch("remote")
+        source.fetch()
     assert not list(cache.iterdir())
 
 
@@ -106,112 +139,97 @@ def test_a_wrong_checksum_leaves_nothing(remote, cache):
     [(CONTENT[:7], ["bytes=7-"]), (CONTENT + b"more", [f"bytes={len(CONTENT) + 4}-", None])],
     ids=["continued", "useless"],
 )
-def test_an_interrupted_download_is_taken_up(remote, server, cache, left, asked, tmp_path):
-    (tmp_path / "file").write_bytes(CONTENT)
-    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
+def test_an_interrupted_download_resumes(checked, server, cache, left, asked):
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(left)
-    assert sources.fetch("remote").read_bytes() == CONTENT
+    assert checked.fetch().read_bytes() == CONTENT
     assert server.asked == asked
 
 
-def test_a_download_without_a_checksum_begins_anew(remote, server, cache):
-    """What was left may be of another version."""
-    remote()
+def test_a_download_without_a_checksum_starts_again(remote, server, cache):
+    """The part that was left may be of another version."""
+    source = remote()
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(b"other,column")
-    assert sources.fetch("remote").read_bytes() == CONTENT
+    assert source.fetch().read_bytes() == CONTENT
     assert server.asked == [None]
 
 
-def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_whole(remote, cache, tmp_path):
-    (tmp_path / "file").write_bytes(CONTENT)
-    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
+def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_whole(checked, cache):
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(b"smilez\nC")
     with pytest.raises(InputError, match="wrong checksum"):
-        sources.fetch("remote")
-    assert sources.fetch("remote").read_bytes() == CONTENT
+        checked.fetch()
+    assert checked.fetch().read_bytes() == CONTENT
 
 
-def test_what_a_server_broke_off_is_no_file(remote, server, cache, tmp_path):
-    (tmp_path / "file").write_bytes(CONTENT)
-    remote(git_blob=sources.git_blob_id(tmp_path / "file"))
+def test_a_truncated_download_is_not_a_file(checked, server, cache):
     server.breaks_off = True
     with pytest.raises(InputError, match=r"cannot download .*/remote\.csv \(ChunkedEncodingError"):
-        sources.fetch("remote")
+        checked.fetch()
     assert [path.name for path in cache.iterdir()] == ["remote.csv.part"]
     server.breaks_off = False
-    assert sources.fetch("remote").read_bytes() == CONTENT
+    assert checked.fetch().read_bytes() == CONTENT
 
 
 def test_a_server_that_hangs_is_given_up(remote, server, cache, monkeypatch):
-    monkeypatch.setattr(sources, "TIMEOUT", 0.2)
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
     server.hangs.clear()
-    remote()
+    source = remote()
     try:
         with pytest.raises(InputError, match=r"cannot download .* \((ReadTimeout|ConnectionError)"):
-            sources.fetch("remote")
+            source.fetch()
     finally:
         server.hangs.set()
     assert not (cache / "remote.csv").exists()
 
 
 def test_a_failed_download_says_how_to_go_on(remote, cache):
-    remote("missing.csv")
+    source = remote("missing.csv")
     with pytest.raises(
         InputError,
         match=r"cannot download .*/missing\.csv \(HTTPError: 404 .*"
         r"put the file, named remote\.csv\.gz, into a folder and set PAIRFLOW_DATA_DIR to it",
     ):
-        sources.fetch("remote")
+        source.fetch()
     assert not list(cache.iterdir())
 
 
-def test_no_server(remote, server, monkeypatch):
-    file = RawFile(("remote.csv",), "http://127.0.0.1:9/remote.csv")
-    monkeypatch.setitem(sources.SOURCES, "remote", Source("a test", file, "smiles"))
+def test_no_server():
+    source = MoleculeTable("remote", RawFile(("remote.csv",), "http://127.0.0.1:9/remote.csv"))
     with pytest.raises(InputError, match=r"cannot download .* \(ConnectionError"):
-        sources.fetch("remote")
-
-
-def test_unknown_source():
-    with pytest.raises(InputError, match="unknown data source 'qm8'; did you mean 'qm9'"):
-        sources.fetch("qm8")
+        source.fetch()
 
 
 def test_missing_file():
     with pytest.raises(InputError, match=r"^folder/molecules\.csv: no such file$"):
-        sources.fetch("folder/molecules.csv")
+        MoleculeFile(Path("folder/molecules.csv")).fetch()
 
 
 def test_data_dir_that_is_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv(sources.DATA_DIR, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(download.DATA_DIR, str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"PAIRFLOW_DATA_DIR: expected a folder, found none at .*nowhere"):
-        sources.fetch("qm9")
+        MOLECULES["qm9"].fetch()
 
 
 def test_check_rows(remote):
-    remote(rows=2)
-    sources.check_rows("remote", 2)
-    sources.check_rows("small_molecules", 7)
-    sources.check_rows("folder/molecules.csv", 7)
+    source = remote(size=DatasetSize(1, 1, 11))
+    source.check_rows(2)
+    remote().check_rows(7)
+    MoleculeFile(Path("folder/molecules.csv")).check_rows(7)
     with pytest.raises(InputError, match="data source 'remote': expected 2 rows, found 1"):
-        sources.check_rows("remote", 1)
+        source.check_rows(1)
 
 
 def test_validation_rows(tmp_path):
     (tmp_path / "valid_idx_zinc250k.json").write_text("[2, 10]")
-    assert sources.validation_rows("zinc250k", data_dir=tmp_path) == [2, 10]
+    assert MOLECULES["zinc250k"].validation_rows(tmp_path) == [2, 10]
+    assert MOLECULES["qm9"].validation_rows() is None
+    assert MoleculeFile(Path("folder/molecules.csv")).validation_rows() is None
 
 
 @pytest.mark.parametrize("content", ["[2, ", '{"rows": [2]}', '["a"]'])
 def test_broken_validation_rows(tmp_path, content):
     (tmp_path / "valid_idx_zinc250k.json").write_text(content)
     with pytest.raises(InputError, match=r"valid_idx_zinc250k\.json: expected a JSON list of row numbers"):
-        sources.validation_rows("zinc250k", data_dir=tmp_path)
-
-
-def test_no_validation_rows():
-    assert sources.validation_rows("qm9") is None
-    assert sources.validation_rows("folder/molecules.csv") is None
+        MOLECULES["zinc250k"].validation_rows(tmp_path)

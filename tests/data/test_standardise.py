@@ -45,7 +45,7 @@ def test_without_rules_it_is_the_same_object():
         ("", "^empty$"),
         ("C1CC", "^unparsable$"),
         ("C\ufffdC", "^not UTF-8 text$"),
-        ("C.N.O", r"^3 fragments \(the experiment takes one\)$"),
+        ("C.N.O", r"^3 fragments \(the experiment allows only one\)$"),
     ],
 )
 def test_reasons(text, reason, capfd):

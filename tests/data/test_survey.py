@@ -1,4 +1,4 @@
-"""What a survey counts, on rows counted by hand, and that it agrees with what `prepare` then does."""
+"""A survey counts like a count by hand, and agrees with `prepare`."""
 
 import tracemalloc
 

@@ -48,7 +48,7 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and those t
     "gather": ([f"{MINI}/shards/{number}.parquet" for number in (1, 2)], ["--out"]),
     "compare": ([MINI], ["--out"]),
     "paper": (["--results", "results", "--tables", f"{MINI}/tables"], ["--values", "--out"]),
-    "sample on demand": (["--model", MODEL[0], "--count", "3", "--steps", "1", "--quiet"], ["--out"]),
+    "sample on demand": (["--model", MODEL[0], "--count", "3", "--nfe", "1", "--quiet"], ["--out"]),
 }
 WRITES = {
     "preprocess_images": [

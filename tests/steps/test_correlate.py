@@ -1,9 +1,6 @@
 """Total correlation from a model to the report: the step, its refusals, and the rule through Snakemake."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -166,17 +163,9 @@ def test_no_evaluation_takes_the_name_of_other_metric_rows():
 
 
 @pytest.mark.workflow
-def test_the_workflow_measures_it_and_the_report_shows_it(tmp_path):
+def test_the_workflow_measures_it_and_the_report_shows_it(snakemake, tmp_path):
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": experiment()}}))
-    command = [sys.executable, "-m", "snakemake", "--snakefile", REPOSITORY / "Snakefile", "--cores", "2"]
-    run = subprocess.run(
-        [*map(str, command), "results/mini/report.html"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
-    )
+    run = snakemake(tmp_path, "results/mini/report.html")
     assert run.returncode == 0, run.stderr + run.stdout
     root = tmp_path / "results/mini"
     rows = pd.read_parquet(root / "metrics.parquet").query("evaluation == 'correlation'")

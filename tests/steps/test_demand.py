@@ -16,7 +16,7 @@ from rdkit import Chem
 
 from pairflow.artifacts import digest, read_provenance, read_table
 from pairflow.config import DemandSettings
-from pairflow.data.known import Known
+from pairflow.data.known import KnownMolecules
 from pairflow.data.molecules import Vocabulary
 from pairflow.errors import InputError
 from pairflow.training import demand
@@ -80,7 +80,7 @@ def model(made, tmp_path):
 @pytest.fixture
 def sample(model, tmp_path):
     def sampled(out, folder=model, **options):
-        asked = {"count": 20, "steps": 8, **options}
+        asked = {"count": 20, "nfe": 8, **options}
         return run("sample", model=folder, out=tmp_path / out, threads=1, device="cpu", **asked)
 
     return sampled
@@ -114,7 +114,7 @@ def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_pat
     table, metadata = read_table(tmp_path / "new folder/x.parquet", "molecules")
     assert table["smiles"].to_pylist() == found
     assert metadata.parameters["method"] == "udlm"
-    assert metadata.parameters["steps"] == 8
+    assert metadata.parameters["nfe"] == 8
     assert set(metadata.inputs) == {"model"}
 
 
@@ -167,7 +167,7 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
     for name in ("vocabulary.json", "known.parquet"):
         assert digest(made / "udlm+dcd" / name) == digest(made / "udlm" / name)
     assert Vocabulary.load(made / "udlm/vocabulary.json") == Vocabulary.load(made / "data/vocabulary.json")
-    known = Known.load(made / "udlm/known.parquet")
+    known = KnownMolecules.load(made / "udlm/known.parquet")
     smiles = pd.read_parquet(made / "data/smiles.parquet")["smiles"]
     assert len(known) == smiles.nunique()
     assert all(each in known for each in smiles)
@@ -233,10 +233,9 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model):
     ("out", "options", "text"),
     [
         ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .sdf, .parquet"),
-        ("x.sdf", {}, "x.sdf: an SDF holds molecules alone; add --valid"),
+        ("x.sdf", {}, "x.sdf: SDF files can only hold valid molecules; add --valid"),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
-        ("x.smi", {"steps": 0}, "settings: steps: input should be greater than or equal to 1, found 0"),
-        ("x.smi", {"nfe": 4}, "--nfe does not go with --count: see --help"),
+        ("x.smi", {"nfe": 0}, "settings: nfe: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
         ("x.smi", {"trials": 4}, "--trials does not go with --count: see --help"),
         ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written there: No such file or directory"),
@@ -252,13 +251,13 @@ def test_what_belongs_to_molecules_on_demand_needs_a_count(model, tmp_path):
     done = run("sample", model=model, nfe=2, unique=True, out=tmp_path / "x.smi")
     refused(done, "--unique needs --count: see --help")
     done = run("sample", model=model, settings='{"count": 3}', out=tmp_path / "x.smi")
-    refused(done, "settings: missing key 'steps'")
+    refused(done, "settings: missing key 'nfe'")
 
 
 def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_path):
     rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
     other = tmp_path / "vocabulary.json"
-    Vocabulary.of(["C", "N"]).save(other)
+    Vocabulary.from_tokens(["C", "N"]).save(other)
     done = run("train", settings=json.dumps(UDLM), **rows, vocabulary=other, **outputs(tmp_path / "m"))
     assert done.exit_code == 2
     assert f"{other} and {rows['data']} do not belong together: vocabulary" in done.stderr
@@ -271,13 +270,13 @@ def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_pat
 @pytest.mark.parametrize(
     ("samples", "shares", "advice"),
     [
-        (["C("], "100% invalid", "try more --steps or a model trained longer"),
+        (["C("], "100% invalid", "try a larger --nfe or a model trained longer"),
         (["CCC", "CCC", "C("], "67% known, 33% invalid", "leave out --novel"),
         (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or leave out --unique"),
     ],
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
-    settings = DemandSettings(count=3, steps=1, unique=True, novel=True)
+    settings = DemandSettings(count=3, nfe=1, unique=True, novel=True)
     molecules = demand.MoleculeStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))

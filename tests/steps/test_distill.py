@@ -185,7 +185,13 @@ def test_what_does_not_fit_ends_in_one_line(train, teach, distill, folder):
             "udlm",
             "a model of udlm, but random+dcd needs random",
         ),
-        ("mdlm+dcd", DCD, "train.parquet", "mdlm", "mdlm has masks for a source, which nothing distils"),
+        (
+            "mdlm+dcd",
+            DCD,
+            "train.parquet",
+            "mdlm",
+            "mdlm starts from masks, and no distillation supports that",
+        ),
         ("udlm+redi", REDI, "train.parquet", "udlm", "train.parquet: holds tokens, expected pairs"),
         ("udlm+dcd", DCD, "pairs.parquet", "udlm", "pairs.parquet: holds pairs, expected tokens"),
     ]:
@@ -210,5 +216,5 @@ def test_pairs_of_another_model_are_refused(train, teach, distill, folder):
 def test_help_lists_the_keys_of_every_distillation():
     text = CliRunner().invoke(importlib.import_module("pairflow.steps.distill").main, ["--help"]).output
     assert """--distillation '{"name": "dcd", ...}'""" in text
-    assert "teacher_every: iterations after which the teacher becomes the student" in text
-    assert "start_from: the parent's weights to start from  [default: ema]" in text
+    assert "teacher_every: Iterations after which the teacher is replaced by the student." in text
+    assert "start_from: Weights of the parent to start from: the moving average or the raw weights." in text

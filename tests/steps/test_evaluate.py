@@ -27,7 +27,7 @@ LENGTH = 16
 def folder(tmp_path_factory):
     """A data set, its training molecules described, and three trials of samples."""
     root = tmp_path_factory.mktemp("evaluate")
-    words = Vocabulary.of("".join(["CNOc123()=#.", "n"]))
+    words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
     made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0, vocabulary=words)
     words.save(root / "vocabulary.json")
     save(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
@@ -181,7 +181,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, files, text):
     words = Vocabulary.load(folder / "vocabulary.json")
     frame = read_table(folder / "smiles.parquet")[0].to_pandas()
     save(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
-    samples(folder / "foreign.parquet", TRIALS, Vocabulary.of("CNOc123()=#.F"))
+    samples(folder / "foreign.parquet", TRIALS, Vocabulary.from_tokens("CNOc123()=#.F"))
     run = evaluated(folder, **files, out="x.parquet", properties="y.parquet")
     assert run.exit_code == 2
     assert run.stderr.startswith("pairflow evaluate: error: ")

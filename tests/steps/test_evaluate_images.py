@@ -387,5 +387,5 @@ def test_molecules_are_not_compared_by_features():
     assert paths.report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="the experiment has no images, which alone"):
         molecules.classify_settings()
-    with pytest.raises(ValueError, match="features: for images, and these are molecules"):
+    with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data))

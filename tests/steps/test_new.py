@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -16,11 +14,11 @@ from click.testing import CliRunner
 from pairflow.cli import main
 from pairflow.config import Configuration, check
 from pairflow.data.library import rows as read
-from pairflow.data.sources import fetch
+from pairflow.data.sources import MOLECULES
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
-SMILES = list(read(fetch("small_molecules")))[:300]
+SMILES = list(read(MOLECULES["small_molecules"].fetch()))[:300]
 ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
 
 
@@ -99,7 +97,7 @@ def test_a_path_is_seen_from_the_configurations_folder(folder):
     run = new("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
     assert run.exit_code == 0, run.stderr
     assert experiment(folder / "sub", "groe_x").data.source == "größe 'x'.smi"
-    assert f"This runs it in {folder / 'sub'}:" in run.stdout
+    assert f"Run it in {folder / 'sub'} with:" in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_names(file, name):
             "a.smi",
             "\n".join(SMILES[:50]),
             [],
-            "50 distinct molecules are too few to train on and hold some out: 100",
+            "50 distinct molecules are too few to train on and to hold some out; expected at least 100",
         ),
         ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in row 0: 'x'"),
         ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
@@ -182,29 +180,22 @@ def test_rare_long_molecules_are_left_out(folder):
 
 
 @pytest.mark.workflow
-def test_snakemake_takes_the_file_as_input(folder):
+def test_snakemake_takes_the_file_as_input(folder, snakemake):
     """A name with spaces, quotes and other letters; another content is read again."""
     name = "my 'größe' \"x\" $HOME.smi"
     (folder / name).write_text("\n".join(ODD))
     assert new(name, "--name", "mine").exit_code == 0
-    command = [sys.executable, "-m", "snakemake", "--snakefile", SHIPPED.parent / "Snakefile", "--cores", "1"]
 
-    def snakemake(*arguments):
-        run = subprocess.run(
-            [*map(str, command), *arguments, "--", "results/mine/data/train.parquet"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def train_rows(*arguments):
+        run = snakemake(folder, *arguments, "--", "results/mine/data/train.parquet", cores=1)
         return run.returncode, run.stdout + run.stderr
 
-    code, output = snakemake()
+    code, output = train_rows()
     assert code == 0, output
     (folder / name).write_text("\n".join(ODD[:-1]))
-    assert "rule preprocess:" in snakemake("--dry-run")[1]
+    assert "rule preprocess:" in train_rows("--dry-run")[1]
     (folder / name).unlink()
     (folder / "results/mine/data/train.parquet").unlink()
-    code, output = snakemake()
+    code, output = train_rows()
     assert code == 1
     assert "Missing input files for rule preprocess" in output

@@ -8,7 +8,9 @@ import pytest
 from PIL import Image
 
 from pairflow.artifacts import provenance_path, read_table, token_array
-from pairflow.data.images import contract_hash, prepare, to_images
+from pairflow.config import Images
+from pairflow.data.images import contract_hash, to_images
+from pairflow.data.sources import IMAGES
 
 NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
 TRAINING = {"training": {"batch_size": 8, "iterations": 2, "learning_rate": 1e-3}}
@@ -46,7 +48,7 @@ def pictures(tmp_path):
 def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
     run, train, test = preprocess("digits", "--source", "digits")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    expected = prepare("digits")
+    expected = IMAGES["digits"].read(Images(source="digits"))
     for path, tokens, labels in (
         (train, expected.train, expected.train_labels),
         (test, expected.test, expected.test_labels),
@@ -110,7 +112,10 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, pairflow_comm
     ("options", "message"),
     [
         (["--source", "image_folder", "--folder", "nowhere"], "nowhere: no such folder"),
-        (["--source", "image_folder"], "settings: folder: the source image_folder needs one"),
+        (
+            ["--source", "image_folder"],
+            "settings: folder: expected a folder, which the source image_folder needs; found none",
+        ),
         (
             ["--source", "digits", "--levels", "3"],
             "settings: levels: 3 does not divide 256; 2, 4, 8, ... 256 do",

@@ -151,7 +151,7 @@ def test_bad_files_end_in_one_line(preprocess, pairflow_command, tmp_path):
     run = pairflow_command("preprocess", "--source", tmp_path / "absent.csv", "--length", 16, *flags)
     mistake(run, "preprocess", "absent.csv: no such file")
     run = pairflow_command("preprocess", "--source", "qm8", "--length", 16, *flags)
-    mistake(run, "preprocess", "unknown data source 'qm8'; did you mean 'qm9'?")
+    mistake(run, "preprocess", "unknown name 'qm8' (did you mean 'qm9'?)")
     (tmp_path / "x.csv.gz").write_text("smiles\nCC\n")
     run = pairflow_command("preprocess", "--source", tmp_path / "x.csv.gz", "--length", 16, *flags)
     mistake(run, "preprocess", "x.csv.gz: not a readable CSV file")

@@ -43,8 +43,8 @@ def test_trajectories_of_clustered_data_equal_the_reference():
 
 def molecule_rows(data_dir, name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
-    source = sources.SOURCES[name]
-    smiles = list(library.rows(sources.fetch(name, data_dir), source.column))[::every]
+    source = sources.MOLECULES[name]
+    smiles = list(library.rows(source.fetch(data_dir), source.column))[::every]
     prepared = molecules.prepare(smiles, length=length, progress=False)
     return prepared.train[:1000], prepared.vocabulary.size
 

@@ -1,0 +1,175 @@
+"""Published files: where a copy may lie, how it is downloaded, and how it is checked.
+
+A file comes from the folder that `PAIRFLOW_DATA_DIR` names if it is there. Otherwise it is downloaded once
+from its publisher into the user's cache. Copies in the folder may be packed differently, so that checksums
+apply only to downloads.
+"""
+
+import functools
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import pooch
+import requests
+from tqdm import tqdm
+
+from pairflow.data.status import Finding, described
+from pairflow.errors import InputError
+
+DATA_DIR = "PAIRFLOW_DATA_DIR"
+TIMEOUT = 30  # seconds without a byte after which a download is given up
+ANSWER_SECONDS = 4.0  # in which a server must say whether it has a file
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A published file: the names a local copy may have, its address, and its git blob id if that is known.
+
+    A file without an address is part of the package.
+    """
+
+    names: tuple[str, ...]
+    url: str | None = None
+    git_blob: str | None = None
+
+    def local_copy(self, data_dir: str | Path | None = None) -> Path | None:
+        """The copy in the folder of local copies; None where there is none."""
+        folder = data_folder(data_dir)
+        paths = (folder / name for name in self.names) if folder else ()
+        return next((path for path in paths if path.is_file()), None)
+
+    @property
+    def cached_copy(self) -> Path:
+        """Where the file lies in the user's cache once it has been downloaded."""
+        return cache() / str(self.url).rpartition("/")[2]
+
+    @property
+    def is_as_published(self) -> bool:
+        """Whether the copy in the cache has the published checksum, if one is known."""
+        return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
+
+    def fetch(self, data_dir: str | Path | None = None) -> Path:
+        """A local path of the file, which is downloaded into the cache if it is nowhere else.
+
+        Raises InputError for a failed download and for a wrong checksum.
+        """
+        if path := self.local_copy(data_dir):
+            return path
+        return Path(__file__).with_name(self.names[0]) if self.url is None else self._download()
+
+    def _download(self) -> Path:
+        # pooch would print the hash of a file without a published one, and advise to write it into the code.
+        pooch.get_logger().setLevel("WARNING")
+        path = self.cached_copy
+        # The start of a file without a checksum may be of another version than the rest that would follow.
+        load = functools.partial(_load, resumable=self.git_blob is not None)
+        try:
+            pooch.retrieve(self.url, known_hash=None, fname=path.name, path=path.parent, downloader=load)
+        except (OSError, requests.RequestException) as error:
+            raise InputError(
+                f"cannot download {self.url} ({type(error).__name__}: {error}); "
+                f"or put the file, named {self.names[0]}, into a folder and set {DATA_DIR} to it"
+            ) from None
+        if not self.is_as_published:
+            path.unlink()
+            raise InputError(f"{self.url}: wrong checksum, expected git blob {self.git_blob}")
+        return path
+
+
+def data_folder(data_dir: str | Path | None = None) -> Path | None:
+    """The folder of local copies: `data_dir`, else what `PAIRFLOW_DATA_DIR` names, else None.
+
+    Raises InputError if that is not a folder.
+    """
+    data_dir = data_dir or os.environ.get(DATA_DIR)
+    if not data_dir:
+        return None
+    if not Path(data_dir).is_dir():
+        raise InputError(f"{DATA_DIR}: expected a folder, found none at {data_dir}")
+    return Path(data_dir)
+
+
+def cache() -> Path:
+    """The user's cache of downloads."""
+    return Path(pooch.os_cache("pairflow"))
+
+
+def git_blob_id(path: Path) -> str:
+    """Git's name for a file's content: the SHA-1 of `blob <size>`, a zero byte and the content, as hex."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
+    """A downloader for pooch; `resumable` continues an interrupted one, from `<name>.part`."""
+    part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
+    have = part.stat().st_size if resumable and part.exists() else 0
+    # Not packed for transfer: byte positions of a packed answer would not be those of the file.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+        if response.status_code == requests.codes.requested_range_not_satisfiable:
+            part.unlink()
+            return _load(url, output_file, _, resumable=resumable)
+        response.raise_for_status()
+        if response.status_code != requests.codes.partial_content:
+            have = 0
+        left = int(response.headers.get("Content-Length", 0))
+        bar = tqdm(desc=part.stem, initial=have, total=have + left or None, unit="B", unit_scale=True)
+        with bar, part.open("ab" if have else "wb") as file:
+            for chunk in response.iter_content(2**16):
+                file.write(chunk)
+                bar.update(len(chunk))
+    part.replace(output_file)
+
+
+def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:
+    """Whether all `urls` answer; `copies` names what to put into a folder where one does not.
+
+    `here` begins the text; with `offline` nothing is asked.
+    """
+    if offline:
+        return Finding.optional(f"{here}to be downloaded; the network was not asked")
+    try:
+        answers = [within(ANSWER_SECONDS, functools.partial(_ask, url)) for url in urls]
+    except OSError as error:  # TimeoutError and requests' errors included
+        remedy = f"export {DATA_DIR}=<a folder with {copies}>"
+        return Finding.attention(f"{here}cannot be downloaded: {described(error)}", remedy)
+    size = sum(size for size, _ in answers)
+    megabytes = f"{size / 2**20:,.1f} MB " if size else ""
+    hosts = dict.fromkeys(host for _, host in answers)
+    return Finding.ok(f"{here}{megabytes}to be downloaded from {' and '.join(hosts)}")
+
+
+def _ask(url: str) -> tuple[int, str]:
+    """Size in bytes (0 where the server does not say) and host of a file that can be downloaded."""
+    headers = {"Accept-Encoding": "identity"}
+    response = requests.head(url, headers=headers, timeout=ANSWER_SECONDS, allow_redirects=True)
+    response.raise_for_status()
+    return int(response.headers.get("Content-Length", 0)), urlsplit(url).netloc
+
+
+def within(seconds: float, work: Callable[[], Answer]) -> Answer:
+    """What `work` returns or raises; TimeoutError if it takes longer, as the look-up of a host can."""
+    outcome: list[Answer | Exception] = []
+
+    def note() -> None:
+        try:
+            outcome.append(work())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=note, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]

@@ -1,0 +1,160 @@
+"""Sources of molecules: published tables, and users' own files."""
+
+import csv
+import gzip
+import json
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pairflow.config import Images, Molecules, Standardisation
+from pairflow.data.download import RawFile, downloadable
+from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
+from pairflow.data.status import Finding, described
+from pairflow.errors import InputError
+
+if TYPE_CHECKING:
+    from pairflow.data.molecules import PreparedMolecules
+
+
+class MoleculeSource(DataSource):
+    """Molecules: a table or another file, of which each row is one molecule."""
+
+    @abstractmethod
+    def fetch(self, data_dir: str | Path | None = None) -> Path:
+        """A local path of the raw file; `data_dir` overrides the environment variable PAIRFLOW_DATA_DIR.
+
+        Raises InputError for a missing file or folder, a failed download and a wrong checksum.
+        """
+
+    def validation_rows(self, data_dir: str | Path | None = None) -> list[int] | None:
+        """Row numbers, from 0, of the published validation split; None where there is none."""
+        return None
+
+    def check_rows(self, number: int) -> None:
+        """InputError if the table has not the number of rows that its publisher states."""
+        if self.size and number != self.size.total:
+            raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
+
+    def read(
+        self, settings: Molecules, data_dir: str | Path | None = None, progress: bool = True
+    ) -> "PreparedMolecules":
+        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
+        from pairflow.data import library, molecules
+
+        prepared = molecules.prepare(
+            library.rows(self.fetch(data_dir), settings.column, progress),
+            **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
+            standardisation=settings.standardisation,
+            validation_rows=self.validation_rows(data_dir),
+            progress=False,  # the reader has a bar of its own
+        )
+        self.check_rows(len(prepared.smiles) + len(prepared.rejected))
+        return prepared
+
+
+@dataclass(frozen=True, eq=False)
+class MoleculeTable(MoleculeSource):
+    """A published table of molecules, with its validation split where there is one; or the embedded table."""
+
+    name: str
+    table: RawFile
+    size: DatasetSize | None = None
+    column: str = "smiles"
+    validation: RawFile | None = None
+
+    def fetch(self, data_dir: str | Path | None = None) -> Path:
+        return self.table.fetch(data_dir)
+
+    def validation_rows(self, data_dir: str | Path | None = None) -> list[int] | None:
+        if self.validation is None:
+            return None
+        path = self.validation.fetch(data_dir)
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path}: expected a JSON list of row numbers: {error}") from None
+        if not isinstance(rows, list) or not all(type(row) is int for row in rows):
+            raise InputError(f"{path}: expected a JSON list of row numbers")
+        return rows
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        if self.table.url is None:
+            return Finding.ok("part of pairflow")
+        texts, missing = [], []
+        for file in filter(None, (self.table, self.validation)):
+            local = file.local_copy()
+            path = local or file.cached_copy
+            if not path.is_file():
+                missing.append(file)
+                continue
+            if local is None and not file.is_as_published:
+                return broken_copy(path, "not the published file, by its checksum")
+            if file is self.table and (problem := self._problem(path)):
+                return broken_copy(path, problem)
+            texts.append(f"{path}{' (checksum as published)' if local is None and file.git_blob else ''}")
+        if not missing:
+            return Finding.ok(", ".join(texts))
+        here = f"{', '.join(texts)} is here; " if texts else ""
+        copies = " and ".join(file.names[0] for file in missing)
+        return downloadable([str(file.url) for file in missing], copies, offline, here)
+
+    def _problem(self, path: Path) -> str | None:
+        """What is wrong with a copy of the table; None if it has the column and the published rows."""
+        opened: Callable = gzip.open if path.suffix == ".gz" else open
+        try:
+            with opened(path, "rt", encoding="utf-8", newline="") as file:
+                records = csv.reader(file)
+                header = next(records, [])
+                number = sum(1 for record in records if record)
+        except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
+            return f"not readable: {described(error)}"
+        if self.column not in header:
+            return f"no column '{self.column}'"
+        if self.size and number != self.size.total:
+            return f"{number:,} rows, expected {self.size.total:,}"
+        return None
+
+
+@dataclass(frozen=True)
+class MoleculeFile(MoleculeSource):
+    """A user's own file of molecules."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    def fetch(self, data_dir: str | Path | None = None) -> Path:
+        if self.path.is_file():
+            return self.path
+        raise InputError(f"{self.path}: no such file")
+
+    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
+        from pairflow.data import library
+        from pairflow.data.survey import survey
+
+        assert isinstance(settings, Molecules)
+        counts = survey(library.rows(self.path, settings.column, progress), settings.standardisation)
+        total = int((counts.lengths <= settings.length).sum())
+        if not settings.drop_duplicates:
+            total += counts.duplicates
+        if not total:
+            raise InputError(f"{settings.source}: no molecule fits {settings.length} tokens")
+        held_out = int(total * settings.validation_fraction)
+        symbols = counts.vocabulary_size(settings.length)
+        return DatasetSize(total - held_out, held_out, symbols).limited(settings)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        try:
+            with self.path.open("rb") as file:
+                empty = not file.read(1)
+        except OSError as error:
+            return Finding.attention(f"{self.path}: {error.strerror}", f"ls {quoted(self.path.parent)}")
+        if empty:
+            return Finding.attention(f"{self.path}: empty", f"ls -l {quoted(self.path)}")
+        return Finding.ok(str(self.path))

@@ -1,0 +1,115 @@
+"""An estimate in words: what the experiment has, a line per step, the sums, and what they rest on."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pairflow.config import Experiment
+from pairflow.estimate.costs import JobCost, busy_seconds, wall_seconds
+from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.sizes import Sizes
+from pairflow.plan.jobs import Job
+
+Costs = Mapping[Job, JobCost]
+_HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
+
+
+def head(name: str, experiment: Experiment, sizes: Sizes) -> str:
+    methods = f"{len(experiment.methods)} methods, {_count(len(experiment.seeds), 'seed')}"
+    facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
+    return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
+
+
+def step_lines(table: Sequence[Job], finished: set[Job], costs: Costs) -> str:
+    """A line per rule and method, in the order of the jobs."""
+    groups: dict[tuple[str, str], list[Job]] = {}
+    for job in table:
+        groups.setdefault((job.rule, job.method or ""), []).append(job)
+    lines = [_HEAD]
+    for names, group in groups.items():
+        todo = [costs[job] for job in group if job not in finished]
+        ready = str(len(group) - len(todo)) if len(todo) < len(group) else ""
+        spans = ("done", "", "")
+        if todo:
+            seconds, memory, disk, _, _ = zip(*todo, strict=True)
+            spans = _span(seconds, duration), _span(memory, _gigabytes), _span(disk, _bytes)
+        lines.append((*names, str(len(group)), ready, *spans))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = "<<>>>>>"
+    rows = (
+        [f"{text:{side}{width}}" for text, side, width in zip(line, sides, widths, strict=True)]
+        for line in lines
+    )
+    return "\n".join("  ".join(row).rstrip() for row in rows)
+
+
+def sums(table: Sequence[Job], finished: set[Job], costs: Costs, cores: int, device: str) -> str:
+    """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do."""
+    todo = [job for job in table if job not in finished]
+    if not todo:
+        return f"\nall {len(table)} jobs are done"
+    unknown = [job for job in todo if costs[job].seconds is None]
+    without = f", without {_count(len(unknown), 'job')} of unknown time" if unknown else ""
+    least = "at least " if unknown else ""
+    cpu, gpu = busy_seconds(todo, costs)
+    hours = "none"
+    if device == "cuda":
+        hours = "unknown" if any(costs[job].gpu for job in unknown) else f"{gpu / 3600:,.2g}"
+    memory = [costs[job].memory_mb for job in todo if costs[job].memory_mb is not None]
+    disk = [costs[job].disk for job in todo if costs[job].disk is not None]
+    wall = duration(wall_seconds(todo, costs, cores))
+    return "\n".join(
+        [
+            f"\nto do      {len(todo)} of {len(table)} jobs",
+            f"wall time  {least}{wall} on {_count(cores, 'core')}{without}",
+            f"CPU-hours  {least}{cpu / 3600:,.2g}{without}",
+            f"GPU-hours  {hours}",
+            f"memory     {_gigabytes(max(memory)) + ' for the largest job' if memory else 'unknown'}",
+            f"disk       {'at least ' * (len(disk) < len(todo))}{_bytes(sum(disk))}",
+        ]
+    )
+
+
+def basis(works: Sequence[Work], rates: Mapping[Work, Rate], printed: str) -> str:
+    """What the numbers rest on and how far they may be off; `printed` is the cost by the paper, if any."""
+    origins = sorted({rates[work].origin for work in works if work in rates})
+    lines = [
+        f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",
+        "           for short steps: their times on one machine (AMD EPYC, 2026-11-21)",
+    ]
+    absent = [work for work in works if work not in rates]
+    if any(work.device == "cuda" for work in absent):
+        lines.append("           GPU: unknown: no GPU here, and no record of one")
+    elif absent:
+        kinds = ", ".join(sorted({work.kind for work in absent}))
+        lines.append(f"           unknown: no record of this work ({kinds}); measure it without --recorded")
+    lines.append(
+        "good to    a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
+    )
+    return "\n".join([*lines, f"printed    {printed}"] if printed else lines)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as s, min, h or days, two digits."""
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} s"
+
+
+def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
+    """The smallest and the largest of the values, or `unknown` if one of them is."""
+    if None in values:
+        return "unknown"
+    first, last = text(min(values)), text(max(values))
+    return first if first == last else f"{first} to {last}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number > 1)}"
+
+
+def _gigabytes(mb: float) -> str:
+    return f"{mb / 1024:.1f} GB"
+
+
+def _bytes(size: float) -> str:
+    return f"{size / 2**20:.1f} MB" if size < 2**30 else f"{size / 2**30:.1f} GB"

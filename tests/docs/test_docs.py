@@ -1,0 +1,133 @@
+"""README and docs: what they name is there, links lead somewhere, examples run, and the site builds."""
+
+import ast
+import importlib
+import itertools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairflow.cli import COMMANDS, STEPS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
+FOLDERS = "pairflow|tests|docs|rules|profiles|benchmarks|envs"
+GENERATED = {"docs/configuration.md"}  # by docs/hooks.py, when the site is built
+
+
+def names_of(path: Path) -> set[str]:
+    """Functions, classes, methods and assigned names of a module."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_files_that_a_page_names_are_there(page):
+    for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]*)`", TEXTS[page]):
+        assert (ROOT / name).exists(), f"{page}: no {name}"
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_functions_and_tests_that_a_page_names_are_there(page):
+    text = " ".join(TEXTS[page].split())
+    found = re.findall(rf"`((?:{FOLDERS})/[\w./-]+\.py)::(\w+)`", text)
+    for path, names in re.findall(
+        rf"`((?:{FOLDERS})/[\w./-]+\.py)`(?:\]\([^)]*\))? \(((?:`\w+`(?:, )?)+)\)", text
+    ):
+        found += [(path, name) for name in re.findall(r"\w+", names)]
+    for path, name in found:
+        assert name in names_of(ROOT / path), f"{page}: {path} has no {name}"
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_links_lead_somewhere(page):
+    prose = re.sub(r"^ *```.*?^ *```$", "", TEXTS[page], flags=re.MULTILINE | re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", prose):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        generated = path.resolve().relative_to(ROOT.resolve()).as_posix() in GENERATED
+        assert path.exists() or generated, f"{page}: no {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_names_that_a_page_imports_are_there(page):
+    if page == "docs/extending.md":
+        pytest.skip("test_extending.py runs its examples")
+    if page == "docs/molecules.md" and (ROOT / "pairflow" / "training" / "generate.py").exists():
+        pytest.skip("needs molecules on demand in training/demand.py")
+    for module, names in re.findall(r"from (pairflow[\w.]*) import ([\w, ]+)", TEXTS[page]):
+        for name in names.split(", "):
+            assert hasattr(importlib.import_module(module), name), f"{page}: {module} has no {name}"
+
+
+def test_the_readme_is_short_and_lists_every_command():
+    readme = TEXTS["README.md"]
+    assert len(readme.split()) <= 1050
+    for command in (*COMMANDS, *STEPS):
+        assert f"`{command}`" in readme, command
+        assert command in COMMANDS or f"`{command}`" in TEXTS["docs/commands.md"], command
+
+
+def test_the_first_example_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).integers(40, size=(30, 8))
+    np.save("my_tokens.npy", rows)
+    (example,) = re.findall(r"```python\n(.*?)```", TEXTS["README.md"], re.DOTALL)
+    variables = {}
+    exec(example, variables)
+    assert variables["sources"].shape == rows.shape
+
+
+def test_every_key_of_the_configuration_is_explained_where_it_first_occurs():
+    lines = (ROOT / "workflow_config.yaml").read_text(encoding="utf-8").splitlines()
+    seen = set()
+    for above, line in itertools.pairwise(lines):
+        keys = set() if line.endswith(":") or "#" in line else set(re.findall(r"(\w+):", line))
+        assert above.lstrip().startswith("#") or keys <= seen, f"{keys - seen}: {line}"
+        seen |= keys
+
+
+def test_the_equations_have_their_headings_and_pointers():
+    """Other modules cite these headings; each section points to code and to a test."""
+    method = TEXTS["docs/method.md"]
+    sections = dict(part.split("\n", 1) for part in method.split("\n## ")[1:])
+    headings = (
+        "Notation; Closed-form fields; Backward pairing (Algorithm 1); Subsets; Forward construction; "
+        "Noising and losses; Two kinds of denoiser; Sampling; Discrete Consistency Distillation; ReDi; "
+        "Total correlation; Image likelihood head; Coverage; Molecule metrics; Distances between images"
+    )
+    assert list(sections) == headings.split("; ")
+    for heading, text in sections.items():
+        assert "`pairflow/" in text, heading
+        assert "`tests/" in text, heading
+    for module in sorted((ROOT / "pairflow").rglob("*.py")):
+        text = " ".join(module.read_text(encoding="utf-8").split())
+        for heading in re.findall(r"docs/method\.md, ['\"]([^'\"]+)['\"]", text):
+            assert heading in sections, f"{module}: docs/method.md has no '{heading}'"
+
+
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
+    for package in ("mkdocs", "material", "mkdocstrings"):
+        pytest.importorskip(package)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = {path.name: path.read_text() for path in (tmp_path / "site").glob("*.html")}
+    for name, page in pages.items():
+        assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page), name
+    for key in ("experiments", "learning_rate", "teacher_every", "multipliers", "nfe", "drop_duplicates"):
+        assert f"<code>{key}</code>" in pages["configuration.html"]

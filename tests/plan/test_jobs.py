@@ -1,0 +1,92 @@
+"""The table of jobs against the graph that Snakemake builds from rules/, and what is read from the table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pairflow.config import Experiment, check
+from pairflow.config.file import read
+from pairflow.plan import paths
+from pairflow.plan.jobs import Job, jobs
+
+HERE = Path(__file__).parent
+SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text())["experiments"]
+EXPERIMENTS = SHIPPED | {
+    "own": SHIPPED["qm9"]
+    | {
+        "data": {"source": "my.smi", "length": 16},
+        "seeds": [0, 1],
+        "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
+        "chemistry": {"fcd": True},
+    }
+}
+CORES = 6
+SUFFIXED = ("preprocess", "evaluate")  # with a rule of their own for images
+
+
+def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
+    """Snakemake's jobs on a machine with a GPU, by their first output."""
+    driver = folder / "bin" / "nvidia-smi"
+    driver.parent.mkdir(exist_ok=True)
+    driver.touch(mode=0o755)
+    (folder / "my.smi").write_text("C\n")
+    command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
+    path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])
+    run = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return {next(iter(job["outputs"].values()))[0]: job for job in json.loads(run.stdout)}
+
+
+def described(job: Job, images: bool) -> dict:
+    """A job of the table in the words of `snakemake_jobs`."""
+
+    def files(named):
+        groups = {name: [value] if isinstance(value, Path) else value for name, value in named.items()}
+        return {name: [path.as_posix() for path in group] for name, group in groups.items() if group}
+
+    return {
+        "rule": job.rule + "_images" * (images and job.rule in SUFFIXED),
+        "inputs": files(job.inputs),
+        "outputs": files(job.outputs),
+        "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
+        "threads": CORES if job.threads is None else job.threads,
+        "gpu": int(job.gpu),
+        "priority": job.priority,
+    }
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_the_jobs_are_snakemakes(tmp_path, shards):
+    """Every shipped experiment, and one that has what these have not."""
+    config = {"experiments": EXPERIMENTS, "pair_shards": shards}
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
+    expected = snakemake_jobs(tmp_path, *EXPERIMENTS)
+    table = {}
+    for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
+        for job in jobs(Path("results", name), experiment, shards):
+            table[job.record.as_posix()] = described(job, experiment.modality == "images")
+    assert table.keys() == expected.keys()
+    for path, job in table.items():
+        assert job == expected[path]
+
+
+@pytest.mark.parametrize("name", ["own", "cifar10"])
+def test_every_job_comes_after_those_that_it_waits_for(name):
+    table = jobs(Path("results", name), check(Experiment, EXPERIMENTS[name], name), shards=2)
+    outputs, seen = {path for job in table for path in job.outputs.values()}, set()
+    assert len(outputs) == sum(len(job.outputs) for job in table)
+    for job in table:
+        assert outputs.intersection(job.needed) <= seen
+        seen.update(job.outputs.values())
+
+
+def test_the_report_reads_the_inputs_of_the_last_job():
+    root, experiment = Path("results/demo"), check(Experiment, EXPERIMENTS["demo"], "demo")
+    assert paths.report_inputs(root, experiment) == jobs(root, experiment)[-1].inputs

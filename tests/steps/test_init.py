@@ -1,0 +1,51 @@
+"""`pairflow init` copies the workflow of this clone; tests/test_wheel.py does the same from a wheel."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pairflow.cli import main
+
+REPOSITORY = Path(__file__).parent.parent.parent
+
+
+def init(folder):
+    return CliRunner().invoke(main, ["init", str(folder)])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_project_holds_the_files_of_the_clone():
+    finished = init("my project")
+    assert finished.exit_code == 0, finished.output
+    assert "\n  cd 'my project'\n  snakemake --cores 2 results/demo/report.html\n" in finished.output
+    copies = {path.relative_to("my project") for path in Path("my project").rglob("*") if path.is_file()}
+    assert Path("rules/captions/report.rst") in copies
+    assert Path("profiles/default/config.yaml") in copies
+    assert Path("pyproject.toml") not in copies
+    assert all(Path("my project", path).read_bytes() == (REPOSITORY / path).read_bytes() for path in copies)
+
+
+def test_the_current_folder_will_do_if_it_is_empty():
+    finished = init(".")
+    assert finished.exit_code == 0
+    assert Path("Snakefile").exists()
+    assert "cd ." not in finished.output
+
+
+@pytest.mark.parametrize("occupied", ["project/results/demo/report.html", "project/.hidden", "project"])
+def test_a_folder_with_files_and_a_file_are_refused(occupied):
+    Path(occupied).parent.mkdir(parents=True, exist_ok=True)
+    Path(occupied).write_text("mine")
+    finished = init("project")
+    assert finished.exit_code == 2
+    found = "a file" if occupied == "project" else f"{Path(occupied).relative_to('project')} in it"
+    assert finished.output == (
+        f"pairflow init: error: project: expected a new or an empty folder, found {found}\n"
+    )
+    assert not Path("project/Snakefile").exists()

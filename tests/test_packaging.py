@@ -1,0 +1,124 @@
+"""The wheel carries the workflow, `pairflow init` makes a project of it, and the catalogue finds it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pairflow._version import __version__
+
+REPOSITORY = Path(__file__).parent.parent
+pytestmark = pytest.mark.workflow
+BUILD_FROM_SOURCE_DISTRIBUTION = (
+    "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
+)
+
+
+def run(*command: object, cwd: Path) -> str:
+    """Output of a command that succeeds; it sees no module of this checkout by PYTHONPATH."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["PAIRFLOW_DATA_DIR"] = ""
+    finished = subprocess.run(
+        [*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False, env=environment
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout + finished.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Repository -> source distribution -> wheel, built as pip builds them, without the network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    unwanted = (".*", "results", "build", "site", "*.egg-info", "__pycache__", "tests", "benchmarks")
+    shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(*unwanted))
+    run(sys.executable, "-c", BUILD_FROM_SOURCE_DISTRIBUTION, folder, cwd=source)
+    archive = folder / f"pairflow-{__version__}.tar.gz"
+    offline = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
+    run(sys.executable, "-m", "pip", "wheel", *offline, archive, cwd=folder)
+    [path] = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """Python of an environment with this wheel, which borrows pairflow's dependencies from the tests' own.
+
+    A .pth file adds a folder of packages without reading the .pth files in it, so that an editable
+    installation of pairflow there stays invisible.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin/python"
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        wheel,
+        cwd=folder,
+    )
+    own = Path(
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip()
+    )
+    borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    (own / "dependencies.pth").write_text("\n".join(borrowed))
+    return python
+
+
+def test_the_wheel_holds_the_package_the_workflow_and_the_licences(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = {
+        path.relative_to(REPOSITORY).as_posix()
+        for path in (REPOSITORY / "pairflow").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert package <= names
+    rules = {f"pairflow/workflow/rules/{path.name}" for path in (REPOSITORY / "rules").glob("*.smk")}
+    single = ("Snakefile", "workflow_config.yaml", "profiles/slurm/config.yaml", "envs/cpu.yaml")
+    assert rules | {f"pairflow/workflow/{name}" for name in single} <= names
+    assert {f"pairflow-{__version__}.dist-info/licenses/{name}" for name in ("LICENSE", "NOTICE")} <= names
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "setup"))]
+
+
+def test_a_project_of_the_wheel_runs_the_workflow(python, tmp_path):
+    command = python.parent / "pairflow"
+    assert "snakemake --cores 2 results/demo/report.html" in run(command, "init", "my_project", cwd=tmp_path)
+    project = tmp_path / "my_project"
+    where = run(python, "-c", "import pairflow; print(pairflow.__file__)", cwd=project)
+    assert where.startswith(str(python.parent.parent))
+
+    snakemake = (python, "-m", "snakemake", "--cores", "1")
+    plan = run(*snakemake, "--dry-run", "results/demo/report.html", cwd=project)
+    assert "rule report:" in plan
+    target = project / "results/demo/data/train.parquet"
+    run(*snakemake, target.relative_to(project), cwd=project)
+    assert target.exists()
+
+
+def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):
+    shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
+    snakefile = str(REPOSITORY / "workflow/Snakefile")
+    plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/data/train.parquet")
+    assert plan.returncode == 0, plan.stderr
+    assert "rule preprocess:" in plan.stdout
+    usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["report"] is True
+    assert (REPOSITORY / "config/README.md").exists()
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert "2512.20063" in citation["preferred-citation"]["url"]
