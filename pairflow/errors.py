@@ -9,7 +9,7 @@ class InputError(ValueError):
 
 
 class Interrupted(Exception):
-    """A signal stopped long work, whose state is saved: the same command goes on from there.
+    """A signal stopped long work, whose state is saved if it can be resumed; the message says so.
 
     Commands print the line without a traceback and exit with code 128 + `signal`, as shells do.
     """

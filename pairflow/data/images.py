@@ -46,7 +46,7 @@ def contract(shape: Shape, levels: int) -> str:
 
 
 def contract_hash(shape: Shape, levels: int) -> str:
-    """SHA-256 (hex) of the contract."""
+    """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
     return hashlib.sha256(contract(shape, levels).encode()).hexdigest()
 
 

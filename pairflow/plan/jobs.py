@@ -14,7 +14,7 @@ from pairflow.config import Experiment, Settings, parse_method
 from pairflow.plan import paths
 
 Files = Mapping[str, Path | Sequence[Path]]
-_CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # by a model, beside its weights
+_CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored with every model
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from pairflow.steps.command import out, quiet, step
     "--validation",
     help="Held-out token rows with labels (Parquet), those of the published test set if there is one.",
 )
-@out("--vocabulary", help="Shape and grey levels (JSON), which models and token rows must agree on.")
-@out("--known", help="Hashes of molecules (Parquet): none for images.")
+@out("--vocabulary", help="Shape and levels, on which models and token rows must agree (JSON).")
+@out("--known", help="Hashes of molecules (Parquet): an empty table for images.")
 @quiet
 def main(settings: Images, train: Path, validation: Path, vocabulary: Path, known: Path, quiet: bool):
     """Turn images into token rows, in channel-height-width order.

@@ -239,7 +239,7 @@ def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(tmp_path):
     assert time.monotonic() - started < 10
     assert run.returncode == 128 + signal.SIGINT
     assert error.endswith(
-        "pairflow pair: stopped after 0 of 2 blocks, which are saved: the same command goes on from there\n"
+        "pairflow pair: stopped after 0 of 2 blocks, which are saved: rerun the same command to resume\n"
     )
     assert "Traceback" not in error
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
@@ -275,7 +275,7 @@ def test_shards_join_to_the_bytes_of_the_whole(pairflow_command, rows, tmp_path)
     run = pairflow_command("pair", *rows, "--shard", "4/3", "--out", tmp_path / "x.parquet")
     mistake(run, "pair", "expected k/P with 1 <= k <= P, found '4/3'")
     run = pairflow_command("pair", *rows, "--shard", "4/61", "--out", tmp_path / "x.parquet")
-    mistake(run, "pair", "--shard: 61 shards of 60 rows, some would be empty")
+    mistake(run, "pair", "--shard: 61 shards of 60 rows: some would be empty")
     assert not (tmp_path / "x.parquet").exists()
 
 
@@ -300,7 +300,7 @@ def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows
         "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out",
     )
     run = pairflow_command("pair", *options, "--steps", 4, "--vocabulary-size", 6)
-    mistake(run, "pair", "pairs.parquet: exists, with K 5 where 6 is asked for")
+    mistake(run, "pair", "pairs.parquet: exists, with K 5 instead of 6")
     assert (tmp_path / "pairs.parquet").read_bytes() == before
 
 
