@@ -46,7 +46,7 @@ class Consistency:
             self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.corruption.symbols, generator).of(seen)
+        shared = shared_noise(x1, self.corruption.symbols, generator).select(seen)
         less, more = (times[seen] for times in self.noise_times(iteration))
         x1 = x1[seen]
         student = self._predict(network, x1, shared, more)  # (rows seen, N, K)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.flow.posterior import interpolate, stratified_times
+from pairflow.flow.corruption import interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # of a batch

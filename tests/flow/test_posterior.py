@@ -5,12 +5,11 @@ import itertools
 import pytest
 import torch
 
+from pairflow.flow.corruption import interpolate, stratified_times
 from pairflow.flow.posterior import (
     ancestral_posterior,
-    interpolate,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
-    stratified_times,
 )
 
 K, N = 3, 2

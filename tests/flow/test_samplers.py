@@ -14,8 +14,8 @@ from pairflow.flow.corruption import Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
     LAST_TIME,
-    Remembered,
-    alphas_of,
+    CachedDenoiser,
+    alpha_grid,
     ancestral,
     ancestral_transition,
     draw,
@@ -63,7 +63,7 @@ def sampled_law(
     """Probability of every state after the sampler's updates from a uniform (or other) source, exactly."""
     every = states(length)
     probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64) if source is None else source
-    for alpha_t, alpha_s in itertools.pairwise(alphas_of(steps, schedule)):
+    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, schedule)):
         q = transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step
@@ -287,7 +287,7 @@ def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
         calls.append(len(x_t))
         return torch.nn.functional.one_hot(x_t, K).double()
 
-    remembered = Remembered(denoise)
+    remembered = CachedDenoiser(denoise)
     x_t, kappa = torch.tensor([[0, 1], [1, 1], [2, 0]]), torch.zeros(3)
     changed = torch.tensor([[0, 1], [1, 2], [2, 0]])
     for state in (x_t, x_t, changed):
