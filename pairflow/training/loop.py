@@ -17,7 +17,7 @@ from tqdm import tqdm
 from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
-from pairflow.networks.dropout import sees
+from pairflow.networks.dropout import set_batch_slice
 from pairflow.runtime import distributed, processes, signals
 from pairflow.runtime.snapshots import Snapshots
 
@@ -152,7 +152,7 @@ class _Run:
         batch_size = self.settings.batch_size
         part = (rows.stop - rows.start) / batch_size
         torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
-        sees(self.network, rows, batch_size)
+        set_batch_slice(self.network, rows, batch_size)
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
                 loss = self.objective(self.shared, iteration, rows)

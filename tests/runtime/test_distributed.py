@@ -16,7 +16,7 @@ from pairflow.config import Dcd, Training
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
-from pairflow.networks.dropout import Dropout, sees
+from pairflow.networks.dropout import Dropout, set_batch_slice
 from pairflow.runtime import distributed, processes
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
@@ -137,11 +137,11 @@ def test_dropout_of_some_rows_is_that_of_the_whole_batch(shape):
     torch.manual_seed(1)
     whole = dropout(h)
     for rows in (slice(0, 5), slice(5, 12)):
-        sees(dropout, rows, 12)
+        set_batch_slice(dropout, rows, 12)
         torch.manual_seed(1)
         assert torch.equal(dropout(h[rows]), whole[rows])
     assert torch.equal(dropout.eval()(h), h)
-    sees(dropout, slice(0, 12), 12)
+    set_batch_slice(dropout, slice(0, 12), 12)
     torch.manual_seed(1)
     assert torch.equal(dropout.train()(h), whole)
 
