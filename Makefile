@@ -26,6 +26,7 @@ test: lint  ## check format, lint, run all tests
 lint: $(READY)  ## check format and lint of package, tests and workflow
 	ruff format --check .
 	ruff check .
+	mypy
 	snakefmt --check Snakefile rules
 	snakemake --lint
 

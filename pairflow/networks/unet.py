@@ -100,7 +100,7 @@ class UNet(nn.Module):
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
     def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; and the masked pixels' flags, if states have masks."""
+        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; flags of the masked ones, if there are masks."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -191,7 +191,8 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
     """Logits (..., K) of a logistic distribution's mass in K bins, 2 / (K - 1) wide, around the pixel values.
 
     mean, log_scale: (...). It is truncated to the bins: the mass outside is spread over all bins by the
-    softmax, not given to the outer ones. See docs/method.md, "Image likelihood head". A bin with the ends a < b, in scales from the mean, has the mass
+    softmax, not given to the outer ones. See docs/method.md, "Image likelihood head". A bin with the
+    ends a < b, in scales from the mean, has the mass
 
         sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
 
@@ -238,11 +239,12 @@ def linear(width: int, width_out: int) -> nn.Linear:
 
 def initialised(layer: Layer) -> Layer:
     nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
     return layer
 
 
 def zeroed(layer: Layer) -> Layer:
-    """`layer` whose output is 0 at the start."""
+    """`layer` whose output is 0 at the start; its bias is 0 already."""
     nn.init.zeros_(layer.weight)
     return layer

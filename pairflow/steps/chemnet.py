@@ -15,17 +15,17 @@ from pairflow.steps.command import device, existing, out, quiet, step, threads
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Measure ChemNet's features, which FCD compares, on up to 10,000 training molecules."""
     from pairflow.metrics import chemnet, training_molecules
-    from pairflow.metrics.images import Moments
+    from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    known = training_molecules.Known.read(smiles)
+    known = training_molecules.KnownMolecules.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     where = choose(device, threads)
     provenance.device = str(where)
     features = chemnet.features([known.trained[row] for row in chosen], str(where), not quiet)
     with atomic(out) as [temporary]:
-        training_molecules.write_chemnet(temporary, known, Moments.of(features))
+        training_molecules.write_chemnet(temporary, known, Moments.from_features(features))
     provenance.write(out)
 
 

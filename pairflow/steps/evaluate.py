@@ -59,13 +59,15 @@ def main(
     table, metadata = read_table(samples, "samples")
     words = Vocabulary.load(vocabulary)
     metadata.require_same_vocabulary(words.hash, samples, vocabulary)
-    known = training_molecules.Known.read(smiles)
+    known = training_molecules.KnownMolecules.read(smiles)
     known.metadata.require_same_vocabulary(words.hash, smiles, vocabulary)
     metadata.require_same_data(known.metadata.data, samples, smiles)
     training = training_molecules.read_training(molecules, known)
     strings = pd.Series([words.decode(row) for row in token_array(table["tokens"])], dtype=object)
     spellings = chemistry.distinct(strings)
-    found = chemistry.Described.of(list(spellings.values()), training, threads or 1, not quiet)
+    found = chemistry.DescribedMolecules.from_smiles(
+        list(spellings.values()), training, threads or 1, not quiet
+    )
     frechet = _fcd(settings, known, chemnet, list(spellings), (device, threads), not quiet)
     place = {molecule: row for row, molecule in enumerate(spellings)}
     facts = metadata.parameters
@@ -106,14 +108,16 @@ def _fcd(settings: Chemistry, known, statistics: Path | None, molecules: list[st
     if statistics is None:
         raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
     from pairflow.metrics import chemnet, training_molecules
-    from pairflow.metrics.images import Moments, frechet_distance
+    from pairflow.metrics.frechet import Moments, frechet_distance
     from pairflow.runtime.device import choose
 
     reference = training_molecules.read_chemnet(statistics, known)
     features = chemnet.features(molecules, str(choose(*where)), progress)
 
     def compare(rows: np.ndarray) -> list[dict]:
-        value = frechet_distance(Moments.of(features[rows]), reference) if len(rows) > 1 else np.nan
+        value = (
+            frechet_distance(Moments.from_features(features[rows]), reference) if len(rows) > 1 else np.nan
+        )
         return [{"metric": "fcd", "value": value, "reference": "train"}]
 
     return compare

@@ -32,13 +32,13 @@ def main(
 ):
     """Compare each trial's images with training and test images: fid or fd, kid or kd, is, nearest images."""
     from pairflow.metrics import image_rows
-    from pairflow.metrics.image_reference import Compared
+    from pairflow.metrics.image_reference import ImageComparison
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
     where = choose(device, threads)
     provenance.device = str(where)
-    compared = Compared.read(real, settings, where)
+    compared = ImageComparison.read(real, settings, where)
     train, extractor, references = compared.train, compared.extractor, compared.references
     drawn, trials = image_rows.read_samples(samples, train)
     rows = []

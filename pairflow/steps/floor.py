@@ -40,7 +40,7 @@ def main(
     provenance = Provenance()
     where = choose(device, threads)
     provenance.device = str(where)
-    compared = image_reference.Compared.read(real, settings, where)
+    compared = image_reference.ImageComparison.read(real, settings, where)
     train, test, extractor = compared.train, compared.test, compared.extractor
     of_train, of_test = compared.references["train"], compared.references["test"]
     rows = []

@@ -25,11 +25,13 @@ DRAWN = [
 @pytest.fixture(scope="module")
 def training():
     fingerprints, scaffolds = descriptors.structures(TRAINED)
-    return chemistry.Training(Neighbours(fingerprints), frozenset(scaffolds), descriptors.properties(TRAINED))
+    return chemistry.TrainingMolecules(
+        Neighbours(fingerprints), frozenset(scaffolds), descriptors.properties(TRAINED)
+    )
 
 
 def describe(strings, training):
-    return chemistry.Described.of(list(chemistry.distinct(strings).values()), training)
+    return chemistry.DescribedMolecules.from_smiles(list(chemistry.distinct(strings).values()), training)
 
 
 def test_molecules_are_distinct_by_canonical_smiles():

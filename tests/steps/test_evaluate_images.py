@@ -16,7 +16,8 @@ from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.metrics import extractors, image_reference, image_rows
 from pairflow.metrics.dinov2 import DinoV2
-from pairflow.metrics.images import Moments, frechet_distance, kernel_distance, nearest
+from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.metrics.images import kernel_distance, nearest
 from pairflow.plan import paths
 from pairflow.steps import classify, evaluate_images, floor, reference
 
@@ -171,7 +172,9 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         found = extractor(to_images(part, SHAPE, 2))[0]
         for of, real in {"train": train, "test": test}.items():
             [distance] = metric(out, "fd", trial=trial, reference=of)
-            assert distance == pytest.approx(frechet_distance(Moments.of(found), Moments.of(real)), rel=1e-5)
+            assert distance == pytest.approx(
+                frechet_distance(Moments.from_features(found), Moments.from_features(real)), rel=1e-5
+            )
             [distance] = metric(out, "kd", trial=trial, reference=of)
             assert distance == pytest.approx(kernel_distance(found, real), rel=1e-5)
         [distance] = metric(out, "nn_l2", trial=trial)

@@ -62,12 +62,12 @@ def _add_common(blocks, places, row, masks, chosen, counts, i):
     """counts[g, i] += common bits of one row and masks[k]; `row` is as in `_common_of_four`."""
     following, size, last = row[0], masks.shape[1], len(chosen) - 1
     for n in range(0, last + 1, 4):
-        of = n, min(n + 1, last), min(n + 2, last), min(n + 3, last)  # the last may be counted in vain
+        four = n, min(n + 1, last), min(n + 2, last), min(n + 3, last)  # the last may be counted in vain
         offsets = (
-            chosen[of[0], 0] * size,
-            chosen[of[1], 0] * size,
-            chosen[of[2], 0] * size,
-            chosen[of[3], 0] * size,
+            chosen[four[0], 0] * size,
+            chosen[four[1], 0] * size,
+            chosen[four[2], 0] * size,
+            chosen[four[3], 0] * size,
         )
         following, common = _common_of_four(blocks, places, row, masks, offsets)
         for lane in range(min(4, last + 1 - n)):
@@ -104,17 +104,17 @@ def list_keys(mask, touched, listed):
 
     `touched` names the places to look at.
     """
-    found = 0
+    count = 0
     for place in touched:
         if not any_bit(load(mask, place)):
             continue
         for word in range(WORDS):
             bits = mask[place, word]
             while bits != np.uint64(0):
-                listed[found] = place * BITS + word * 64 + lowest_bit(bits)
-                found += 1
+                listed[count] = place * BITS + word * 64 + lowest_bit(bits)
+                count += 1
                 bits &= bits - np.uint64(1)
-    return found
+    return count
 
 
 @compiled

@@ -35,7 +35,7 @@ def mask_of(places, chosen):
 
 def row_of(index, column, symbol):
     row = bitmaps.find_row(index, column, symbol)
-    return counters.Row(index.blocks, index.places, index.starts[row], index.starts[row + 1])
+    return counters.IndexRow(index.blocks, index.places, index.starts[row], index.starts[row + 1])
 
 
 def test_blocks_compute_like_words():
@@ -78,7 +78,7 @@ def test_the_index_stores_no_empty_block():
 def test_counters_follow_the_query(data, index):
     """Rows added and taken away leave the counts of matching symbols, whatever octave they lie in."""
     state = data[5].copy()
-    nothing = counters.Row(index.blocks, index.places, 0, 0)
+    nothing = counters.IndexRow(index.blocks, index.places, 0, 0)
     planes = block.zero_blocks(len(index.valid), counters.planes_for(LENGTH))
     for column in range(LENGTH):
         counters.exchange(planes, nothing, row_of(index, column, state[column]))
