@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from pairflow.flow.losses import Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import posterior_to_leave_one_out
 from pairflow.flow.samplers import CachedDenoiser, Denoiser, Sampler, ancestral, euler
 
@@ -55,15 +55,9 @@ class Corruption(ABC):
 
     @abstractmethod
     def bound(
-        self,
-        log_probabilities: Tensor,
-        prediction: str,
-        x1: Tensor,
-        x_t: Tensor,
-        alpha: Tensor | float,
-        alpha_derivative: Tensor | float,
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        """The NELBO (B, N) in nats, for a denoiser of the kind `prediction` (see `Loss.learns`)."""
+        """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
 
     @abstractmethod
     def denoiser(self, network: Network) -> Denoiser:
@@ -125,17 +119,11 @@ class Uniform(Corruption):
         return F.log_softmax(network(x_t, -kappa.log()).float(), dim=-1)
 
     def bound(
-        self,
-        log_probabilities: Tensor,
-        prediction: str,
-        x1: Tensor,
-        x_t: Tensor,
-        alpha: Tensor | float,
-        alpha_derivative: Tensor | float,
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
         if prediction == "posterior":
-            log_probabilities = posterior_to_leave_one_out(log_probabilities, x_t, alpha)
-        return uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+            log_p = posterior_to_leave_one_out(log_p, x_t, alpha)
+        return uniform_nelbo(log_p, x1, x_t, alpha, derivative)
 
     def denoiser(self, network: Network) -> Denoiser:
         return partial(self.log_probabilities, partial(in_parts, network))
@@ -173,15 +161,9 @@ class Absorbing(Corruption):
         return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
 
     def bound(
-        self,
-        log_probabilities: Tensor,
-        prediction: str,
-        x1: Tensor,
-        x_t: Tensor,
-        alpha: Tensor | float,
-        alpha_derivative: Tensor | float,
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        return absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+        return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
     def denoiser(self, network: Network) -> Denoiser:
         return CachedDenoiser(partial(self.log_probabilities, partial(in_parts, network)))

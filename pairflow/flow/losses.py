@@ -11,13 +11,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+Level = Tensor | float
+"""kappa or its derivative: (B,) or a scalar."""
+
 
 def uniform_nelbo(
-    log_probabilities: Tensor,
-    x1: Tensor,
-    x_t: Tensor,
-    alpha: Tensor | float,
-    alpha_derivative: Tensor | float,
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
     """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024). Returns (B, N).
 
@@ -52,11 +51,7 @@ def uniform_nelbo(
 
 
 def absorbing_nelbo(
-    log_probabilities: Tensor,
-    x1: Tensor,
-    x_t: Tensor,
-    alpha: Tensor | float,
-    alpha_derivative: Tensor | float,
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
     """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024). Returns (B, N).
 
@@ -69,7 +64,7 @@ def absorbing_nelbo(
     return weight * cross_entropy(log_probabilities, x1)
 
 
-def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Tensor | float) -> Tensor:
+def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Tensor:
     """-log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024) for any noise. Returns (B, N).
 
     Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms.
@@ -84,6 +79,6 @@ class Loss(NamedTuple):
     learns: str
 
 
-def _column(value: Tensor | float, like: Tensor) -> Tensor:
+def _column(value: Level, like: Tensor) -> Tensor:
     """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device).reshape(-1, 1)

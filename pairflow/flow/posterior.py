@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pairflow.flow.losses import Level
 
-def ancestral_posterior(
-    probabilities: Tensor, x_t: Tensor, alpha_t: Tensor | float, alpha_s: Tensor | float
-) -> Tensor:
+
+def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alpha_s: Level) -> Tensor:
     """UDLM's posterior (Schiff et al. 2024): the less noisy x_s given x_t and the leave-one-out x of x1.
 
         q(x_s) = [K a z*x + (r - a) z + (b - a) x + (1 - r)(1 - b) / K] / [K a <z, x> + 1 - a]
@@ -30,7 +30,7 @@ def ancestral_posterior(
     return moved.scatter_add(-1, z, seen + r - a) / (seen + 1 - a)
 
 
-def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Tensor | float) -> Tensor:
+def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """p(x1^i | x_t) from p(x1^i | x_t without i): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
 
     Bayes' rule, exact for independent uniform noise (arXiv 2605.22765). log_probabilities: log loo,
@@ -39,18 +39,18 @@ def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Te
     return F.log_softmax(log_probabilities + _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 
-def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Tensor | float) -> Tensor:
+def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """p(x1^i | x_t without i) from p(x1^i | x_t): the inverse of `leave_one_out_to_posterior`."""
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha), dim=-1)
 
 
-def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Tensor | float) -> Tensor:
+def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
     alpha = _per_position(alpha, like)  # (B, 1, 1)
     seen = torch.log(1 - alpha + like.shape[-1] * alpha).expand(*x_t.shape, 1)  # (B, N, 1)
     return torch.log(1 - alpha).expand(like.shape).scatter(-1, x_t[..., None], seen)
 
 
-def _per_position(alpha: Tensor | float, like: Tensor) -> Tensor:
+def _per_position(alpha: Level, like: Tensor) -> Tensor:
     """(B,) or scalar -> (B, 1, 1) or (1, 1, 1), in the type and on the device of `like`."""
     return torch.as_tensor(alpha, dtype=like.dtype, device=like.device).reshape(-1, 1, 1)

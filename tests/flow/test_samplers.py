@@ -70,49 +70,8 @@ def sampled_law(
     return probability
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_one_position_is_sampled_exactly(steps):
-    found = sampled_law(leave_one_out_of(ONE), 1, steps)
-    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K  # the process at the last time
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-8)
-
-
-def test_two_positions_come_near_the_data_like_one_over_the_steps():
-    distances = [
-        0.5 * (sampled_law(leave_one_out_of(TWO), 2, steps) - law(TWO)).abs().sum()
-        for steps in (4, 8, 16, 32)
-    ]
-    assert distances[0] < 0.3
-    for coarse, fine in itertools.pairwise(distances):
-        assert 1.7 < coarse / fine < 2.3
-
-
-def test_a_posterior_is_converted_and_needs_to_be():
-    exact = sampled_law(leave_one_out_of(TWO), 2, steps=8)
-    converted = sampled_law(posterior_of(TWO), 2, steps=8, convert=True)
-    taken_as_it_is = sampled_law(posterior_of(TWO), 2, steps=8)
-    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is told kappa in float32
-    assert (taken_as_it_is - exact).abs().sum() > 0.1
-
-
 def source(rows, length, seed=0):
     return torch.randint(K, (rows, length), generator=torch.Generator().manual_seed(seed))
-
-
-def test_the_sampler_draws_from_its_law():
-    rows, steps = 20_000, 4
-    samples = ancestral(
-        leave_one_out_of(TWO),
-        source(rows, 2),
-        steps=steps,
-        prediction="leave_one_out",
-        greedy_tail=False,
-        generator=torch.Generator().manual_seed(1),
-    )
-    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
-    expected = sampled_law(leave_one_out_of(TWO), 2, steps, schedule=DIFFUSION)
-    standard_error = (expected * (1 - expected) / rows).sqrt()
-    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
 def sample(denoise, x0, prediction, **options):
@@ -130,10 +89,10 @@ def test_the_same_generator_gives_the_same_samples():
 
 def test_either_kind_of_denoiser_gives_the_same_samples():
     x0 = source(500, 2)
-    found = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
-    assert torch.equal(found, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
-    kept = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
-    assert not torch.equal(found, kept)
+    converted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
+    assert torch.equal(converted, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
+    unconverted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
+    assert not torch.equal(converted, unconverted)
 
 
 def test_the_greedy_tail_is_the_argmax_of_one_more_call():
@@ -158,43 +117,6 @@ def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
     symbols = draw(probabilities.expand(100, 400, 6), torch.Generator().manual_seed(0))
     share = torch.bincount(symbols.flatten(), minlength=6) / symbols.numel()
     assert ((share - probabilities).abs() <= 4 * (probabilities * (1 - probabilities) / 40_000).sqrt()).all()
-
-
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_euler_samples_one_position_exactly(steps):
-    found = sampled_law(posterior_of(ONE), 1, steps, transition=euler_transition)
-    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-
-
-def test_euler_comes_near_the_data_like_one_over_the_steps():
-    laws = [sampled_law(posterior_of(TWO), 2, n, transition=euler_transition) for n in (4, 8, 16, 32)]
-    distances = [0.5 * (found - law(TWO)).abs().sum() for found in laws]
-    assert distances[0] < 0.3
-    for coarse, fine in itertools.pairwise(distances):
-        assert 1.7 < coarse / fine < 2.3
-
-
-def test_euler_converts_a_leave_one_out_and_needs_to():
-    exact = sampled_law(posterior_of(TWO), 2, 8, transition=euler_transition)
-    converted = sampled_law(leave_one_out_of(TWO), 2, 8, convert=True, transition=euler_transition)
-    taken_as_it_is = sampled_law(leave_one_out_of(TWO), 2, 8, transition=euler_transition)
-    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)
-    assert (taken_as_it_is - exact).abs().sum() > 0.1
-
-
-def test_euler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given():
-    rows, steps = 20_000, 4
-    how = {"steps": steps, "greedy_tail": False}
-    samples, same = (
-        euler(denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **how)
-        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
-    )
-    assert torch.equal(samples, same)
-    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
-    expected = sampled_law(posterior_of(TWO), 2, steps, schedule=DIFFUSION, transition=euler_transition)
-    standard_error = (expected * (1 - expected) / rows).sqrt()
-    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
 # Absorbing corruption: symbol 2 is the mask, which the data below do not hold.
@@ -223,17 +145,69 @@ def masked_law(data, steps):
     return sampled_law(unmasked_by(data), length, steps, source=source, transition=euler_transition)
 
 
+# The exact law after a sampler's updates, for data of one kind: ancestral and Euler updates of uniform noise,
+# and MDLM's update.
+LAWS = {
+    "ancestral": lambda data, steps: sampled_law(leave_one_out_of(data), data.shape[1], steps),
+    "euler": lambda data, steps: sampled_law(
+        posterior_of(data), data.shape[1], steps, transition=euler_transition
+    ),
+    "mdlm": lambda data, steps: masked_law(data, steps),
+}
+SMALL = {"ancestral": (ONE, TWO), "euler": (ONE, TWO), "mdlm": (ONE_MASKED, TWO_MASKED)}
+
+
 @pytest.mark.parametrize("steps", [1, 2, 7])
-def test_mdlm_samples_one_position_exactly(steps):
-    expected = LAST_TIME * law(ONE_MASKED) + (1 - LAST_TIME) * torch.tensor([0.0, 0.0, 1.0])
-    torch.testing.assert_close(masked_law(ONE_MASKED, steps), expected, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("name", "error"), [("ancestral", 1e-8), ("euler", 1e-6), ("mdlm", 1e-12)])
+def test_one_position_is_sampled_exactly(name, error, steps):
+    """Up to the process at the last time. The denoiser is given kappa in float32."""
+    data = SMALL[name][0]
+    source = torch.tensor([0.0, 0.0, 1.0]) if name == "mdlm" else torch.full((K,), 1 / K)
+    expected = LAST_TIME * law(data) + (1 - LAST_TIME) * source.double()
+    torch.testing.assert_close(LAWS[name](data, steps), expected, rtol=0, atol=error)
 
 
-def test_mdlm_comes_near_the_data_like_one_over_the_steps():
-    distances = [0.5 * (masked_law(TWO_MASKED, n) - law(TWO_MASKED)).abs().sum() for n in (4, 8, 16, 32)]
+@pytest.mark.parametrize("name", LAWS)
+def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
+    data = SMALL[name][1]
+    distances = [0.5 * (LAWS[name](data, steps) - law(data)).abs().sum() for steps in (4, 8, 16, 32)]
     assert distances[0] < 0.3
     for coarse, fine in itertools.pairwise(distances):
         assert 1.7 < coarse / fine < 2.3
+
+
+@pytest.mark.parametrize(
+    ("transition", "own", "other"),
+    [
+        (ancestral_transition, leave_one_out_of, posterior_of),
+        (euler_transition, posterior_of, leave_one_out_of),
+    ],
+)
+def test_the_other_kind_of_denoiser_is_converted_and_needs_to_be(transition, own, other):
+    exact = sampled_law(own(TWO), 2, 8, transition=transition)
+    converted = sampled_law(other(TWO), 2, 8, convert=True, transition=transition)
+    unconverted = sampled_law(other(TWO), 2, 8, transition=transition)
+    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is given kappa in float32
+    assert (unconverted - exact).abs().sum() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("sampler", "transition", "own"),
+    [(ancestral, ancestral_transition, leave_one_out_of), (euler, euler_transition, posterior_of)],
+)
+def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sampler, transition, own):
+    rows, options = 20_000, {"steps": 4, "greedy_tail": False}
+    samples, same = (
+        sampler(
+            denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **options
+        )
+        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
+    )
+    assert torch.equal(samples, same)
+    share = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
+    expected = sampled_law(own(TWO), 2, 4, schedule=DIFFUSION, transition=transition)
+    standard_error = (expected * (1 - expected) / rows).sqrt()
+    assert ((share - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
 class Network(torch.nn.Module):
@@ -303,7 +277,7 @@ def test_a_batch_takes_half_a_gibibyte_at_most(length, symbols, rows):
     assert rows * length * symbols * 8 <= 2**29
 
 
-def test_a_noise_samples_by_the_names_of_its_settings():
+def test_a_corruption_samples_by_the_names_of_its_settings():
     """The same tokens as from the sampler itself, with each setting passed on."""
     corruption, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
 

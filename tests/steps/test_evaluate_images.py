@@ -315,7 +315,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     tokens = drawn(20, 7)[0]
     plain = write(tmp_path / "plain.parquet", tokens, shape=None)
     mistake(
-        "reference", data, "plain.parquet: holds no images, its metadata name no shape", "--tokens", plain
+        "reference", data, "plain.parquet: holds no images; its metadata name no shape", "--tokens", plain
     )
     unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
     mistake("classify", data, "unlabelled.parquet: not every image has a label", "--tokens", unlabelled)
@@ -323,7 +323,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     mistake("classify", data, "other.parquet and ", "--tokens", other)
     mistake("floor", data, "do not belong together: vocabulary w against v", "--tokens", other)
     wide = write(tmp_path / "wide.parquet", tokens, np.zeros(20), shape=[1, 4, 16])
-    mistake("classify", data, "hold images of other sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
+    mistake("classify", data, "images of different sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
     mistake("reference", data, "made for images of 8 x 8 x 1, found 4 x 16 x 1", "--tokens", wide)
     few = write(tmp_path / "few.parquet", tokens[:3])
     mistake("reference", data, "few.parquet: expected at least 4 images, found 3", "--tokens", few)
@@ -340,7 +340,7 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     short = samples(tmp_path / "short.parquet", tokens[:, :60], [0] * 20)
     refuse("short.parquet: expected rows of 64 tokens as in ", "--samples", short)
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
-    refuse("masked.parquet: token 2 is none of the 2 levels of a pixel", "--samples", masked)
+    refuse("masked.parquet: token 2 is not one of the 2 levels of a pixel", "--samples", masked)
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
     refuse("made of another file than ", "--train-reference", data / "test-reference.parquet")
     weights = tmp_path / "classifier.safetensors"
