@@ -55,8 +55,8 @@ class Extractor:
         """Features (B, D) float32, and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
         _, height, width, channels = images.shape
         if self.shape not in (None, (channels, height, width)):
-            expected, found = _size(self.shape), _size((channels, height, width))
-            raise InputError(f"extractor {self.name}: made for images of {expected}, found {found}")
+            sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
+            raise InputError(f"extractor {self.name}: made for images of {sizes}")
         inputs = classifier.as_input(images).to(self.device)
         if self.shape is None and channels == 1:
             inputs = inputs.expand(-1, 3, -1, -1)
@@ -161,12 +161,12 @@ def _verified(path: Path, expected: str, published: bool = False) -> str:
     """The file's SHA-256; InputError unless it is the expected one."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    found = digest(path)
-    if found != expected:
+    sha256 = digest(path)
+    if sha256 != expected:
         advice = "; to use other weights, give their checksum as features.sha256" if published else ""
         whose = "the published weights" if published else "features.sha256"
-        raise InputError(f"{path}: SHA-256 {found} is not that of {whose}, {expected}{advice}")
-    return found
+        raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
+    return sha256
 
 
 def _read(path: Path) -> dict[str, Tensor]:

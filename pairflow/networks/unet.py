@@ -22,7 +22,7 @@ from pairflow.networks.time_embedding import TimeEmbedding
 
 TIME_SCALE = 1000  # the sinusoids see sigma times this
 SLOWEST = 1e-4  # the lowest of their frequencies; the highest is 1
-LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network says 0: neither wide nor narrow
+LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network's output is 0: neither wide nor narrow
 LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform distribution, finite in float32
 
 Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)

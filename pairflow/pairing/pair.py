@@ -131,7 +131,7 @@ def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
 
 
 def runs_on_gpu(backend: str) -> bool:
-    """Whether `pair` uses the GPU for this backend; with "gpu" also if it then says what is missing."""
+    """Whether `pair` uses the GPU for this backend; with "gpu" it may raise that something is missing."""
     return backend == "gpu" or (backend == "auto" and gpu.missing() is None)
 
 

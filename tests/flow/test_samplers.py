@@ -132,8 +132,8 @@ def unmasked_by(data):
     def denoise(x_t, kappa):
         fits = ((x_t[:, None] == data) | (x_t[:, None] == MASK)).all(-1).double()  # (B, M)
         fits = fits / fits.sum(1, keepdim=True).clamp(min=1)  # states that no data point fits are never seen
-        found = torch.einsum("bm,mnk->bnk", fits, F.one_hot(data, K).double())
-        return torch.where((x_t == MASK)[..., None], found, F.one_hot(x_t, K).double()).log()
+        actual = torch.einsum("bm,mnk->bnk", fits, F.one_hot(data, K).double())
+        return torch.where((x_t == MASK)[..., None], actual, F.one_hot(x_t, K).double()).log()
 
     return denoise
 
@@ -287,7 +287,7 @@ def test_a_corruption_samples_by_the_names_of_its_settings():
     x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
     for conversion in ("exact", "none"):
         settings = {"sampler": "euler", "steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
-        found = corruption.sample(
+        actual = corruption.sample(
             network, x0, **settings, conversion=conversion, generator=torch.Generator().manual_seed(3)
         )
         expected = euler(
@@ -299,7 +299,7 @@ def test_a_corruption_samples_by_the_names_of_its_settings():
             greedy_tail=False,
             generator=torch.Generator().manual_seed(3),
         )
-        assert torch.equal(found, expected)
+        assert torch.equal(actual, expected)
 
 
 def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
@@ -310,6 +310,6 @@ def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
         return torch.stack([x_t * sigma[:, None], x_t + 1.0], dim=-1)
 
     x_t, sigma = torch.randint(2, (200, 784)), torch.rand(200)
-    found = in_parts(network, x_t, sigma)
+    actual = in_parts(network, x_t, sigma)
     assert seen == [83, 83, 34]
-    assert torch.equal(found, network(x_t, sigma))
+    assert torch.equal(actual, network(x_t, sigma))

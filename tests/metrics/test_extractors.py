@@ -23,8 +23,8 @@ def images(rows: int, height: int = 8, width: int = 8, channels: int = 1, seed: 
 def shapes(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Binary 8 x 8 images of four shapes at random places, with 3 % of the pixels flipped; and the shape."""
     draw = np.random.default_rng(seed)
-    found, labels = np.zeros((rows, 8, 8, 1), dtype=np.uint8), draw.integers(0, 4, rows)
-    for image, label in zip(found, labels, strict=True):
+    actual, labels = np.zeros((rows, 8, 8, 1), dtype=np.uint8), draw.integers(0, 4, rows)
+    for image, label in zip(actual, labels, strict=True):
         top, left = draw.integers(0, 4, 2)
         patch = np.zeros((5, 5), dtype=np.uint8)
         patch[2] = label in (0, 2)  # a bar, a pole, a cross, a ring
@@ -32,7 +32,7 @@ def shapes(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         if label == 3:
             patch[[0, -1]] = patch[:, [0, -1]] = 1
         image[top : top + 5, left : left + 5, 0] = patch
-    return (found ^ (draw.random(found.shape) < 0.03)) * np.uint8(255), labels
+    return (actual ^ (draw.random(actual.shape) < 0.03)) * np.uint8(255), labels
 
 
 @pytest.fixture(scope="module")
@@ -295,12 +295,12 @@ def test_dinov2s_positions_come_from_a_grid_of_another_size(float32_error):
     """A constant is one on any grid; away from the rim a slope is one, of the authors' 37 / 16.1 per cell."""
     network = random_dinov2(grid=37)
     network.pos_embed.data[:, 1:] = torch.arange(37.0).repeat(37)[:, None]
-    found = network._positions(16)[0, 1:, 0].view(16, 16)
+    actual = network._positions(16)[0, 1:, 0].view(16, 16)
     assert network._positions(16).shape == (1, 257, 128)
     close = float32_error(16, layers=4)  # 4 x 4 bicubic weights that are made of three products each
-    torch.testing.assert_close(found, found[:1].expand(16, 16), rtol=0, atol=36 * close)
+    torch.testing.assert_close(actual, actual[:1].expand(16, 16), rtol=0, atol=36 * close)
     slope = (torch.arange(16) + 0.5) * 37 / 16.1 - 0.5
-    torch.testing.assert_close(found[0, 2:-2], slope[2:-2], rtol=0, atol=0.07)
+    torch.testing.assert_close(actual[0, 2:-2], slope[2:-2], rtol=0, atol=0.07)
     network.pos_embed.data[:, 1:] = 3
     constant = torch.full((1, 256, 128), 3.0)
     torch.testing.assert_close(network._positions(16)[:, 1:], constant, rtol=0, atol=3 * close)

@@ -115,11 +115,11 @@ def test_the_kernel_distance_is_its_double_loop(monkeypatch):
 def test_the_kernel_distance_is_unbiased():
     """The mean over draws of one distribution is 0 within 3 standard errors, at 8 rows each."""
     draw = np.random.default_rng(0)
-    found = np.array(
+    actual = np.array(
         [kernel_distance(draw.normal(size=(8, 3)), draw.normal(size=(8, 3))) for _ in range(3000)]
     )
-    assert abs(found.mean()) < 3 * found.std() / len(found) ** 0.5
-    assert (found < 0).mean() > 0.3
+    assert abs(actual.mean()) < 3 * actual.std() / len(actual) ** 0.5
+    assert (actual < 0).mean() > 0.3
 
 
 def test_one_row_has_no_kernel_distance():
@@ -178,6 +178,6 @@ def test_the_most_similar_row_is_that_of_brute_force(monkeypatch, float32_error)
     cosine = (samples / np.linalg.norm(samples, axis=1)[:, None]) @ (
         data / np.linalg.norm(data, axis=1)[:, None]
     ).T
-    found, index = most_similar(samples, data)
+    actual, index = most_similar(samples, data)
     np.testing.assert_array_equal(index, cosine.argmax(1))
-    np.testing.assert_allclose(found, cosine.max(1), rtol=0, atol=float32_error(6, layers=3))
+    np.testing.assert_allclose(actual, cosine.max(1), rtol=0, atol=float32_error(6, layers=3))

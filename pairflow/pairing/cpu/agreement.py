@@ -48,7 +48,7 @@ def add_by_rows(blocks, places, starts, rows, masks, chosen, counts):
 def add_by_scanned_rows(columns, rows, state, masks, chosen, counts, blocks, places):
     """The same without a stored index: the row of state[i] is read from the tokens of columns[i].
 
-    `blocks` is scratch for one row, `places` says 0, 1, 2, ...
+    `blocks` is scratch for one row, `places` holds 0, 1, 2, ...
     """
     for i in range(len(rows)):
         if rows[i] >= 0:
@@ -77,9 +77,9 @@ def _add_common(blocks, places, row, masks, chosen, counts, i):
 
 @compiled
 def _common_of_four(blocks, places, row, masks, offsets):
-    """The bits that a row has in common with each of four masks, and where it goes on.
+    """The bits that a row has in common with each of four masks, and the block to continue with.
 
-    `row` says the first block, the end of the row, and the place at which to stop; `offsets` where the masks
+    `row` holds the first block, the end of the row, and the place at which to stop; `offsets` where the masks
     begin.
     """
     following, end, stop = row
