@@ -26,6 +26,7 @@ test: lint  ## run all checks of `make lint`, then all tests
 lint: $(READY)  ## check the format and the style of the package, the tests and the workflow
 	ruff format --check .
 	ruff check .
+	mypy
 	snakefmt --check Snakefile workflow/Snakefile rules
 	snakemake --lint
 

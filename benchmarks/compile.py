@@ -2,9 +2,9 @@
 
     python benchmarks/compile.py --out benchmarks/records/compile.json      (minutes)
 
-What is measured: rows per second of forward, backward and AdamW, after the first iterations; the seconds that
-compiling took stand beside. Contenders take turns in one process; ratios are to the plain network of a turn.
-On a CPU, one thread as the rules have it; with a GPU under bf16 autocast, but for the U-Net, as in training.
+What is measured: rows per second of forward, backward and AdamW after the first iterations, and the seconds
+that compiling took. Contenders take turns in one process; ratios are to the plain network in the same turn.
+A CPU uses one thread, as the rules do; a GPU uses bf16 autocast except for the U-Net, as in training.
 """
 
 import argparse
@@ -67,9 +67,9 @@ def main() -> None:
         "cases": {case: side_by_side(case, options.turns, device) for case in CASES},
         "load_after": os.getloadavg()[0],
     }
-    for case, found in record["cases"].items():
-        for name, each in found.items():
-            ratio, rate = each["ratio"], each["rows_per_second"]["median"]
+    for case, contenders in record["cases"].items():
+        for name, result in contenders.items():
+            ratio, rate = result["ratio"], result["rows_per_second"]["median"]
             between = f"{ratio['min']:.2f} to {ratio['max']:.2f}"
             print(f"{case:28} {name:22} {rate:8.4g} rows/s  {ratio['median']:.2f}x ({between})")
     if options.out:

@@ -8,8 +8,8 @@ Needs the raw data sets in PAIRFLOW_DATA_DIR. Writes a JSON record and, beside i
 What is measured: query-key pairs per second and step. The baselines compute the local consensus w_i of
 queries noised to t = 1/2, a few queries against all keys: one step, without the jumps. The engine is measured
 on the steps around t = 1/2 of trajectories with T = 20 (t = 0.6 to 0.4, jumps included): the time of the
-trajectories down to t = 0.4 less that of the same down to t = 0.65. The GPU engine, where CuPy and a GPU are
-there, is measured over all 20 steps. Contenders take turns, and ratios are taken within a turn.
+trajectories down to t = 0.4 less that of the same down to t = 0.65. The GPU engine is measured over all 20
+steps, if CuPy and a GPU are present. Contenders take turns, and ratios are taken within a turn.
 
 The arithmetic floor is the time for one AND, one POPCNT and one ADD of 512 bits for every 512 comparisons of
 a query's symbol with a key's, M N T / 512 per query, at the rate that one thread reaches on data in its
@@ -86,7 +86,7 @@ def commit() -> str:
 
 
 def machine() -> dict:
-    """What the figures depend on besides the code."""
+    """The machine and the libraries that the figures depend on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
@@ -253,7 +253,7 @@ def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
 
 
 def gpu_seconds(data: np.ndarray, symbols: int, rows: np.ndarray) -> float:
-    """Time of whole trajectories on the GPU, transfers included: its steps do not come apart from outside."""
+    """Time of whole trajectories on the GPU, with transfers: single steps cannot be timed from outside."""
     settings = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0, "progress": False}
     return seconds_of(lambda: gpu.pair_rows(data, data[rows], rows, **settings))
 
@@ -328,15 +328,15 @@ def runs(qm9: np.ndarray, qm9_symbols: int, quick: bool) -> dict:
     """Whole pairings with all threads: QM9 in full, the others estimated from a slice of their queries."""
     if quick:
         return {"QM9, 5,000 rows": whole_run(sample(qm9, 5000), qm9_symbols)}
-    found = {"QM9": whole_run(qm9, qm9_symbols)}
+    results = {"QM9": whole_run(qm9, qm9_symbols)}
     lack = gpu.missing()
-    found["QM9, GPU"] = {"not measured": f"the GPU engine {lack}"} if lack else gpu_run(qm9, qm9_symbols)
+    results["QM9, GPU"] = {"not measured": f"the GPU engine {lack}"} if lack else gpu_run(qm9, qm9_symbols)
     zinc, zinc_symbols = read_molecules("zinc250k", 74)
-    found["ZINC-250k"] = estimate(zinc, zinc_symbols, 64)
+    results["ZINC-250k"] = estimate(zinc, zinc_symbols, 64)
     digits = read_digits()
     if digits is not None:
-        found["MNIST-Binary"] = estimate(digits, 2, STEPS)
-    return found
+        results["MNIST-Binary"] = estimate(digits, 2, STEPS)
+    return results
 
 
 def whole_run(data: np.ndarray, symbols: int) -> dict:
@@ -380,7 +380,7 @@ def estimate(data: np.ndarray, symbols: int, steps: int) -> dict:
     return shape | {"seconds": spread(seconds), "estimated": True}
 
 
-def of_floor(run: dict, record: dict) -> float:
+def share_of_floor(run: dict, record: dict) -> float:
     """The share of the arithmetic floor that a run reached."""
     comparisons = run["rows"] ** 2 * run["length"] * run["steps"]
     floor = comparisons / block.BITS / record["floor_blocks_per_second"] / record["machine"]["threads"]
@@ -409,7 +409,7 @@ def show(record: dict) -> None:
         seconds = run["seconds"]
         print(
             f"{name}: {seconds['median']:.1f} s ({seconds['min']:.1f} to {seconds['max']:.1f})"
-            f"{', estimated' if run['estimated'] else ''}, {of_floor(run, record):.0%} of the floor"
+            f"{', estimated' if run['estimated'] else ''}, {share_of_floor(run, record):.0%} of the floor"
         )
 
 

@@ -1,4 +1,4 @@
-"""Times the GPU pairing engine on the paper's data sets and compares its bytes with the CPU engine's.
+"""Time the GPU pairing engine on the paper's data sets, and compare its bytes with the CPU engine's.
 
     python benchmarks/pairing_gpu.py prepare tokens/    # from PAIRFLOW_DATA_DIR; needs RDKit, no GPU
     python benchmarks/pairing_gpu.py measure tokens/ --out record.json
@@ -6,7 +6,6 @@
 The two halves may run on different machines: `tokens/` holds one compressed file per data set.
 """
 
-import gzip
 import hashlib
 import json
 import os
@@ -27,7 +26,7 @@ from pairflow.runtime.threads import available_cpus
 
 @dataclass(frozen=True)
 class Case:
-    """One data set: K, T, and the seconds on an H200 that the project asks for."""
+    """One data set: K, T, and the seconds on an H200 that the project aims for."""
 
     vocabulary_size: int
     steps: int
@@ -52,12 +51,14 @@ def main():
 @click.option("--only", type=click.Choice(list(CASES)), multiple=True, help="[default: all]")
 def prepare(folder: Path, only):
     """Write the token rows of the data sets into FOLDER."""
+    from pairing import read_digits, read_molecules  # needs RDKit
+
     raw = Path(os.environ["PAIRFLOW_DATA_DIR"])
     folder.mkdir(parents=True, exist_ok=True)
     makers = {
-        "qm9": lambda: _molecules("qm9", 32),
-        "zinc250k": lambda: _molecules("zinc250k", 74),
-        "mnist": lambda: _mnist(raw / "mnist/train-images-idx3-ubyte.gz"),
+        "qm9": lambda: read_molecules("qm9", 32)[0],
+        "zinc250k": lambda: read_molecules("zinc250k", 74)[0],
+        "mnist": read_digits,
         "cifar10": lambda: _cifar10(raw / "cifar10_subset.npz"),
     }
     for name in only or CASES:
@@ -80,25 +81,25 @@ def measure(folder: Path, out: Path, only, repeats, check):
     record = {"machine": _machine(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "cases": {}}
     for name in only or CASES:
         tokens = np.load(folder / f"{name}.npz")["tokens"]
-        found = record["cases"][name] = _measured(tokens, CASES[name], repeats, check)
+        result = record["cases"][name] = _measured(tokens, CASES[name], repeats, check)
         out.write_text(json.dumps(record, indent=2) + "\n")
-        seconds = " ".join(f"{s:.3f}" for s in found["wall_seconds"])
+        seconds = " ".join(f"{s:.3f}" for s in result["wall_seconds"])
         print(
-            f"{name} {tokens.shape}: {seconds} s (target {found['target_seconds']} s), "
-            f"{found['pairs_per_second']:.3g} pairs/s, equal to the CPU: {found['equal_to_cpu']}",
+            f"{name} {tokens.shape}: {seconds} s (target {result['target_seconds']} s), "
+            f"{result['pairs_per_second']:.3g} pairs/s, equal to the CPU: {result['equal_to_cpu']}",
             flush=True,
         )
 
 
 def _measured(tokens: np.ndarray, case: Case, repeats: int, check: int) -> dict:
-    """One data set: seconds by the wall clock and by CUDA events, transfers included, and the check."""
+    """One data set's result: seconds by the wall clock and by CUDA events, with transfers, and the check."""
     rule = {"vocabulary_size": case.vocabulary_size, "steps": case.steps, "seed": 0, "progress": False}
     few = np.linspace(0, len(tokens) - 1, check).astype(int)
     _, first, _ = _timed(tokens, few, rule)  # compiles, or loads what was compiled
     runs = [_timed(tokens, np.arange(len(tokens)), rule) for _ in range(repeats)]
     sources, wall, events = (list(column) for column in zip(*runs, strict=True))
     expected = cpu.pair_rows(tokens, tokens[few], few, **rule, threads=None)
-    layout = gpu.Layout.of(tokens.shape[1], case.vocabulary_size, gpu.Cuda().shared_limit)
+    layout = gpu.KernelLayout.choose(tokens.shape[1], case.vocabulary_size, gpu.Cuda().shared_limit)
     return {
         **asdict(case),
         "shape": tokens.shape,
@@ -107,7 +108,7 @@ def _measured(tokens: np.ndarray, case: Case, repeats: int, check: int) -> dict:
         "wall_seconds": wall,
         "device_seconds": events,
         "pairs_per_second": len(tokens) ** 2 * case.steps / statistics.median(wall),
-        "equal_to_cpu": all(np.array_equal(found[few], expected) for found in sources),
+        "equal_to_cpu": all(np.array_equal(states[few], expected) for states in sources),
         "sha256": hashlib.sha256(sources[0].tobytes()).hexdigest(),
     }
 
@@ -138,21 +139,6 @@ def _machine() -> dict:
         "python": platform.python_version(),
         "cpus": available_cpus(),
     }
-
-
-def _molecules(source: str, length: int) -> np.ndarray:
-    """The training rows of the paper's protocol."""
-    from pairflow.data import library, molecules, sources
-
-    rows = library.rows(sources.MOLECULES[source].fetch(), sources.MOLECULES[source].column)
-    published = sources.MOLECULES[source].validation_rows()
-    return molecules.prepare(rows, length=length, validation_rows=published).train
-
-
-def _mnist(path: Path) -> np.ndarray:
-    """The training images, binarised at 128."""
-    pixels = np.frombuffer(gzip.decompress(path.read_bytes())[16:], np.uint8)
-    return (pixels.reshape(-1, 784) >= 128).astype(np.uint8)
 
 
 def _cifar10(path: Path) -> np.ndarray:

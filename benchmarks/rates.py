@@ -1,4 +1,4 @@
-"""Rates of finished experiments to pairflow/estimate/recorded.json, for `pairflow estimate --recorded`.
+"""Write the rates of finished experiments to pairflow/estimate/recorded.json, for `estimate --recorded`.
 
 python benchmarks/rates.py results/demo results/digits ...
 """
@@ -16,23 +16,23 @@ from pairflow.estimate.sizes import sizes
 OUT = Path(rates.__file__).with_name("recorded.json")
 
 
-def of_experiment(root: Path) -> dict[rates.Work, rates.Rate]:
+def read_rates(root: Path) -> dict[rates.Work, rates.Rate]:
     metrics, timings = (read_table(root / f"{name}.parquet", name) for name in ("metrics", "timings"))
     experiment = check(Experiment, dict(metrics[1].parameters), root)
     frame = timings[0].to_pandas()
     row = frame.iloc[0]
     origin = f"recorded on {row['date'][:10]} ({row['machine']}, {root.name})"
-    found = rates.rates_from_timings(frame, experiment, sizes(root, experiment, Path()), origin)
+    measured = rates.rates_from_timings(frame, experiment, sizes(root, experiment, Path()), origin)
     models = [root / f"seed{experiment.seeds[0]}" / "models" / name for name in experiment.trained()]
-    known = [json.loads((folder / "model.json").read_text())["parameters"] for folder in models]
+    parameters = [json.loads((folder / "model.json").read_text())["parameters"] for folder in models]
     kinds = ("train", "dcd")
     return {
-        work: replace(rate, parameters=max(known)) if work.kind in kinds else rate
-        for work, rate in found.items()
+        work: replace(rate, parameters=max(parameters)) if work.kind in kinds else rate
+        for work, rate in measured.items()
     }
 
 
 if __name__ == "__main__":
-    together = {work: rate for name in sys.argv[1:] for work, rate in of_experiment(Path(name)).items()}
+    together = {work: rate for name in sys.argv[1:] for work, rate in read_rates(Path(name)).items()}
     OUT.write_text(rates.as_json(together))
     print(f"{len(together)} rates -> {OUT}")

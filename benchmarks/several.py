@@ -4,11 +4,12 @@
     python benchmarks/several.py --quick                                    (a minute, one turn)
 
 What is measured: rows per second of the optimisation loop on random tokens, N = 32 and K = 40, from the end
-of the first iterations to the end of the last, start of the processes left out. The contenders, one process
-with one thread, one with two, and two with one each that torchrun starts, take turns; ratios are taken within
-a turn. All train on the same batches, and end with the same loss but for rounding, which is checked.
+of the first iterations to the end of the last, without the start of the processes. The contenders, one
+process with one thread, one with two, and two with one each that torchrun starts, take turns; ratios are
+taken within a turn. All train on the same batches and end with the same loss but for rounding, which is
+checked.
 
-It says what slices, averaging and the agreement on signals cost. It says nothing of GPUs.
+This shows what dividing batches, averaging gradients and agreeing on signals cost on a CPU, not on GPUs.
 """
 
 import argparse
@@ -76,12 +77,12 @@ def main() -> None:
 
 
 def side_by_side(case: str, turns: int) -> dict:
-    """Rows per second of each contender, and how many times those of the others two processes have."""
-    found = [{name: measured(case, *how) for name, how in CONTENDERS.items()} for _ in range(turns)]
-    losses = [each["loss"] for turn in found for each in turn.values()]
+    """Rows per second of each contender, and the ratios of two processes to the others."""
+    results = [{name: measured(case, *how) for name, how in CONTENDERS.items()} for _ in range(turns)]
+    losses = [result["loss"] for turn in results for result in turn.values()]
     if max(losses) - min(losses) > 1e-3 * max(losses):
         raise SystemExit(f"{case}: the contenders did not learn the same: {losses}")
-    rates = {name: [turn[name]["rows_per_second"] for turn in found] for name in CONTENDERS}
+    rates = {name: [turn[name]["rows_per_second"] for turn in results] for name in CONTENDERS}
     *others, two = CONTENDERS
     ratios = {f"{two} / {name}": np.divide(rates[two], rates[name]) for name in others}
     return {
@@ -100,7 +101,7 @@ def measured(case: str, count: int, threads: int) -> dict:
 
 
 def train(case: str, threads: int) -> None:
-    """Train, and have the first process print what it measured."""
+    """Train; the first process prints its measurement."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     settings, batch_size, iterations = CASES[case]
@@ -125,11 +126,11 @@ def train(case: str, threads: int) -> None:
 def show(record: dict) -> None:
     """The record as text."""
     print(json.dumps(record["machine"]))
-    for case, found in record["cases"].items():
+    for case, result in record["cases"].items():
         print(f"\n{case}")
-        for name, rate in found["rows_per_second"].items():
+        for name, rate in result["rows_per_second"].items():
             print(f"  {name:28} {rate['median']:.4g} rows/s  ({rate['min']:.4g} to {rate['max']:.4g})")
-        for name, ratio in found["ratios"].items():
+        for name, ratio in result["ratios"].items():
             print(f"  {name:52} {ratio['median']:.2f}x  ({ratio['min']:.2f} to {ratio['max']:.2f})")
 
 

@@ -5,7 +5,7 @@ Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"
     key     = (seed mod 2^32, seed div 2^32)
     counter = (position, step, row mod 2^32, row div 2^32)
 
-Of its four 32-bit output words, words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
+It returns four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
 [0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is unused.
 
 Steps T..1 belong to Algorithm 1. Step 0 holds the uniform source (positions below N) and the order of rows
@@ -18,8 +18,10 @@ which compiles them as they stand.
 import hashlib
 import json
 import operator
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -31,8 +33,10 @@ _SPARE_BITS = np.uint64(11)
 _CHUNK = 1 << 20  # counters at a time: bounds the memory of `uniform_tokens`
 _ORDER_POSITION = np.uint64(0xFFFFFFFF)
 
+Word = Any  # uint64, a scalar or an array: NumPy and Numba both run these functions
 
-def philox4x32(c0, c1, c2, c3, k0, k1):
+
+def philox4x32(c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word) -> tuple[Word, Word, Word, Word]:
     """Ten rounds of Philox4x32: four output words for the counter (c0, c1, c2, c3) and the key (k0, k1).
 
     All values are uint64 below 2^32; arrays broadcast.
@@ -47,22 +51,22 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
-def uniform(w0, w1):
+def uniform(w0: Word, w1: Word) -> Any:
     """The float64 ((w0 + 2^32 w1) >> 11) * 2^-53 in [0, 1)."""
     return ((w0 | (w1 << _HALF)) >> _SPARE_BITS) * 2.0**-53
 
 
-def choose(word, n):
+def choose(word: Word, n: Word) -> Word:
     """The integer (word * n) >> 32 in [0, n), for a uint64 `n` of at most 2^32."""
     return (word * n) >> _HALF
 
 
-def split(number):
+def split(number: Word) -> tuple[Word, Word]:
     """The low and the high 32 bits of a uint64."""
     return number & _MASK, number >> _HALF
 
 
-def draws(seed: int, rows, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of one step of Algorithm 1: uniforms (B, N) float64 and choice words (B, N) uint64.
 
     `rows` (B,) are the rows' global numbers, `length` is N.
@@ -72,7 +76,7 @@ def draws(seed: int, rows, step: int, length: int) -> tuple[np.ndarray, np.ndarr
     return uniform(w0, w1), w2
 
 
-def uniform_tokens(seed: int, rows, length: int, vocabulary_size: int) -> np.ndarray:
+def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int) -> np.ndarray:
     """Source states x0 (len(rows), N), uniform over K^N and independent of any data: the coupling `random`.
 
     `rows` (B,) are the rows' global numbers, `length` is N. The dtype is the smallest unsigned one that holds
@@ -88,7 +92,7 @@ def uniform_tokens(seed: int, rows, length: int, vocabulary_size: int) -> np.nda
 
 
 def random_order(seed: int, count: int) -> np.ndarray:
-    """A random permutation of 0..count-1 (count,) int64: rows sorted by a 64-bit number of their own."""
+    """A random permutation of 0..count-1, (count,) int64: the rows, sorted by a random 64-bit number each."""
     w0, w1, _ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
     return np.argsort((w0 | (w1 << _HALF))[:, 0], kind="stable")
 
@@ -100,7 +104,7 @@ def stream_seed(*labels: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _words(seed, rows, step, positions):
+def _words(seed: int, rows: ArrayLike, step: int, positions: Word) -> tuple[Word, Word, Word]:
     low, high = split(np.asarray(rows, dtype=np.uint64)[:, None])
     w0, w1, w2, _ = philox4x32(positions, np.uint64(step), low, high, *split(np.uint64(seed)))
     return w0, w1, w2

@@ -15,6 +15,22 @@ REPOSITORY = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
+def float32_error():
+    """How far float32 results may lie apart that only the order of summation sets apart.
+
+    Relative to the largest number that is summed. Each of n additions rounds by up to eps / 2 = 6e-8, and the
+    roundings of n terms in each of several layers add up like a random walk: sqrt(n layers) eps. Processors
+    (AVX2, AVX-512, AMX), threads and batch sizes choose other orders. Ten times that is allowed, which was
+    at least six times what was seen on any of them.
+    """
+
+    def error(terms: int, layers: int = 1) -> float:
+        return 10 * float(np.finfo(np.float32).eps) * (terms * layers) ** 0.5
+
+    return error
+
+
+@pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real data sets; without it a test is skipped, or fails in CI."""
     folder = os.environ.get("PAIRFLOW_DATA_DIR")

@@ -1,1 +1,1 @@
-"""The discrete flow: noising, losses and samplers."""
+"""The discrete flow: how data are noised, what a denoiser minimises, and how samples are drawn from it."""

@@ -1,40 +1,81 @@
-"""What a method's noise decides: its source states, how its network is read, its losses and its samplers.
+"""A corruption process: its source distribution, noising, network read-out, losses and samplers.
 
-Both kinds offer the same:
-
-    symbols                       number of symbols that states and network have
-    mask                          the one of them that stands for a mask in states, or None
-    source(shape, ...)            source states x0
-    log_probabilities(network, x_t, kappa)    the network's log x_theta (B, N, K) float32
-    losses, samplers              by name, as settings name them
-    bound(...)                    the NELBO, whatever kind of denoiser the training loss has made
-    denoiser(network)             `log_probabilities` as a sampler calls it
-    sample(network, x0, ...)      samples from source states, by the sampler of a name
-    rows_at_once(length)          how many rows a network without gradients sees together
+Time runs from noise (t = 0) to data (t = 1). kappa(t), also written alpha, is the probability that a position
+already holds its data symbol. See docs/method.md, "Noising and losses".
 """
 
-import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
+from torch import Generator, Tensor
 
-from pairflow.flow.losses import Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import posterior_to_leave_one_out
-from pairflow.flow.samplers import Remembered, ancestral, euler
+from pairflow.flow.samplers import CachedDenoiser, Denoiser, Sampler, ancestral, euler
+
+SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
 
 MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of the random streams
 
 CPU_TOKENS = 2**16  # in a network at once: with more a U-Net takes twice as long per row, out of the caches
 
+Device = torch.device | str | None
+Network = Callable[[Tensor, Tensor], Tensor]
+"""Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`."""
 
-class Corruption:
-    """What both kinds share."""
+
+class Corruption(ABC):
+    """What training and sampling need to know of a noise; `Uniform` and `Absorbing` are the two kinds.
+
+    symbols: number of symbols that states and logits have. mask: the symbol that stands for a mask in states,
+    or None. losses, samplers: by the names that settings use.
+    """
+
+    symbols: int
+    mask: int | None
+    losses: ClassVar[dict[str, Loss]]
+    samplers: ClassVar[dict[str, Sampler]]
+
+    def __init__(self, vocabulary_size: int, mask: int | None = None):
+        self.symbols, self.mask = vocabulary_size, mask
+
+    @abstractmethod
+    def source(
+        self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
+    ) -> Tensor:
+        """Draw source states x0 of `shape`, the states at t = 0."""
+
+    @abstractmethod
+    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
+        """The network's log x_theta (B, N, K) float32 from tokens x_t (B, N) and kappa (B,)."""
+
+    @abstractmethod
+    def bound(
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
+    ) -> Tensor:
+        """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
+
+    @abstractmethod
+    def denoiser(self, network: Network) -> Denoiser:
+        """`log_probabilities` of the network in the form that a sampler calls."""
 
     def sample(
-        self, network, x0, *, sampler, steps, prediction, conversion="exact", greedy_tail=True, generator=None
-    ):
-        """Tokens (B, N) from source states x0 (B, N), by the settings of `flow.samplers`."""
+        self,
+        network: Network,
+        x0: Tensor,
+        *,
+        sampler: str,
+        steps: int,
+        prediction: str,
+        conversion: str = "exact",
+        greedy_tail: bool = True,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings."""
         return self.samplers[sampler](
             self.denoiser(network),
             x0,
@@ -45,7 +86,7 @@ class Corruption:
             generator=generator,
         )
 
-    def rows_at_once(self, length):
+    def rows_at_once(self, length: int) -> int:
         """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
         rows = MOST_ROWS
         while rows > 1 and rows * length * self.symbols * 8 > MOST_BYTES:
@@ -54,69 +95,101 @@ class Corruption:
 
 
 class Uniform(Corruption):
-    """Uniform-state noise (UDLM): the source is uniform over K^N, the network is told sigma = -log kappa."""
+    """Uniform-state noise (UDLM, Schiff et al. 2024): a noised position holds any of the K symbols.
+
+    The source is uniform over K^N, and the network is given sigma = -log kappa. A mask in the vocabulary is
+    a symbol like any other.
+    """
 
     losses: ClassVar = {
         "nelbo": Loss(uniform_nelbo, "leave_one_out"),
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
     samplers: ClassVar = {"ancestral": ancestral, "euler": euler}
-    mask = None  # a vocabulary's own mask is a symbol like any other
 
-    def __init__(self, vocabulary_size, mask=None):
-        self.symbols = vocabulary_size
+    def __init__(self, vocabulary_size: int, mask: int | None = None):
+        super().__init__(vocabulary_size)
 
-    def source(self, shape, generator=None, device=None):
+    def source(
+        self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
+    ) -> Tensor:
         return torch.randint(self.symbols, shape, generator=generator, device=device)
 
-    def log_probabilities(self, network, x_t, kappa):
+    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
         return F.log_softmax(network(x_t, -kappa.log()).float(), dim=-1)
 
-    def bound(self, log_probabilities, prediction, x1, x_t, alpha, alpha_derivative):
+    def bound(
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
+    ) -> Tensor:
         if prediction == "posterior":
-            log_probabilities = posterior_to_leave_one_out(log_probabilities, x_t, alpha)
-        return uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+            log_p = posterior_to_leave_one_out(log_p, x_t, alpha)
+        return uniform_nelbo(log_p, x1, x_t, alpha, derivative)
 
-    def denoiser(self, network):
-        return functools.partial(self.log_probabilities, functools.partial(in_parts, network))
+    def denoiser(self, network: Network) -> Denoiser:
+        return partial(self.log_probabilities, partial(in_parts, network))
 
 
 class Absorbing(Corruption):
-    """Absorbing-state noise (MDLM, Sahoo et al. 2024): the source is all masks, the network knows no time.
+    """Absorbing-state noise (MDLM, Sahoo et al. 2024): a noised position holds the mask.
 
-    `mask` is the vocabulary's own mask symbol; without one, symbol K is added. The network is read by the
-    SUBS parameterisation: the mask is never predicted, and a position that is not masked predicts itself.
-    Posterior and leave-one-out are then the same, and the ancestral update is the Euler update.
+    The source is all masks, and the network is not given the time. `mask` is the vocabulary's own mask
+    symbol; without one, symbol K is added. The network is read by MDLM's SUBS parameterisation: the mask is
+    never predicted, and a position that is not masked predicts itself. Posterior and leave-one-out are then
+    the same, and the ancestral update is the Euler update.
     """
 
+    mask: int
     losses: ClassVar = {
         "nelbo": Loss(absorbing_nelbo, "posterior"),
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
     samplers: ClassVar = {"ancestral": euler, "euler": euler}
 
-    def __init__(self, vocabulary_size, mask=None):
-        self.mask = vocabulary_size if mask is None else mask
-        self.symbols = vocabulary_size + (mask is None)
+    def __init__(self, vocabulary_size: int, mask: int | None = None):
+        added = mask is None
+        super().__init__(vocabulary_size + added, vocabulary_size if mask is None else mask)
 
-    def source(self, shape, generator=None, device=None):
+    def source(
+        self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
+    ) -> Tensor:
         return torch.full(shape, self.mask, device=device)
 
-    def log_probabilities(self, network, x_t, kappa):
+    def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
         logits = network(x_t, torch.zeros_like(kappa)).float()  # (B, N, K)
         logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
-        known = F.one_hot(x_t, self.symbols).to(logits).log()  # 0 at x_t, else -inf
-        return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), known)
+        itself = F.one_hot(x_t, self.symbols).to(logits).log()  # 0 at x_t, else -inf
+        return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
 
-    def bound(self, log_probabilities, prediction, x1, x_t, alpha, alpha_derivative):
-        return absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative)
+    def bound(
+        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
+    ) -> Tensor:
+        return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
-    def denoiser(self, network):
-        return Remembered(functools.partial(self.log_probabilities, functools.partial(in_parts, network)))
+    def denoiser(self, network: Network) -> Denoiser:
+        return CachedDenoiser(partial(self.log_probabilities, partial(in_parts, network)))
 
 
-def in_parts(network, x_t, sigma):
-    """The network's output (B, N, K); on a CPU few rows at a time, which is quicker."""
+def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:
+    """One data time per row and per stratum: t = (1 - 1e-3) (i + u_i) / batch, each row with its own u_i.
+
+    The noise time 1 - t lies in [1e-3, 1], so t lies in [0, 1 - 1e-3]. Returns (batch,) float32, ascending.
+    """
+    strata = torch.arange(batch, device=device)
+    u = torch.rand(batch, generator=generator, device=device)
+    return (1 - SMALLEST_NOISE_TIME) * (strata + u) / batch
+
+
+def interpolate(x0: Tensor, x1: Tensor, kappa: Tensor, generator: Generator | None = None) -> Tensor:
+    """Draw x_t on the mixture path: every position holds x1 with probability kappa, else x0.
+
+    x0, x1: (B, N) integer tokens; kappa: (B,) in [0, 1]. Returns (B, N).
+    """
+    u = torch.rand(x1.shape, generator=generator, device=x1.device)
+    return torch.where(u < kappa[:, None], x1, x0)
+
+
+def in_parts(network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
+    """The network's output (B, N, K); on a CPU for a few rows at a time, which is faster."""
     if x_t.device.type != "cpu":
         return network(x_t, sigma)
     rows = max(1, CPU_TOKENS // x_t.shape[1])
@@ -124,4 +197,4 @@ def in_parts(network, x_t, sigma):
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-CORRUPTIONS = {"uniform": Uniform, "absorbing": Absorbing}
+CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Absorbing}

@@ -1,8 +1,9 @@
 """Uniform-state diffusion as the argmax of Gaussian diffusion on one-hot symbols (Duo, Sahoo et al. 2025).
 
 A symbol x1 of K, noised to z = a onehot(x1) + s eps with a^2 = sigmoid(-gamma) and s^2 = sigmoid(gamma), has
-argmax(z) = x1 with a probability P that depends on a / s = exp(-gamma / 2) alone, and is uniform over the
-other symbols otherwise: uniform-state noise. gamma is the negative log-SNR, larger for more noise.
+argmax(z) = x1 with a probability P that depends only on a / s = exp(-gamma / 2), and is uniform over the
+other symbols otherwise: uniform-state noise. gamma is the negative log-SNR, larger for more noise. See
+docs/method.md, "Discrete Consistency Distillation".
 """
 
 import functools
@@ -12,14 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
-from torch import Tensor
+from torch import Generator, Tensor
 
-LARGEST_GAMMA = 12  # of the table, and of the settings
+LARGEST_GAMMA = 12  # the table and the settings end here
 _SPACING = 1 / 128
-_REACH = 9.0  # of the quadrature: the normal density has 2e-19 beyond it
+_REACH = 9.0  # the quadrature ends here: the normal density has 2e-19 beyond it
 _TOLERANCE = 1e-10
 
 
@@ -49,7 +51,7 @@ class Transformation:
     def table(self) -> pd.DataFrame:
         return pd.DataFrame({"gamma": self.gamma, "alpha": self.alpha})
 
-    def __call__(self, gamma) -> np.ndarray:
+    def __call__(self, gamma: ArrayLike) -> np.ndarray:
         """alpha = T(gamma), float64, of the shape of `gamma`."""
         return self._interpolator(np.clip(gamma, self.gamma[0], self.gamma[-1]))
 
@@ -58,8 +60,8 @@ class Transformation:
         return PchipInterpolator(self.gamma, self.alpha)
 
 
-def transform(gamma, vocabulary_size: int) -> np.ndarray:
-    """T at every `gamma` by adaptive quadrature, to 1e-10.
+def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
+    """T at every `gamma` by adaptive quadrature, to 1e-10. Returns float64 in the shape of `gamma`.
 
     With u = x - a/s, and P = 1/K where a/s = 0 taken off inside the integral, nothing cancels near T = 0:
 
@@ -67,7 +69,7 @@ def transform(gamma, vocabulary_size: int) -> np.ndarray:
     """
     ratio = np.exp(-np.asarray(gamma, dtype=np.float64) / 2)
 
-    def integrand(u):
+    def integrand(u: float) -> np.ndarray:
         gain = _maximum_cdf(u + ratio, vocabulary_size) - _maximum_cdf(u, vocabulary_size)
         return np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi) * gain
 
@@ -75,7 +77,7 @@ def transform(gamma, vocabulary_size: int) -> np.ndarray:
     return vocabulary_size / (vocabulary_size - 1) * value
 
 
-def _maximum_cdf(x, vocabulary_size):
+def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
     """Phi(x)^(K-1): the distribution of the maximum of K - 1 normal numbers."""
     return np.exp((vocabulary_size - 1) * log_ndtr(x))
 
@@ -94,20 +96,19 @@ class SharedNoise(NamedTuple):
         """The symbols (B, N) at the noise levels gamma (B,), the same eps at all of them."""
         return torch.where(torch.exp(-gamma / 2)[:, None] > self.threshold, x1, self.other)
 
-    def of(self, rows: slice) -> "SharedNoise":
-        """That of some rows."""
+    def select(self, rows: slice) -> "SharedNoise":
+        """The noise of some rows."""
         return SharedNoise(self.threshold[rows], self.other[rows])
 
 
-def shared_noise(x1: Tensor, vocabulary_size: int, generator: torch.Generator | None = None) -> SharedNoise:
+def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None = None) -> SharedNoise:
     """Draw the noise of every position of x1 (B, N), without its K normal numbers.
 
     The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and independent of where it is. With
     q = 1 - U^(1/(K-1)) it is -Phi^-1(q): q keeps its digits where U^(1/(K-1)) is near 1.
     """
-    options = {"generator": generator, "device": x1.device}
-    u = torch.rand(x1.shape, dtype=torch.float64, **options)
+    u = torch.rand(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)
     maximum = -torch.special.ndtri(-torch.expm1(u.log() / (vocabulary_size - 1)))
-    at_x1 = torch.randn(x1.shape, dtype=torch.float64, **options)
-    other = torch.randint(vocabulary_size - 1, x1.shape, **options)
+    at_x1 = torch.randn(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)
+    other = torch.randint(vocabulary_size - 1, x1.shape, generator=generator, device=x1.device)
     return SharedNoise(maximum - at_x1, other + (other >= x1))

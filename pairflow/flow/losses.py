@@ -1,16 +1,23 @@
-"""One function per loss; nats per token; all take (log_probabilities, x1, x_t, alpha, alpha_derivative).
+"""One function per loss, in nats per token; all take (log_probabilities, x1, x_t, alpha, alpha_derivative).
 
 log_probabilities (B, N, K) is the network's log x_theta, the distribution over x1 at each position; x1, x_t
 (B, N) are tokens; alpha = kappa(t) and alpha_derivative = kappa'(t) are (B,) or scalars, alpha in (0, 1).
+See docs/method.md, "Noising and losses".
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
+
+Level = Tensor | float
+"""kappa or its derivative: (B,) or a scalar."""
 
 
-def uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
+def uniform_nelbo(
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
+) -> Tensor:
     """Continuous-time NELBO of uniform-state diffusion (UDLM, Schiff et al. 2024). Returns (B, N).
 
         kappa' / (K alpha) * sum_j [a_j log(a_j / b_j) - a_j + b_j]
@@ -43,7 +50,9 @@ def uniform_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
     return weight * (sum_a_log_a - sum_a_log_b + sum_b_minus_a)
 
 
-def absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
+def absorbing_nelbo(
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
+) -> Tensor:
     """Continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024). Returns (B, N).
 
         kappa' / (1 - kappa) * (-log x_theta[x1])
@@ -55,8 +64,8 @@ def absorbing_nelbo(log_probabilities, x1, x_t, alpha, alpha_derivative):
     return weight * cross_entropy(log_probabilities, x1)
 
 
-def cross_entropy(log_probabilities, x1, *_noising):
-    """The simple discrete flow-matching loss -log x_theta[x1], whatever the noise. Returns (B, N).
+def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Tensor:
+    """-log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024) for any noise. Returns (B, N).
 
     Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms.
     """
@@ -66,10 +75,10 @@ def cross_entropy(log_probabilities, x1, *_noising):
 class Loss(NamedTuple):
     """A loss and the kind of denoiser that minimises it: "leave_one_out" or "posterior"."""
 
-    function: Callable
+    function: Callable[..., Tensor]
     learns: str
 
 
-def _column(value, like):
+def _column(value: Level, like: Tensor) -> Tensor:
     """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device).reshape(-1, 1)

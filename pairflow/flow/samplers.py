@@ -1,38 +1,60 @@
 """One function per sampler: from source states x0 to data, given a denoiser.
 
 A denoiser is a callable `denoise(x_t, kappa)`: tokens (B, N) and kappa (B,) float32 in, log-probabilities
-(B, N, K) over x1 out. All samplers take the same arguments:
+(B, N, K) over x1 out. All samplers take the same arguments and return (B, N) tokens:
 
-denoise: see above. x0: (B, N) source tokens. steps: updates, over uniform times from t = 0 to 1 - 1e-5.
+denoise: the denoiser. x0: (B, N) source tokens. steps: updates, over uniform times from t = 0 to 1 - 1e-5.
 prediction: the kind of denoiser that `denoise` is, "leave_one_out" or "posterior". Where the update needs the
 other kind it is converted, unless `convert` is False. generator: on the device of x0.
-greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call). Of a
-leave-one-out that is the mode of each token given the others: sharper than the data, even if exact.
-They return (B, N) tokens.
+greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call), as Duo's
+greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
+others: sharper than the data, even if exact.
+
+See docs/method.md, "Sampling".
 """
 
-import functools
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any, Protocol
 
 import torch
+from torch import Generator, Tensor
 
 from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
 )
-from pairflow.flow.schedule import DIFFUSION
+from pairflow.flow.schedule import DIFFUSION, Linear
 
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
+Denoiser = Callable[[Tensor, Tensor], Tensor]
 
-def ancestral(denoise, x0, *, prediction, convert=True, **options):
-    """Draw every x_s from UDLM's posterior given x_t and the leave-one-out: see the module."""
+
+class Sampler(Protocol):
+    """A function from source states x0 (B, N) to tokens (B, N); the module explains its options."""
+
+    def __call__(
+        self, denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any
+    ) -> Tensor: ...
+
+
+def ancestral(
+    denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any
+) -> Tensor:
+    """The ancestral sampler of UDLM (Schiff et al. 2024): draw x_s from q(x_s | x_t, x1 = leave-one-out).
+
+    The equation is in `flow.posterior.ancestral_posterior`.
+    """
     convert = convert and prediction == "posterior"
-    return _sample(functools.partial(ancestral_transition, convert=convert), denoise, x0, **options)
+    return _sample(partial(ancestral_transition, convert=convert), denoise, x0, **options)
 
 
-def ancestral_transition(denoise, x_t, alpha_t, alpha_s, *, convert):
+def ancestral_transition(
+    denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
+) -> Tensor:
     """Distribution (B, N, K) float64 of every position after one ancestral update from alpha_t to alpha_s."""
     log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
     if convert:
@@ -40,19 +62,21 @@ def ancestral_transition(denoise, x_t, alpha_t, alpha_s, *, convert):
     return ancestral_posterior(log_probabilities.exp(), x_t, alpha_t, alpha_s)
 
 
-def euler(denoise, x0, *, prediction, convert=True, **options):
-    """Follow the forward velocity of discrete flow matching by Euler steps: see the module.
+def euler(denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any) -> Tensor:
+    """The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity.
 
         x ~ onehot(x) + step * v,    v = kappa' / (1 - kappa) (p_1|t(. | x) - onehot(x))
 
-    With the denoiser of absorbing noise this is MDLM's ancestral update: a mask is left with probability
-    (alpha_s - alpha_t) / (1 - alpha_t), and what is no mask stays.
+    With the denoiser of absorbing noise this is the ancestral sampler of MDLM (Sahoo et al. 2024): a mask is
+    replaced with probability (alpha_s - alpha_t) / (1 - alpha_t), and any other symbol stays.
     """
     convert = convert and prediction == "leave_one_out"
-    return _sample(functools.partial(euler_transition, convert=convert), denoise, x0, **options)
+    return _sample(partial(euler_transition, convert=convert), denoise, x0, **options)
 
 
-def euler_transition(denoise, x_t, alpha_t, alpha_s, *, convert):
+def euler_transition(
+    denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
+) -> Tensor:
     """Distribution (B, N, K) float64 of every position after one Euler step from alpha_t to alpha_s."""
     log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
     if convert:
@@ -63,38 +87,49 @@ def euler_transition(denoise, x_t, alpha_t, alpha_s, *, convert):
 
 
 @torch.no_grad()
-def _sample(transition, denoise, x0, *, steps, schedule=DIFFUSION, greedy_tail=True, generator=None):
+def _sample(
+    transition: Callable[..., Tensor],
+    denoise: Denoiser,
+    x0: Tensor,
+    *,
+    steps: int,
+    schedule: Linear = DIFFUSION,
+    greedy_tail: bool = True,
+    generator: Generator | None = None,
+) -> Tensor:
     x = x0
-    alphas = alphas_of(steps, schedule)
+    alphas = alpha_grid(steps, schedule)
     for alpha_t, alpha_s in pairwise(alphas):
         x = draw(transition(denoise, x, alpha_t, alpha_s), generator)
     return _denoise(denoise, x, alphas[-1]).argmax(dim=-1) if greedy_tail else x
 
 
-def alphas_of(steps, schedule=DIFFUSION):
+def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
     """alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
     times = torch.linspace(0, LAST_TIME, steps + 1, dtype=torch.float64)
     return schedule.kappa(times).tolist()
 
 
-class Remembered:
-    """A denoiser that knows no time, asked only for rows that have changed since the last call."""
+class CachedDenoiser:
+    """A denoiser that ignores the time, called only for rows that have changed since the last call."""
 
-    def __init__(self, denoise):
-        self.denoise, self.x_t, self.known = denoise, None, None
+    def __init__(self, denoise: Denoiser):
+        self.denoise = denoise
+        self._last: tuple[Tensor, Tensor] | None = None  # the state and the output of the last call
 
-    def __call__(self, x_t, kappa):
-        if self.x_t is None or self.x_t.shape != x_t.shape:
-            self.known = self.denoise(x_t, kappa)
+    def __call__(self, x_t: Tensor, kappa: Tensor) -> Tensor:
+        if self._last is None or self._last[0].shape != x_t.shape:
+            output = self.denoise(x_t, kappa)
         else:
-            changed = (x_t != self.x_t).any(dim=-1)  # (B,)
+            state, output = self._last
+            changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
-                self.known[changed] = self.denoise(x_t[changed], kappa[changed])
-        self.x_t = x_t
-        return self.known
+                output[changed] = self.denoise(x_t[changed], kappa[changed])
+        self._last = x_t, output
+        return output
 
 
-def draw(probabilities, generator=None):
+def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
     """One symbol per position by inversion of the cumulative distribution. (B, N, K) -> (B, N)."""
     cumulative = probabilities.cumsum(dim=-1)  # (B, N, K)
     total = cumulative[..., -1:]
@@ -103,5 +138,5 @@ def draw(probabilities, generator=None):
     return symbols.clamp_(max=probabilities.shape[-1] - 1)
 
 
-def _denoise(denoise, x, alpha):
+def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
     return denoise(x, torch.full((len(x),), alpha, device=x.device))

@@ -4,6 +4,7 @@ Everything here is plain arithmetic, so it takes floats, NumPy arrays and torch 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,11 @@ class Linear:
 
     start: float = 0.0
 
-    def kappa(self, t):
-        """kappa(t), in the shape of `t` (in [0, 1])."""
+    def kappa(self, t: Any) -> Any:
+        """kappa(t), in the type and shape of `t` (in [0, 1])."""
         return self.start + (1 - self.start) * t
 
-    def derivative(self, t):
+    def derivative(self, t: Any) -> float:
         """d kappa / dt = 1 - start, which does not depend on `t`."""
         return 1 - self.start
 
@@ -33,10 +34,11 @@ DIFFUSION = Linear(1e-3)
 """kappa = 1e-3 + 0.999 t: the clock of training and sampling, on which nothing diverges at t = 0."""
 
 
-def gamma(kappa, vocabulary_size: int):
+def gamma(kappa: Any, vocabulary_size: int) -> Any:
     """gamma = (1 + (K-1) kappa) / (1 - kappa): how much likelier the data's symbol is seen than any other.
 
-    PairFlow, closed_forward_velocity. Infinite at kappa = 1. In the shape of `kappa`.
+    PairFlow, the closed-form forward velocity; docs/method.md, "Closed-form fields". Infinite at kappa = 1.
+    It has the shape of `kappa`.
     """
     if isinstance(kappa, int | float):
         kappa = np.float64(kappa)  # a Python float would raise at 1 instead of giving infinity

@@ -1,5 +1,7 @@
 """Metrics of the distinct valid molecules of one trial: how diverse, how new, how like the training set.
 
+See docs/method.md, "Molecule metrics".
+
 Molecules are distinct by their canonical SMILES: samples and training molecules count once each.
 """
 
@@ -17,17 +19,17 @@ from pairflow.metrics.similarity import Neighbours, internal_diversity
 REFERENCES = dict.fromkeys(
     ["nn_similarity", "novel_scaffolds", *(f"{name}_wasserstein" for name in descriptors.PROPERTIES)], "train"
 )
-"""What a metric compares with, where that is the training molecules."""
+"""The metrics that compare with the training molecules."""
 
 _BINS = 30
 
 
 @dataclass(frozen=True)
-class Training:
-    """What samples are compared with: of all distinct training molecules, of some of them the properties.
+class TrainingMolecules:
+    """The training molecules that samples are compared with.
 
-    fingerprints (M, 32) uint64 and scaffolds (empty: no ring) as `descriptors.structures` has them,
-    properties (R, 4), R <= M.
+    `neighbours` and `scaffolds` (empty: no ring) cover all M distinct molecules, as `descriptors.structures`
+    describes them; `properties` (R, 4) cover R <= M of them.
     """
 
     neighbours: Neighbours
@@ -36,7 +38,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedMolecules:
     """Molecules: scaffolds (B,), fingerprints (B, 32), properties (B, 4), nearest similarity (B,)."""
 
     scaffolds: np.ndarray
@@ -45,16 +47,16 @@ class Described:
     nearest: np.ndarray
 
     @classmethod
-    def of(
-        cls, smiles: Sequence[str], training: Training, threads: int = 1, progress: bool = False
-    ) -> "Described":
+    def from_smiles(
+        cls, smiles: Sequence[str], training: TrainingMolecules, threads: int = 1, progress: bool = False
+    ) -> "DescribedMolecules":
         fingerprints, scaffolds = descriptors.structures(smiles, threads, progress)
         properties = descriptors.properties(smiles, threads, progress)
         nearest = training.neighbours.similarity(fingerprints)
         return cls(np.array(scaffolds, dtype=object), fingerprints, properties, nearest)
 
-    def __getitem__(self, rows: np.ndarray) -> "Described":
-        return Described(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+    def __getitem__(self, rows: np.ndarray) -> "DescribedMolecules":
+        return DescribedMolecules(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
 def distinct(strings: Iterable[str]) -> dict[str, str]:
@@ -71,11 +73,11 @@ def distinct(strings: Iterable[str]) -> dict[str, str]:
 
 
 def count_connected(strings: Iterable[str]) -> int:
-    """Valid samples that are a single molecule, in one piece."""
+    """The number of valid samples that are a single connected molecule."""
     return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
 
 
-def compare(found: Described, training: Training) -> dict[str, float]:
+def compare(molecules: DescribedMolecules, training: TrainingMolecules) -> dict[str, float]:
     """Metrics of one trial's distinct valid molecules; NaN where there are too few of them.
 
     - `internal_diversity`: 1 - mean Tanimoto similarity over their pairs (Morgan, radius 2, 2,048 bits).
@@ -85,11 +87,11 @@ def compare(found: Described, training: Training) -> dict[str, float]:
     - `<property>_wasserstein`: Wasserstein-1 distance between their values of a property and those of the
       training molecules, in the property's own unit.
     """
-    scaffolds = set(found.scaffolds) - {""}
-    columns = zip(descriptors.PROPERTIES, found.properties.T, training.properties.T, strict=True)
+    scaffolds = set(molecules.scaffolds) - {""}
+    columns = zip(descriptors.PROPERTIES, molecules.properties.T, training.properties.T, strict=True)
     return {
-        "internal_diversity": internal_diversity(found.fingerprints),
-        "nn_similarity": float(found.nearest.mean()) if len(found.nearest) else np.nan,
+        "internal_diversity": internal_diversity(molecules.fingerprints),
+        "nn_similarity": float(molecules.nearest.mean()) if len(molecules.nearest) else np.nan,
         "scaffolds": len(scaffolds),
         "novel_scaffolds": len(scaffolds - training.scaffolds),
         **{f"{name}_wasserstein": _distance(*values) for name, *values in columns},

@@ -1,4 +1,4 @@
-"""Fréchet ChemNet Distance (Preuer et al. 2018): features of the package `fcd`, which is optional."""
+"""Features for the Fréchet ChemNet Distance (Preuer et al. 2018), from the optional package `fcd`."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ _CHUNK = 1024  # molecules between two updates of the bar
 def features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
     """ChemNet's last hidden layer on canonical SMILES, (M, 512); InputError where `fcd` is not installed.
 
-    `metrics.images.frechet_distance` compares them.
+    `metrics.frechet.frechet_distance` compares them.
     """
     try:
         import fcd
     except ImportError:
         raise InputError('fcd: the package is not installed; try: pip install "pairflow[fcd]"') from None
-    found = [np.empty((0, DIMENSION), np.float32)]
+    parts = [np.empty((0, DIMENSION), np.float32)]
     with warnings.catch_warnings(), tqdm(total=len(smiles), desc="ChemNet", disable=not progress) as bar:
         warnings.simplefilter("ignore")  # on strings longer than 350, and on functions that NumPy will drop
         network = fcd.load_ref_model()
         for first in range(0, len(smiles), _CHUNK):
             chunk = list(smiles[first : first + _CHUNK])
-            found.append(fcd.get_predictions(network, chunk, n_jobs=0, device=device))
+            parts.append(fcd.get_predictions(network, chunk, n_jobs=0, device=device))
             bar.update(len(chunk))
-    return np.concatenate(found)
+    return np.concatenate(parts)

@@ -79,7 +79,7 @@ def _bring_to_unit_scale(network: Classifier, images: np.ndarray) -> None:
     """Divide the features by their root mean square; the head undoes it, so that no logit changes."""
     scale = network(as_input(images)).square().mean().sqrt()
     for parameter in network.features[-1].parameters():
-        parameter /= scale
+        parameter.div_(scale)
     network.head[-1].weight *= scale
 
 
@@ -87,8 +87,8 @@ def _bring_to_unit_scale(network: Classifier, images: np.ndarray) -> None:
 def accuracy(network: Classifier, images: np.ndarray, labels: np.ndarray) -> float:
     """Share of `images` whose label the network gives."""
     parts = range(0, len(images), 1024)
-    found = [network.head(network(as_input(images[first : first + 1024]))).argmax(1) for first in parts]
-    return float((torch.cat(found).numpy() == labels).mean())
+    labelled = [network.head(network(as_input(images[first : first + 1024]))).argmax(1) for first in parts]
+    return float((torch.cat(labelled).numpy() == labels).mean())
 
 
 def save(weights: Path, description: Path, network: Classifier, facts: dict[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """Conditional total correlation: how much the positions of x1 still depend on one another, given x0.
 
+See docs/method.md, "Total correlation".
+
 For one source state x0 and R samples of x1 drawn from it,
 
     TC = sum_i H(x^i) - H(x)    in bits, plug-in entropies from the counts over the R samples.
@@ -11,13 +13,14 @@ estimate is biased, and at few samples the bias is nearly all of it:
 - R samples that all differ give H(x) = log2 R exactly, whatever the model. What is left is how diverse the
   samples are, position by position: independent positions, too, show far more than their 0.
 
-At the protocol's R = 10 the estimate is near its ceiling. Read a figure only beside that: the same estimate
+At the usual R = 10 the estimate is near its ceiling. Read a figure only beside that: the same estimate
 for R independent draws from the data, which know no x0 (`data_total_correlation`). It is what a model of the
 data shows if x0 decides nothing; samples that are more diverse than data exceed it. For QM9 it is 32.47 bits,
 and 32.48 where each position is shuffled over the rows, so that the truth is 0.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.errors import InputError
@@ -25,33 +28,33 @@ from pairflow.errors import InputError
 _CHUNK = 1 << 22  # tokens that are sorted at once: bounds the memory
 
 
-def total_correlation(samples) -> np.ndarray:
+def total_correlation(samples: ArrayLike) -> np.ndarray:
     """TC in bits per source state, (S,) float64, of `samples` (S, R, N): R samples of each of them.
 
     Each source state's value is its own: values of batches, put together, are those of the whole.
     """
     samples = np.asarray(samples)
     if samples.ndim != 3 or samples.dtype.kind not in "iu" or 0 in samples.shape[1:]:
-        found = f"{samples.dtype} {samples.shape}"
-        raise InputError(f"samples: expected integers (states, samples, positions), found {found}")
+        kind = f"{samples.dtype} {samples.shape}"
+        raise InputError(f"samples: expected integers (states, samples, positions), found {kind}")
     size = max(1, _CHUNK // (samples.shape[1] * samples.shape[2]))
     chunks = [samples[first : first + size] for first in range(0, len(samples), size)]
     return np.concatenate([np.empty(0), *map(_total_correlation, chunks)])
 
 
-def data_total_correlation(tokens, samples: int, groups: int, seed: int) -> np.ndarray:
+def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
     """TC in bits per group, (groups,), of `samples` independent draws each from the rows of `tokens` (M, N).
 
-    The draws are with replacement, and a function of (seed, group) alone.
+    The draws are with replacement, and a function only of (seed, group).
     """
     tokens = np.asarray(tokens)
     stream = rng.stream_seed(seed, "correlation of the data")
     size = max(1, _CHUNK // (samples * tokens.shape[1]))
-    found = [np.empty(0)]
+    values = [np.empty(0)]
     for first in range(0, groups, size):
-        drawn = rng.uniform_tokens(stream, np.arange(first, min(first + size, groups)), samples, len(tokens))
-        found.append(total_correlation(tokens[drawn]))
-    return np.concatenate(found)
+        rows = rng.uniform_tokens(stream, np.arange(first, min(first + size, groups)), samples, len(tokens))
+        values.append(total_correlation(tokens[rows]))
+    return np.concatenate(values)
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:

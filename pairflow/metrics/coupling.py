@@ -1,11 +1,12 @@
 """Diagnostics of a coupling: how far apart its pairs are, and whether x0 looks like the source."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow.errors import InputError
 
 
-def hamming_histogram(x0, x1) -> np.ndarray:
+def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
     """Number of pairs at each Hamming distance 0..N, as (N+1,) int64, of `x0` and `x1`, integers (M, N).
 
     Raises InputError if the two are not of one 2-D shape.
@@ -22,7 +23,7 @@ def independent_distance(length: int, vocabulary_size: int) -> float:
     return length * (vocabulary_size - 1) / vocabulary_size
 
 
-def symbol_frequencies(x0, vocabulary_size: int) -> np.ndarray:
+def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
     """Share of each symbol over all rows and positions of `x0` (M, N), (K,) float64: 1/K for the source."""
     x0 = np.asarray(x0)
     counts = np.zeros(vocabulary_size, dtype=np.int64)
@@ -31,7 +32,7 @@ def symbol_frequencies(x0, vocabulary_size: int) -> np.ndarray:
     return counts / x0.size
 
 
-def diagnose(x0, x1, vocabulary_size: int) -> dict[str, float]:
+def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, float]:
     """Metrics of a coupling of sources `x0` and data `x1`, integers (M, N).
 
     - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: of independent pairs.

@@ -1,6 +1,6 @@
-"""What describes one molecule: fingerprint, scaffold, drug-likeness, synthetic accessibility, logP, weight.
+"""Descriptors of one molecule: fingerprint, scaffold, drug-likeness, synthetic accessibility, logP, weight.
 
-All are RDKit's own, in as many processes as asked for. A string that RDKit cannot read has an empty
+All are RDKit's own, computed in `threads` processes. A string that RDKit cannot read has an empty
 fingerprint, no scaffold and NaN for properties: a few molecules' canonical SMILES are such strings.
 """
 

@@ -14,7 +14,7 @@ _HEAD = 64  # width of an attention head in every published size
 _OFFSET = 0.1  # grid cells added in the interpolation of positions, as the authors do
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Pre-norm attention and MLP, each scaled per channel (`ls1`, `ls2`)."""
 
     def __init__(self, width: int, hidden: int):
@@ -32,8 +32,8 @@ class Block(nn.Module):
 
     def _attention(self, x: Tensor) -> Tensor:
         q, k, v = self.attn["qkv"](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        found = F.scaled_dot_product_attention(q, k, v)  # (B, heads, L, width / heads)
-        return self.attn["proj"](found.transpose(1, 2).flatten(2))
+        attended = F.scaled_dot_product_attention(q, k, v)  # (B, heads, L, width / heads)
+        return self.attn["proj"](attended.transpose(1, 2).flatten(2))
 
 
 class DinoV2(nn.Module):
@@ -43,15 +43,17 @@ class DinoV2(nn.Module):
         super().__init__()
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, positions, width))
-        self.mask_token = nn.Parameter(torch.zeros(1, width))  # in the files, of no use here
+        self.mask_token = nn.Parameter(torch.zeros(1, width))  # in the published files, unused here
         self.patch_embed = nn.ModuleDict({"proj": nn.Conv2d(3, width, patch, stride=patch)})
-        self.blocks = nn.ModuleList(Block(width, hidden) for _ in range(depth))
+        self.blocks = nn.ModuleList(TransformerBlock(width, hidden) for _ in range(depth))
         self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.mean: Tensor
+        self.deviation: Tensor
         self.register_buffer("mean", torch.tensor(MEAN).view(3, 1, 1), persistent=False)
         self.register_buffer("deviation", torch.tensor(DEVIATION).view(3, 1, 1), persistent=False)
 
     @classmethod
-    def of(cls, weights: dict[str, Tensor]) -> "DinoV2":
+    def from_weights(cls, weights: dict[str, Tensor]) -> "DinoV2":
         """The network of these weights; KeyError or RuntimeError if they are of another one."""
         network = cls(
             width=weights["cls_token"].shape[-1],

@@ -1,7 +1,8 @@
-"""Networks whose features images are compared by.
+"""Networks by whose features images are compared.
 
-A Frechet distance is called FID, and a kernel distance KID, on the features of one network alone: FID's own
-Inception with its published weights. On any other they are `fd` and `kd`, beside the extractor's name.
+A Frechet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
+with its published weights. On any other they are `fd` and `kd`, beside the extractor's name. See
+docs/method.md, "Distances between images".
 """
 
 import os
@@ -54,8 +55,8 @@ class Extractor:
         """Features (B, D) float32, and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
         _, height, width, channels = images.shape
         if self.shape not in (None, (channels, height, width)):
-            expected, found = _size(self.shape), _size((channels, height, width))
-            raise InputError(f"extractor {self.name}: made for images of {expected}, found {found}")
+            sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
+            raise InputError(f"extractor {self.name}: made for images of {sizes}")
         inputs = classifier.as_input(images).to(self.device)
         if self.shape is None and channels == 1:
             inputs = inputs.expand(-1, 3, -1, -1)
@@ -73,22 +74,22 @@ def load(
     return EXTRACTORS[settings.extractor](settings, trained, device)
 
 
-def _classifier(settings: ExtractorSettings, trained: Path | None, device) -> Extractor:
+def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
     if trained is None:
         raise InputError("extractor classifier: needs the file that `pairflow classify` writes")
-    network, facts = classifier.load(trained)
+    network, description = classifier.load(trained)
     network = network.to(device)
     return Extractor(
-        name=f"classifier-{facts['weights'][:8]}",
+        name=f"classifier-{description['weights'][:8]}",
         dimension=classifier.DIMENSION,
         network=lambda images: (network(images), None),
-        shape=tuple(facts["shape"]),
+        shape=tuple(description["shape"]),
         batch=1024,
         device=device,
     )
 
 
-def _inception(settings: ExtractorSettings, trained: Path | None, device) -> Extractor:
+def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
     """pytorch-fid's Inception: images resized to 299 x 299 bilinearly; 2,048 features; 1,008 classes.
 
     The classes' logits go without their bias, as in the original Inception Score.
@@ -96,10 +97,10 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device) -> Ext
     from pytorch_fid import inception
 
     path = Path(settings.weights) if settings.weights else _published()
-    found = _verified(path, settings.sha256 or INCEPTION_SHA256, published=settings.sha256 is None)
+    sha256 = _verified(path, settings.sha256 or INCEPTION_SHA256, published=settings.sha256 is None)
     weights = _read(path)
     try:
-        # pytorch-fid would fetch them anew, into a cache of its own and unchecked.
+        # pytorch-fid would download them again, into its own cache and without a checksum.
         with mock.patch.object(inception, "load_state_dict_from_url", return_value=weights):
             network = inception.InceptionV3().to(device).eval()
         head = weights["fc.weight"].T.to(device)
@@ -110,20 +111,22 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device) -> Ext
         features = network(images)[0].flatten(1)
         return features, torch.softmax(features @ head, dim=1) if published else None
 
-    published = found == INCEPTION_SHA256
-    names = {"distance": "fid", "kernel": "kid"} if published else {}
-    name = "inception" if published else f"inception-{found[:8]}"
-    return Extractor(name, 2048, run, device=device, **names)
+    published = sha256 == INCEPTION_SHA256
+    if published:
+        return Extractor("inception", 2048, run, distance="fid", kernel="kid", device=device)
+    return Extractor(f"inception-{sha256[:8]}", 2048, run, device=device)
 
 
-def _dinov2(settings: ExtractorSettings, trained: Path | None, device) -> Extractor:
+def _dinov2(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+    assert settings.weights is not None  # ExtractorSettings requires both
+    assert settings.sha256 is not None
     path = Path(settings.weights)
-    found = _verified(path, settings.sha256)
+    sha256 = _verified(path, settings.sha256)
     try:
-        network = DinoV2.of(_read(path)).to(device)
+        network = DinoV2.from_weights(_read(path)).to(device)
     except (KeyError, RuntimeError) as error:
         raise InputError(f"{path}: not the weights of a DINOv2 ViT-S, B or L without registers") from error
-    name, dimension = f"dinov2-{found[:8]}", network.cls_token.shape[-1]
+    name, dimension = f"dinov2-{sha256[:8]}", network.cls_token.shape[-1]
     return Extractor(name, dimension, lambda images: (network(images), None), all_rows=True, device=device)
 
 
@@ -158,12 +161,12 @@ def _verified(path: Path, expected: str, published: bool = False) -> str:
     """The file's SHA-256; InputError unless it is the expected one."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    found = digest(path)
-    if found != expected:
+    sha256 = digest(path)
+    if sha256 != expected:
         advice = "; to use other weights, give their checksum as features.sha256" if published else ""
         whose = "the published weights" if published else "features.sha256"
-        raise InputError(f"{path}: SHA-256 {found} is not that of {whose}, {expected}{advice}")
-    return found
+        raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
+    return sha256
 
 
 def _read(path: Path) -> dict[str, Tensor]:

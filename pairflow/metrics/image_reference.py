@@ -6,28 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import torch
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, token_array, write_table
+from pairflow.artifacts import Metadata, digest, read_table, write_table
 from pairflow.config import ExtractorSettings
 from pairflow.errors import InputError
 from pairflow.metrics import extractors
 from pairflow.metrics.extractors import Extractor
-from pairflow.metrics.image_rows import Images, extract, read_images
-from pairflow.metrics.images import Moments, RealImages, mean_kernel
+from pairflow.metrics.frechet import Moments, matrix, matrix_column
+from pairflow.metrics.image_rows import ImageRows, extract, read_images
+from pairflow.metrics.images import RealImages, mean_kernel
 
 KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
 
 
 def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two random halves of the rows 0..count-1: one to draw from, one held against it. Always the same."""
+    """Two random halves of the rows 0..count-1, always the same: one to draw from, one held out."""
     order = rng.random_order(rng.stream_seed("halves"), count)
     return order[: count // 2], order[count // 2 :]
 
 
 @dataclass(frozen=True)
-class Reference:
-    """Moments of a set of real images and of its held half, features of some rows, (n, D)."""
+class ReferenceStatistics:
+    """Moments of a set of real images and of its held-out half, and the features (n, D) of some `rows`."""
 
     whole: Moments
     held: Moments
@@ -42,7 +44,7 @@ class Reference:
 
     @cached_property
     def held_kernel(self) -> tuple[np.ndarray, float]:
-        """The same, of the held half alone."""
+        """The same, only of the held-out half."""
         return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
 
     def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -50,53 +52,46 @@ class Reference:
         return features, mean_kernel(features)
 
     def write(self, path: Path) -> None:
-        """A row per feature: its mean, its covariances, and its values on the kept images."""
-        columns = {}
-        for name, moments in {"": self.whole, "held_": self.held}.items():
-            columns[f"{name}mean"] = pa.array(moments.mean)
-            columns[f"{name}covariance"] = _column(moments.covariance)
-        write_table(path, pa.table({**columns, "features": _column(self.features.T)}), self.metadata)
+        """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
+        columns = {**self.whole.columns(), **self.held.columns("held_")}
+        write_table(path, pa.table({**columns, "features": matrix_column(self.features.T)}), self.metadata)
 
     @classmethod
-    def read(cls, path: Path, images: Images, extractor: Extractor) -> "Reference":
-        """InputError unless it is of these images by this extractor."""
+    def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
+        """Read a file; InputError unless it describes these images by this extractor."""
         table, metadata = read_table(path, "reference")
         facts = metadata.parameters
         if facts["extractor"] != extractor.name:
             raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
         if metadata.inputs["tokens"] != digest(images.path):
             raise InputError(f"{path}: made of another file than {images.path}")
-        counts = {"": facts["count"], "held_": len(halves(facts["count"])[1])}
-        whole, held = (
-            Moments(
-                count,
-                table[f"{name}mean"].to_numpy(),
-                token_array(table[f"{name}covariance"]) * (count - 1),
-            )
-            for name, count in counts.items()
-        )
-        features = np.ascontiguousarray(token_array(table["features"]).T)
-        return cls(whole, held, _kept(facts["count"], facts["kept"]), features, metadata)
+        count = facts["count"]
+        whole = Moments.from_columns(table, count)
+        held = Moments.from_columns(table, len(halves(count)[1]), "held_")
+        features = np.ascontiguousarray(matrix(table["features"]).T)
+        return cls(whole, held, _stored(facts["count"], facts["kept"]), features, metadata)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ImageComparison:
     """Real images, the extractor that compares by their features, and their statistics by `train`, `test`."""
 
-    train: Images
-    test: Images
+    train: ImageRows
+    test: ImageRows
     extractor: Extractor
-    references: dict[str, Reference]
+    references: dict[str, ReferenceStatistics]
 
     @classmethod
-    def read(cls, real: RealImages, settings: ExtractorSettings, where) -> "Compared":
-        """InputError unless all of it belongs together. `where` is the extractor's device."""
+    def read(
+        cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
+    ) -> "ImageComparison":
+        """Read the files; InputError unless they belong together. The extractor runs on `device`."""
         train, test = read_images(real.tokens), read_images(real.validation)
         train.require_like(test)
-        extractor = extractors.load(settings, real.classifier, where)
+        extractor = extractors.load(settings, real.classifier, device)
         references = {
-            "train": Reference.read(real.train_reference, train, extractor),
-            "test": Reference.read(real.test_reference, test, extractor),
+            "train": ReferenceStatistics.read(real.train_reference, train, extractor),
+            "test": ReferenceStatistics.read(real.test_reference, test, extractor),
         }
         return cls(train, test, extractor, references)
 
@@ -106,28 +101,33 @@ class Compared:
 
 
 def kernel_rows(count: int) -> np.ndarray:
-    """The rows of a set of real images whose features the kernel distance sees: of the held half first."""
+    """The rows of a set of real images whose features the kernel distance sees, the held-out half first."""
     return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
 
 
-def measure(extractor: Extractor, images: Images, progress: bool) -> Reference:
-    """Of all originals among `images`, in one pass.
+def measure(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
+    """Measure all originals among `images`, in one pass.
 
-    The features of `KERNEL_ROWS` of them are kept, or of all where the extractor compares by cosine, too.
+    The features of `KERNEL_ROWS` of them are stored, or of all where the extractor also compares by cosine.
     """
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")
-    kept = _kept(count, count if extractor.all_rows else min(count, KERNEL_ROWS))
-    is_kept, is_held = (np.isin(np.arange(count), rows) for rows in (kept, halves(count)[1]))
-    rest = held = Moments.of(np.empty((0, extractor.dimension)))
+    stored = _stored(count, count if extractor.all_rows else min(count, KERNEL_ROWS))
+    is_stored, is_held = (np.isin(np.arange(count), rows) for rows in (stored, halves(count)[1]))
+    rest = held = Moments.from_features(np.empty((0, extractor.dimension)))
     features = []
-    for rows, found, _ in extract(extractor, images, np.arange(count), progress):
-        rest += Moments.of(found[~is_held[rows]])
-        held += Moments.of(found[is_held[rows]])
-        features.append(found[is_kept[rows]])
-    facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count, "kept": len(kept)}
-    made = Metadata(
+    for rows, batch, _ in extract(extractor, images, np.arange(count), progress):
+        rest += Moments.from_features(batch[~is_held[rows]])
+        held += Moments.from_features(batch[is_held[rows]])
+        features.append(batch[is_stored[rows]])
+    facts = {
+        "extractor": extractor.name,
+        "dimension": extractor.dimension,
+        "count": count,
+        "kept": len(stored),
+    }
+    metadata = Metadata(
         kind="reference",
         length=images.metadata.length,
         vocabulary_size=images.metadata.vocabulary_size,
@@ -136,13 +136,8 @@ def measure(extractor: Extractor, images: Images, progress: bool) -> Reference:
         parameters=facts,
         inputs={"tokens": digest(images.path)},
     )
-    return Reference(rest + held, held, kept, np.concatenate(features), made)
+    return ReferenceStatistics(rest + held, held, stored, np.concatenate(features), metadata)
 
 
-def _kept(count: int, kept: int) -> np.ndarray:
-    return np.arange(count) if kept == count else np.sort(kernel_rows(count)[:kept])
-
-
-def _column(rows: np.ndarray) -> pa.FixedSizeListArray:
-    flat = np.ascontiguousarray(rows).reshape(-1)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat), rows.shape[1])
+def _stored(count: int, stored: int) -> np.ndarray:
+    return np.arange(count) if stored == count else np.sort(kernel_rows(count)[:stored])

@@ -1,18 +1,21 @@
 """Distances between sets of images: arithmetic on features, class probabilities and pixels.
 
 An extractor (`metrics.extractors`) turns images into the features (n, D) and class probabilities (n, C) that
-these functions compare; pixels are the token rows themselves.
+these functions compare; pixels are the token rows themselves. See docs/method.md, "Distances between images";
+`metrics.frechet` holds the Fréchet distance.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 
 class RealImages(NamedTuple):
@@ -26,71 +29,14 @@ class RealImages(NamedTuple):
 
 
 _KERNEL_ROWS = 2048  # rows of a kernel matrix at once: bounds the memory
-_SAMPLE_ROWS, _DATA_ROWS = 1024, 4096  # of a distance matrix
+_SAMPLE_ROWS, _DATA_ROWS = 1024, 4096  # of a distance matrix at once
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Count, mean (D,) and scatter, the sum of (f - mean)(f - mean)^T, (D, D), of features, in float64.
-
-    The moments of two sets of features add up to those of their union (Chan et al. 1983).
-    """
-
-    count: int
-    mean: np.ndarray
-    scatter: np.ndarray
-
-    @classmethod
-    def of(cls, features) -> "Moments":
-        """Of the rows of `features` (n, D); n may be 0."""
-        features = np.asarray(features, dtype=np.float64)
-        if not len(features):
-            return cls(0, np.zeros(features.shape[1]), np.zeros((features.shape[1],) * 2))
-        mean = features.mean(axis=0)
-        centred = features - mean
-        return cls(len(features), mean, centred.T @ centred)
-
-    def __add__(self, other: "Moments") -> "Moments":
-        if not (self.count and other.count):
-            return self if self.count else other
-        count = self.count + other.count
-        step = other.mean - self.mean
-        mean = self.mean + step * (other.count / count)
-        between = np.outer(step, step) * (self.count * other.count / count)
-        return Moments(count, mean, self.scatter + other.scatter + between)
-
-    @cached_property
-    def covariance(self) -> np.ndarray:
-        """Unbiased, (D, D); its rank is at most count - 1."""
-        return self.scatter / (self.count - 1)
-
-    @cached_property
-    def root(self) -> np.ndarray:
-        """The symmetric square root of the covariance, (D, D)."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        return (vectors * np.sqrt(values.clip(0))) @ vectors.T
-
-
-def frechet_distance(samples: Moments, reference: Moments) -> float:
-    """|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)): the squared 2-Wasserstein distance of two Gaussians.
-
-    The trace of the root is the sum of the roots of the eigenvalues of C2^(1/2) C1 C2^(1/2), which is
-    symmetric: nothing turns complex where a covariance is singular. The values are pytorch-fid's, whose own
-    function needs an argument of scipy.linalg.sqrtm that SciPy 1.18 dropped.
-    """
-    if samples.mean.shape != reference.mean.shape:
-        found = f"{len(samples.mean)} and {len(reference.mean)}"
-        raise InputError(f"features: expected one dimension, found {found}")
-    offset = samples.mean - reference.mean
-    values = np.linalg.eigvalsh(reference.root @ samples.covariance @ reference.root)
-    traces = np.trace(samples.covariance) + np.trace(reference.covariance)
-    return float(offset @ offset + traces - 2 * np.sqrt(values.clip(0)).sum())
-
-
-def inception_score(probabilities, splits: int = 10) -> float:
+def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
     """exp(mean KL(p(y|x) || p(y))), averaged over `splits` parts of the rows (n, C) in order.
 
-    Salimans et al. 2016, whose 10 splits are the standard: the score grows with the rows of a split.
+    The Inception Score of Salimans et al. 2016. Their 10 splits are the standard: the score grows with the
+    rows of a split.
     """
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if len(probabilities) < splits:
@@ -107,19 +53,18 @@ def _score(probabilities: np.ndarray) -> float:
     return float(np.exp((probabilities * np.log(ratio)).sum(axis=1).mean()))
 
 
-def kernel_distance(samples, reference, within: float | None = None) -> float:
+def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
     """Unbiased squared MMD of features (m, D) and (n, D) under k(x, y) = (x.y / D + 1)^3: KID on Inception's.
 
     Binkowski et al. 2018. Over all pairs of rows, not averaged over subsets: its expectation is the same and
     its variance smaller. Negative values are noise around 0. `within` is `mean_kernel(reference)`, if known.
     """
-    samples, reference = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    across = sum(float(block.sum()) for _, block in _kernel(samples, reference))
-    across /= len(samples) * len(reference)
-    return mean_kernel(samples) + (mean_kernel(reference) if within is None else within) - 2 * across
+    x, y = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    across = sum(float(block.sum()) for _, block in _kernel(x, y)) / (len(x) * len(y))
+    return mean_kernel(x) + (mean_kernel(y) if within is None else within) - 2 * across
 
 
-def mean_kernel(features) -> float:
+def mean_kernel(features: ArrayLike) -> float:
     """The mean of k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
     features = np.asarray(features, dtype=np.float64)
     count = len(features)
@@ -137,12 +82,14 @@ def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
-def nearest(samples, data, *, device="cpu") -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
     """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
 
-    Both hold integers, 0 or more; of rows at one distance the first counts. Exact: |a - b|^2 = |a|^2 + |b|^2
-    - 2 a.b, where every number on the way is an integer that the floating-point type holds, in any order of
-    summation: float32 below 2^24 (tokens of 2 symbols), else float64.
+    Both hold integers, 0 or more; among rows at one distance the first counts. It is exact: in |a - b|^2 =
+    |a|^2 + |b|^2 - 2 a.b every number on the way is an integer that the floating-point type holds, in any
+    order of summation: float32 below 2^24 (tokens of 2 symbols), else float64.
     """
     import torch
 
@@ -150,7 +97,7 @@ def nearest(samples, data, *, device="cpu") -> tuple[np.ndarray, np.ndarray]:
     if samples.ndim != 2 or data.ndim != 2 or samples.shape[1] != data.shape[1]:
         raise InputError(f"nearest: expected rows of one length, found {samples.shape} and {data.shape}")
     if not len(data):
-        raise InputError("nearest: there is no row to be near to")
+        raise InputError("nearest: the reference data are empty")
     top = max(int(samples.max(initial=0)), int(data.max()))
     dtype = torch.float32 if 3 * data.shape[1] * top**2 < 2**24 else torch.float64
 
@@ -164,29 +111,31 @@ def nearest(samples, data, *, device="cpu") -> tuple[np.ndarray, np.ndarray]:
         index = torch.zeros(len(part), dtype=torch.int64, device=device)
         for start in range(0, len(data), _DATA_ROWS):
             block = rows(data[start : start + _DATA_ROWS])
-            found, where = torch.min(block.square().sum(1) - 2 * (part @ block.T), dim=1)
-            index = torch.where(found < best, where + start, index)
-            best = torch.minimum(found, best)
+            smallest, row = torch.min(block.square().sum(1) - 2 * (part @ block.T), dim=1)
+            index = torch.where(smallest < best, row + start, index)
+            best = torch.minimum(smallest, best)
         squares.append((best + part.square().sum(1)).cpu().numpy().astype(np.float64))
         indices.append(index.cpu().numpy())
     return np.sqrt(np.concatenate(squares)), np.concatenate(indices)
 
 
-def most_similar(samples, data, *, device="cpu") -> tuple[np.ndarray, np.ndarray]:
+def most_similar(
+    samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
     """The most similar row of features `data` (M, D) to each of `samples` (B, D): cosine (B,), row (B,).
 
     In float32, to about 1e-6.
     """
     import torch
 
-    def unit(features) -> torch.Tensor:
+    def unit(features: np.ndarray) -> torch.Tensor:
         rows = torch.from_numpy(np.array(features, dtype=np.float32)).to(device)
         return torch.nn.functional.normalize(rows, dim=1)
 
     directions = unit(data)
     cosines, indices = [np.empty(0)], [np.empty(0, dtype=np.int64)]
     for first in range(0, len(samples), _SAMPLE_ROWS):
-        found, index = torch.max(unit(samples[first : first + _SAMPLE_ROWS]) @ directions.T, dim=1)
-        cosines.append(found.cpu().numpy().astype(np.float64))
+        largest, index = torch.max(unit(samples[first : first + _SAMPLE_ROWS]) @ directions.T, dim=1)
+        cosines.append(largest.cpu().numpy().astype(np.float64))
         indices.append(index.cpu().numpy())
     return np.concatenate(cosines), np.concatenate(indices)

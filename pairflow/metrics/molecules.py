@@ -1,4 +1,4 @@
-"""Counts of valid, unique and novel molecules in one trial (protocol, section 5)."""
+"""Counts of valid, unique and novel molecules in one trial (docs/method.md, "Molecule metrics")."""
 
 from collections.abc import Sequence, Set
 from functools import lru_cache
@@ -22,7 +22,8 @@ def count(strings: Sequence[str], reference: Set[str]) -> dict[str, int]:
 
     - `valid`: samples that RDKit parses and that are not empty.
     - `unique`, `novel`: distinct strings among the valid, and those of them that are not in `reference`, as
-      the paper's authors count: two spellings of a molecule are two, a known molecule spelt anew is novel.
+      the paper's authors count: two spellings of a molecule count as two, and a known molecule in another
+      spelling is novel.
     - `unique_strict`, `novel_strict`: the same after canonicalisation: molecules are counted, not spellings.
     """
     spellings = {text: canonical(text) for text in set(strings)}

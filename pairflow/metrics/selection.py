@@ -1,4 +1,4 @@
-"""Which samples are kept, when molecules are wanted that are valid, distinct or new."""
+"""The choice of samples to keep, where only valid, distinct or new molecules are wanted."""
 
 from collections import Counter
 from collections.abc import Container
@@ -9,20 +9,21 @@ from pairflow.metrics.molecules import canonical
 
 
 class Selection:
-    """Judges samples one by one; counts each by the first that fits: `invalid`, `known`, `repeated`, `kept`.
+    """Judges samples one by one and counts the verdicts: `invalid`, `known`, `repeated` or `kept`.
 
-    `parsed`: only what RDKit reads is kept, as canonical SMILES. With it, `known` are canonical SMILES that
-    are not wanted, and `unique` says that none is wanted twice. `counts` are those of all samples, `since`
-    those since the last one that was kept.
+    With `parsed`, a sample is kept only if RDKit reads it, as canonical SMILES. `known` are canonical SMILES
+    that are not wanted, and `unique` rejects repetitions. `counts` covers all samples, `since` those since
+    the last one that was kept.
     """
 
     def __init__(self, parsed: bool = False, unique: bool = False, known: Container[str] = ()):
         self.parsed, self.unique, self.known = parsed, unique, known
-        self.counts, self.since = Counter(), Counter()
+        self.counts: Counter[str] = Counter()
+        self.since: Counter[str] = Counter()
         self._kept: set[str] = set()
 
     def keep(self, text: str) -> str | None:
-        """The string as it is kept, or None."""
+        """The string to keep (canonical with `parsed`), or None."""
         molecule = self._molecule(text) if self.parsed else text
         verdict = self._verdict(molecule)
         self.counts[verdict] += 1
@@ -30,7 +31,7 @@ class Selection:
             self.since[verdict] += 1
             return None
         self.since.clear()
-        if self.unique:
+        if self.unique and molecule is not None:
             self._kept.add(molecule)
         return molecule
 

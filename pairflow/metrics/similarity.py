@@ -4,72 +4,54 @@ The fingerprint is RDKit's: Morgan, radius 2 (ECFP4), 2,048 bits, packed into 32
 Tanimoto similarity of two bit sets a and b is |a & b| / |a | b|.
 """
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from pairflow.pairing.cpu import block
+from pairflow.pairing.cpu.block import load, plus, popcount, total
+from pairflow.pairing.cpu.compiled import compiled
 
 BITS = 2048
 WORDS = BITS // 64
+_BLOCKS = BITS // block.BITS
 
 
-_WORD = ir.IntType(64)
-_ROW = ir.VectorType(_WORD, WORDS)
+@compiled
+def _common(one: np.ndarray, i: int, other: np.ndarray, j: int) -> int:
+    """Bits that row `i` of `one` and row `j` of `other` share; both are contiguous (rows, 32) uint64."""
+    first, second = i * _BLOCKS, j * _BLOCKS
+    bits = popcount(load(one, first) & load(other, second))
+    for k in range(1, _BLOCKS):
+        bits = plus(bits, popcount(load(one, first + k) & load(other, second + k)))
+    return total(bits)
 
 
-@intrinsic
-def _common(typing, one, i, other, j):
-    """Bits that row `i` of `one` and row `j` of `other` share; both are contiguous (rows, 32) uint64.
-
-    A row is one LLVM vector, which LLVM lowers to whatever the machine has.
-    """
-
-    def row(context, builder, kind, array, index):
-        first = cgutils.create_struct_proxy(kind)(context, builder, array).data
-        word = builder.gep(first, [builder.mul(index, ir.Constant(index.type, WORDS))])
-        loaded = builder.load(builder.bitcast(word, _ROW.as_pointer()))
-        loaded.align = 8
-        return loaded
-
-    def call(builder, name, result, value):
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [value.type]), name)
-        return builder.call(function, [value])
-
-    def build(context, builder, signature, arguments):
-        kinds = signature.args
-        rows = [row(context, builder, kinds[k], arguments[k], arguments[k + 1]) for k in (0, 2)]
-        bits = call(builder, f"llvm.ctpop.v{WORDS}i64", _ROW, builder.and_(*rows))
-        return call(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, bits)
-
-    return numba.types.int64(one, i, other, j), build
-
-
-@numba.njit(nogil=True, cache=True)
-def _nearest(samples, sizes, reference, starts, best):
+@compiled
+def _nearest(
+    samples: np.ndarray, sizes: np.ndarray, reference: np.ndarray, starts: np.ndarray, best: np.ndarray
+) -> None:
     """`best[i]`: the largest similarity of samples[i] to a reference row; those lie in order of their size.
 
     Sizes a <= b bound the similarity by a / b (Swamidass and Baldi 2007): the search starts at rows of the
-    sample's own size and goes outwards until the bound is no larger than what was found.
+    sample's own size and goes outwards until the bound is no larger than the similarity found so far.
     """
     largest = len(starts) - 2
     for i in range(len(samples)):
-        size, found = sizes[i], 0.0
+        size, highest = sizes[i], 0.0
         for away in range(max(size, largest - size) + 1 if size else 0):
             below, above = size - away, size + away
-            if (size / above if above <= largest else below / size) <= found:
+            if (size / above if above <= largest else below / size) <= highest:
                 break
             for other in (below, above) if away else (size, -1):
                 if other < 0 or other > largest:
                     continue
                 for row in range(starts[other], starts[other + 1]):
                     common = _common(samples, i, reference, row)
-                    found = max(found, common / (size + other - common))
-        best[i] = found
+                    highest = max(highest, common / (size + other - common))
+        best[i] = highest
 
 
-@numba.njit(nogil=True, cache=True)
-def _sum_of_pairs(rows, sizes):
+@compiled
+def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
     total = 0.0
     for i in range(len(rows)):
         for j in range(i):
@@ -79,7 +61,7 @@ def _sum_of_pairs(rows, sizes):
 
 
 class Neighbours:
-    """Reference molecules that the nearest is looked up in: packed fingerprints (M, 32) uint64."""
+    """Reference molecules among which the nearest is looked up: packed fingerprints (M, 32) uint64."""
 
     def __init__(self, fingerprints: np.ndarray):
         sizes = _sizes(fingerprints)
@@ -98,7 +80,7 @@ class Neighbours:
 
 
 def internal_diversity(fingerprints: np.ndarray) -> float:
-    """1 - the mean Tanimoto similarity over pairs of different rows of (B, 32); NaN of fewer than two."""
+    """1 - the mean Tanimoto similarity over pairs of different rows of (B, 32); NaN for fewer than two."""
     pairs = len(fingerprints) * (len(fingerprints) - 1) / 2
     rows = np.ascontiguousarray(fingerprints)
     return 1 - _sum_of_pairs(rows, _sizes(rows)) / pairs if pairs else np.nan

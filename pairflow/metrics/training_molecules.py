@@ -1,24 +1,27 @@
-"""What describes an experiment's training molecules: written once, read by every evaluation."""
+"""The description of an experiment's training molecules: written once, read by every evaluation."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, write_table
 from pairflow.errors import InputError
-from pairflow.metrics.images import Moments
+from pairflow.metrics.frechet import Moments
 
-PROPERTY_ROWS = 20_000  # training molecules at most whose properties are computed: QED takes the time
-CHEMNET_ROWS = 10_000  # and whose ChemNet features are
+if TYPE_CHECKING:
+    from pairflow.metrics.chemistry import TrainingMolecules
+
+PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
+CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are computed
 
 
 @dataclass(frozen=True)
-class Known:
-    """The data set: canonical SMILES of all of it, and of the distinct molecules that are trained on."""
+class KnownMolecules:
+    """A data set: the canonical SMILES of all its molecules, and of the distinct ones that are trained on."""
 
     every: frozenset[str]
     trained: list[str]
@@ -26,7 +29,7 @@ class Known:
     path: Path
 
     @classmethod
-    def read(cls, path: Path) -> "Known":
+    def read(cls, path: Path) -> "KnownMolecules":
         table, metadata = read_table(path, "smiles")
         frame = table.to_pandas()
         trained = list(dict.fromkeys(frame.loc[frame["split"] == "train", "smiles"]))
@@ -34,8 +37,8 @@ class Known:
             raise InputError(f"{path}: holds no training molecules")
         return cls(frozenset(frame["smiles"]), trained, metadata, path)
 
-    def describes(self, kind: str, **parameters) -> Metadata:
-        """The metadata of a file that is made of these molecules alone."""
+    def describes(self, kind: str, **parameters: Any) -> Metadata:
+        """The metadata of a file that is made only from these molecules."""
         return Metadata(
             kind=kind,
             vocabulary=self.metadata.vocabulary,
@@ -44,20 +47,20 @@ class Known:
         )
 
     def require(self, metadata: Metadata, path: Path) -> None:
-        """InputError unless the file `path` was made of these molecules."""
+        """InputError unless the file `path` was made from these molecules."""
         if metadata.inputs.get("smiles") != digest(self.path):
             raise InputError(f"{path}: made of another file than {self.path}")
 
 
 def some(count: int, most: int) -> np.ndarray:
-    """Rows of 0..count-1, ascending: all, or a random `most` of them, always the same."""
+    """Rows of 0..count-1, ascending: all of them, or a random choice of `most`, always the same."""
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
 def write_training(
-    path: Path, known: Known, fingerprints: np.ndarray, scaffolds: list[str], properties: np.ndarray
+    path: Path, known: KnownMolecules, fingerprints: np.ndarray, scaffolds: list[str], properties: np.ndarray
 ) -> None:
-    """A row per molecule: smiles, scaffold, fingerprint (256 bytes), its properties where computed."""
+    """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
     from pairflow.metrics.descriptors import PROPERTIES
 
     rows = some(len(known.trained), PROPERTY_ROWS)
@@ -74,9 +77,9 @@ def write_training(
     write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
 
 
-def read_training(path: Path, known: Known):
-    """What samples are compared with, `metrics.chemistry.Training`; InputError if of other molecules."""
-    from pairflow.metrics.chemistry import Training
+def read_training(path: Path, known: KnownMolecules) -> "TrainingMolecules":
+    """Read what samples are compared with; InputError if it was made from other molecules."""
+    from pairflow.metrics.chemistry import TrainingMolecules
     from pairflow.metrics.descriptors import PROPERTIES
     from pairflow.metrics.similarity import WORDS, Neighbours
 
@@ -85,18 +88,16 @@ def read_training(path: Path, known: Known):
     packed = table["fingerprint"].combine_chunks()
     fingerprints = np.frombuffer(packed.buffers()[1], np.uint64).reshape(-1, WORDS)[: len(table)]
     properties = table.select(list(PROPERTIES)).to_pandas().dropna().to_numpy()
-    return Training(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
+    return TrainingMolecules(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
 
 
-def write_chemnet(path: Path, known: Known, moments: Moments) -> None:
-    """A row per feature: its mean and its covariances."""
-    columns = {"mean": moments.mean, "covariance": list(moments.covariance)}
-    write_table(path, pd.DataFrame(columns), known.describes("ChemNet statistics", count=moments.count))
+def write_chemnet(path: Path, known: KnownMolecules, moments: Moments) -> None:
+    """Write a row per feature: its mean and its covariances."""
+    write_table(path, pa.table(moments.columns()), known.describes("ChemNet statistics", count=moments.count))
 
 
-def read_chemnet(path: Path, known: Known) -> Moments:
+def read_chemnet(path: Path, known: KnownMolecules) -> Moments:
+    """Read what `write_chemnet` wrote; InputError if it was made from other molecules."""
     table, metadata = read_table(path, "ChemNet statistics")
     known.require(metadata, path)
-    count = metadata.parameters["count"]
-    covariance = np.stack(table["covariance"].to_numpy())
-    return Moments(count, table["mean"].to_numpy(), covariance * (count - 1))
+    return Moments.from_columns(table, metadata.parameters["count"])

@@ -1,4 +1,4 @@
-"""Why a string is no molecule: one reason for each, the first that RDKit meets.
+"""The reason why a string is not a molecule: the first that RDKit meets.
 
 `empty`      nothing but padding.
 `syntax`     no SMILES: a bracket, branch or bond that does not close or has no atom to stand at, or an
@@ -34,9 +34,9 @@ def reason(smiles: str) -> str:
 
 
 def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
-    """Number of the strings that are refused for each of `REASONS`, as `invalid_<reason>`."""
-    found = [reason(text) for text in invalid]
-    return {f"invalid_{name}": found.count(name) for name in REASONS}
+    """The number of strings refused for each of `REASONS`, as `invalid_<reason>`."""
+    reasons = [reason(text) for text in invalid]
+    return {f"invalid_{name}": reasons.count(name) for name in REASONS}
 
 
 def _parses(smiles: str) -> bool:
@@ -46,7 +46,7 @@ def _parses(smiles: str) -> bool:
 def _with_rings_closed(smiles: str) -> str:
     """The string with a number of its own for each ring closure, closed at an atom of its own at the end.
 
-    No ring is then at fault, so that RDKit refuses it for anything else alone.
+    No ring is then at fault, so that RDKit refuses it only for something else.
     """
     ends: list[str] = []
 

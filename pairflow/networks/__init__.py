@@ -1,19 +1,30 @@
 """Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out."""
 
+from typing import Any
+
+from torch import nn
+
 from pairflow.errors import InputError
 from pairflow.networks.mlp import MLP
-from pairflow.networks.transformer import Transformer
+from pairflow.networks.transformer import DiffusionTransformer
 from pairflow.networks.unet import UNet, checked_shape
 
-NETWORKS = {"mlp": MLP, "transformer": Transformer, "unet": UNet}
+NETWORKS: dict[str, type[nn.Module]] = {"mlp": MLP, "transformer": DiffusionTransformer, "unet": UNet}
 
 
-def build(settings, *, length, vocabulary_size, shape=None, mask=None):
+def build(
+    settings: dict[str, Any],
+    *,
+    length: int,
+    vocabulary_size: int,
+    shape: tuple[int, int, int] | None = None,
+    mask: int | None = None,
+) -> nn.Module:
     """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
 
     vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
-    shape: (C, H, W) of images. Only the U-Net asks for shape and mask. Raises InputError for an unknown name,
-    and for a U-Net on rows that are no images, or none that its scales can halve.
+    shape: (C, H, W) of images. Only the U-Net uses shape and mask. Raises InputError for an unknown name, and
+    for a U-Net on rows that are not images, or on images that its scales cannot halve.
     """
     arguments = dict(settings)
     name = arguments.pop("name")

@@ -1,6 +1,6 @@
 """Adaptive layer normalisation (DiT, Peebles and Xie 2023): the time shifts, scales and gates each block."""
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Modulation(nn.Module):
@@ -9,16 +9,17 @@ class Modulation(nn.Module):
     (B, time_width) -> a tuple of `parts` tensors (B, 1, width).
     """
 
-    def __init__(self, time_width, width, parts):
+    def __init__(self, time_width: int, width: int, parts: int):
         super().__init__()
         self.parts = parts
         self.linear = nn.Linear(time_width, parts * width)
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
 
-    def forward(self, time):
+    def forward(self, time: Tensor) -> tuple[Tensor, ...]:
         return self.linear(time)[:, None].chunk(self.parts, dim=-1)
 
 
-def modulate(h, shift, scale):
+def modulate(h: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """h (B, n, width), scaled and shifted by (B, 1, width)."""
     return h * (1 + scale) + shift

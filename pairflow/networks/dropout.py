@@ -1,18 +1,18 @@
 """Dropout that does not depend on how a batch is split between passes and processes."""
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Dropout(nn.Dropout):
-    """Dropout of some rows of a batch: they lose what they would lose if the network saw all of it.
+    """Dropout of some rows of a batch, with the mask that they would get in the whole batch.
 
-    The mask is drawn for the whole batch, so that random numbers are the same, and cut. `seen` is the rows,
-    a slice, and the size of the batch; None where the network sees all of it.
+    The mask is drawn for the whole batch, so that random numbers are the same, and then cut. `seen` holds the
+    slice of rows and the size of the batch; it is None where the network gets the whole batch.
     """
 
     seen: tuple[slice, int] | None = None
 
-    def forward(self, h):
+    def forward(self, h: Tensor) -> Tensor:
         if self.seen is None or not self.training:
             return super().forward(h)
         rows, batch_size = self.seen
@@ -20,8 +20,8 @@ class Dropout(nn.Dropout):
         return h * mask[rows]
 
 
-def sees(network: nn.Module, rows: slice, batch_size: int) -> None:
-    """Tell the network's dropout which rows of a batch come next."""
+def set_batch_slice(network: nn.Module, rows: slice, batch_size: int) -> None:
+    """Tell the network's dropout which rows of a batch it gets next."""
     whole = rows == slice(0, batch_size)
     for module in network.modules():
         if isinstance(module, Dropout):

@@ -1,24 +1,38 @@
-"""What every network knows of the time."""
+"""How a network is given the time: sinusoids of sigma = -log kappa, then a two-layer perceptron."""
+
+from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 FREQUENCIES = 128
 SLOWEST, FASTEST = 0.1, 16.0  # radians per unit of sigma: monotone over its range, and fine near the data
 
 
 class TimeEmbedding(nn.Module):
-    """Sinusoids of sigma = -log kappa at 128 frequencies, then a two-layer perceptron. (B,) -> (B, width).
+    """(B,) -> (B, width), by default from 128 frequencies. sigma runs from 0 (data) to 6.9 (kappa = 1e-3).
 
-    sigma runs from 0 (data) to 6.9 (noise, kappa = 1e-3).
+    frequencies: (F,), of the sinusoids of `scale` sigma. waves: the two halves of the perceptron's input.
+    linear: makes its layers.
     """
 
-    def __init__(self, width):
+    def __init__(
+        self,
+        width: int,
+        *,
+        frequencies: Tensor | None = None,
+        scale: float = 1.0,
+        waves: tuple[Callable[[Tensor], Tensor], ...] = (torch.cos, torch.sin),
+        linear: Callable[[int, int], nn.Linear] = nn.Linear,
+    ):
         super().__init__()
-        position = torch.linspace(0, 1, FREQUENCIES)
-        self.register_buffer("frequencies", FASTEST * (SLOWEST / FASTEST) ** position, persistent=False)
-        self.perceptron = nn.Sequential(nn.Linear(2 * FREQUENCIES, width), nn.SiLU(), nn.Linear(width, width))
+        if frequencies is None:
+            frequencies = FASTEST * (SLOWEST / FASTEST) ** torch.linspace(0, 1, FREQUENCIES)
+        self.scale, self.waves = scale, waves
+        self.frequencies: Tensor
+        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.perceptron = nn.Sequential(linear(2 * len(frequencies), width), nn.SiLU(), linear(width, width))
 
-    def forward(self, sigma):
-        angles = sigma[:, None].float() * self.frequencies  # (B, 128)
-        return self.perceptron(torch.cat([angles.cos(), angles.sin()], dim=-1))
+    def forward(self, sigma: Tensor) -> Tensor:
+        angles = self.scale * sigma[:, None].float() * self.frequencies  # (B, F)
+        return self.perceptron(torch.cat([wave(angles) for wave in self.waves], dim=-1))

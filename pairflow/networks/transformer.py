@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from pairflow.networks.adaln import Modulation, modulate
 from pairflow.networks.dropout import Dropout
@@ -11,25 +11,37 @@ from pairflow.networks.time_embedding import TimeEmbedding
 ROTARY_BASE = 10_000
 
 
-class Transformer(nn.Module):
+class DiffusionTransformer(nn.Module):
     """The paper's denoiser of molecules: 92.4 M parameters at width 768, 12 blocks, 12 heads and K = 40."""
 
-    def __init__(self, *, length, vocabulary_size, width, blocks, heads, time_width, dropout):
+    def __init__(
+        self,
+        *,
+        length: int,
+        vocabulary_size: int,
+        width: int,
+        blocks: int,
+        heads: int,
+        time_width: int,
+        dropout: float,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, width)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.time = TimeEmbedding(time_width)
-        self.blocks = nn.ModuleList(Block(width, heads, time_width, dropout) for _ in range(blocks))
+        self.blocks = nn.ModuleList(AttentionBlock(width, heads, time_width, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width, bias=False)
         self.modulation = Modulation(time_width, width, parts=2)
         self.head = nn.Linear(width, vocabulary_size)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
         cos, sin = rotary_table(length, width // heads)
+        self.cos: Tensor
+        self.sin: Tensor
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def forward(self, x_t, sigma):
+    def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
         time = F.silu(self.time(sigma))  # (B, time_width)
         h = self.embedding(x_t)  # (B, N, width)
@@ -39,10 +51,10 @@ class Transformer(nn.Module):
         return self.head(modulate(self.norm(h), shift, scale))  # (B, N, K)
 
 
-class Block(nn.Module):
+class AttentionBlock(nn.Module):
     """Attention and a perceptron, each normalised, modulated and gated by the time (adaLN-zero)."""
 
-    def __init__(self, width, heads, time_width, dropout):
+    def __init__(self, width: int, heads: int, time_width: int, dropout: float):
         super().__init__()
         self.heads, self.dropout = heads, Dropout(dropout)
         self.modulation = Modulation(time_width, width, parts=6)
@@ -54,27 +66,27 @@ class Block(nn.Module):
             nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width)
         )
 
-    def forward(self, h, time, cos, sin):
+    def forward(self, h: Tensor, time: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         shift_a, scale_a, gate_a, shift_p, scale_p, gate_p = self.modulation(time)  # each (B, 1, width)
         attended = self.attend(modulate(self.attention_norm(h), shift_a, scale_a), cos, sin)
         h = h + gate_a * self.dropout(attended)
         return h + gate_p * self.dropout(self.perceptron(modulate(self.perceptron_norm(h), shift_p, scale_p)))
 
-    def attend(self, h, cos, sin):
+    def attend(self, h: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         qkv = self.qkv(h).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, d)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, heads, N, d)
         attended = F.scaled_dot_product_attention(rotate(q, cos, sin), rotate(k, cos, sin), v)
         return self.attention_out(attended.transpose(1, 2).flatten(2))  # (B, N, width)
 
 
-def rotary_table(length, head_width):
+def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines (N, d / 2) of rotary position embedding (Su et al. 2021)."""
     frequencies = ROTARY_BASE ** -(torch.arange(0, head_width, 2) / head_width)
     angles = torch.outer(torch.arange(length), frequencies)
     return angles.cos(), angles.sin()
 
 
-def rotate(x, cos, sin):
-    """Turn the pairs (x_j, x_{j + d/2}) of (B, heads, N, d) by their position's angles."""
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the pairs (x_j, x_{j + d/2}) of (B, heads, N, d) by their position's angles."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

@@ -8,19 +8,24 @@ changes. Down: a 3x3 conv of stride 2. Up: nearest neighbour, then a 3x3 conv. B
 """
 
 import math
+from collections.abc import Collection, Sequence
 from functools import partial
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from pairflow.errors import InputError
 from pairflow.networks.dropout import Dropout
+from pairflow.networks.time_embedding import TimeEmbedding
 
-TIME_SCALE = 1000  # sigma times this is what the sinusoids see
-SLOWEST = 1e-4  # their lowest frequency, the highest being 1
-LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network says 0: neither wide nor narrow
+TIME_SCALE = 1000  # the sinusoids see sigma times this
+SLOWEST = 1e-4  # the lowest of their frequencies; the highest is 1
+LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network's output is 0: neither wide nor narrow
 LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform distribution, finite in float32
+
+Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
 
 class UNet(nn.Module):
@@ -35,20 +40,36 @@ class UNet(nn.Module):
     """
 
     def __init__(
-        self, *, shape, vocabulary_size, mask, channels, multipliers, blocks, attention, dropout, head
+        self,
+        *,
+        shape: tuple[int, int, int],
+        vocabulary_size: int,
+        mask: int | None,
+        channels: int,
+        multipliers: Sequence[int],
+        blocks: int,
+        attention: Collection[int],
+        dropout: float,
+        head: str,
     ):
         super().__init__()
         self.shape, self.mask, self.head = tuple(shape), mask, head
         self.levels = vocabulary_size - (mask is not None)  # K, without the mask
         colours = self.shape[0]
-        self.time = TimeEmbedding(channels)
-        level = partial(Level, time_width=4 * channels, dropout=dropout)
+        self.time = TimeEmbedding(
+            4 * channels,
+            frequencies=SLOWEST ** torch.linspace(0, 1, channels // 2),
+            scale=TIME_SCALE,
+            waves=(torch.sin, torch.cos),
+            linear=linear,
+        )
+        level = partial(ResolutionLevel, time_width=4 * channels, dropout=dropout)
         self.inputs = convolution(colours * (1 + (mask is not None)), channels)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
         width, skips = channels, [channels]
         for scale, multiplier in enumerate(multipliers):
             if scale:
-                self.down.append(Down(width))
+                self.down.append(Downsampling(width))
                 skips.append(width)
             for _ in range(blocks):
                 self.down.append(level(width, channels * multiplier, attends=scale in attention))
@@ -61,11 +82,11 @@ class UNet(nn.Module):
                 self.up.append(level(wide, channels * multiplier, attends=scale in attention))
                 width = channels * multiplier
             if scale:
-                self.up.append(Up(width))
+                self.up.append(Upsampling(width))
         self.norm = group_norm(width)
         self.outputs = zeroed(convolution(width, colours * (2 if head == "logistic" else self.levels)))
 
-    def forward(self, x_t, sigma):
+    def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
         with torch.autocast(x_t.device.type, enabled=False):
             pixels, masked = self._pixels(x_t)
@@ -78,8 +99,8 @@ class UNet(nn.Module):
                 logits = out.unflatten(1, (-1, self.levels)).movedim(2, -1).flatten(1, 3)  # (B, N, K)
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
-    def _pixels(self, x_t):
-        """Pixels (B, C, H, W) in [-1, 1], those masked 0; and the flags of these, where there is a mask."""
+    def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Pixels (B, C, H, W) in [-1, 1], 0 where masked; flags of the masked ones, if there are masks."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -87,7 +108,7 @@ class UNet(nn.Module):
         masked = tokens == self.mask
         return pixels.masked_fill(masked, 0.0), [masked.float()]
 
-    def _network(self, h, time):
+    def _network(self, h: Tensor, time: Tensor) -> Tensor:
         h = self.inputs(h)
         skips = [h]
         for module in self.down:
@@ -96,26 +117,26 @@ class UNet(nn.Module):
         for module in self.middle:
             h = module(h, time)
         for module in self.up:
-            h = module(h if isinstance(module, Up) else torch.cat([h, skips.pop()], dim=1), time)
+            h = module(h if isinstance(module, Upsampling) else torch.cat([h, skips.pop()], dim=1), time)
         return self.outputs(F.silu(self.norm(h)))
 
 
-class Level(nn.Module):
+class ResolutionLevel(nn.Module):
     """A residual block, and attention after it where `attends`."""
 
-    def __init__(self, width, width_out, *, time_width, dropout, attends):
+    def __init__(self, width: int, width_out: int, *, time_width: int, dropout: float, attends: bool):
         super().__init__()
-        self.block = Block(width, width_out, time_width, dropout)
-        self.attention = Attention(width_out) if attends else nn.Identity()
+        self.block = ResidualBlock(width, width_out, time_width, dropout)
+        self.attention = PixelAttention(width_out) if attends else nn.Identity()
 
-    def forward(self, h, time):
+    def forward(self, h: Tensor, time: Tensor) -> Tensor:
         return self.attention(self.block(h, time))
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions, the time added between them; (skip + result) / sqrt(2)."""
 
-    def __init__(self, width, width_out, time_width, dropout):
+    def __init__(self, width: int, width_out: int, time_width: int, dropout: float):
         super().__init__()
         self.first_norm, self.first = group_norm(width), convolution(width, width_out)
         self.time = linear(time_width, width_out)
@@ -123,70 +144,55 @@ class Block(nn.Module):
         self.dropout = Dropout(dropout)
         self.skip = nn.Identity() if width == width_out else convolution(width, width_out, size=1)
 
-    def forward(self, x, time):
+    def forward(self, x: Tensor, time: Tensor) -> Tensor:
         h = self.first(F.silu(self.first_norm(x))) + self.time(time)[..., None, None]
         h = self.second(self.dropout(F.silu(self.second_norm(h))))
         return (self.skip(x) + h) * 2**-0.5
 
 
-class Attention(nn.Module):
+class PixelAttention(nn.Module):
     """Every pixel sees every other, with one head; (skip + result) / sqrt(2)."""
 
-    def __init__(self, width):
+    def __init__(self, width: int):
         super().__init__()
         self.norm = group_norm(width)
         self.qkv = linear(width, 3 * width)
         self.out = zeroed(linear(width, width))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         h = self.norm(x).flatten(2).transpose(1, 2)[:, None]  # (B, 1, H W, width)
         h = self.out(F.scaled_dot_product_attention(*self.qkv(h).chunk(3, dim=-1)))
         return (x + h[:, 0].transpose(1, 2).unflatten(2, x.shape[2:])) * 2**-0.5
 
 
-class Down(nn.Module):
+class Downsampling(nn.Module):
     """Half the height and width."""
 
-    def __init__(self, width):
+    def __init__(self, width: int):
         super().__init__()
         self.convolution = convolution(width, width, stride=2)
 
-    def forward(self, h, time):
+    def forward(self, h: Tensor, time: Tensor) -> Tensor:
         return self.convolution(h)
 
 
-class Up(nn.Module):
+class Upsampling(nn.Module):
     """Twice the height and width."""
 
-    def __init__(self, width):
+    def __init__(self, width: int):
         super().__init__()
         self.convolution = convolution(width, width)
 
-    def forward(self, h, time):
+    def forward(self, h: Tensor, time: Tensor) -> Tensor:
         return self.convolution(F.interpolate(h, scale_factor=2, mode="nearest"))
 
 
-class TimeEmbedding(nn.Module):
-    """Sinusoids of 1000 sigma, then a two-layer perceptron. (B,) -> (B, 4 channels)."""
-
-    def __init__(self, channels):
-        super().__init__()
-        frequencies = SLOWEST ** torch.linspace(0, 1, channels // 2)
-        self.register_buffer("frequencies", frequencies, persistent=False)
-        self.perceptron = nn.Sequential(
-            linear(channels, 4 * channels), nn.SiLU(), linear(4 * channels, 4 * channels)
-        )
-
-    def forward(self, sigma):
-        angles = TIME_SCALE * sigma[:, None].float() * self.frequencies
-        return self.perceptron(torch.cat([angles.sin(), angles.cos()], dim=-1))
-
-
-def truncated_logistic(mean, log_scale, levels):
+def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
     """Logits (..., K) of a logistic distribution's mass in K bins, 2 / (K - 1) wide, around the pixel values.
 
-    mean, log_scale: (...). It is truncated to the bins: what lies outside is shared out by the softmax, not
-    given to the outer bins. A bin with the ends a < b, in scales from the mean, has the mass
+    mean, log_scale: (...). It is truncated to the bins: the mass outside is spread over all bins by the
+    softmax, not given to the outer ones. See docs/method.md, "Image likelihood head". A bin with the
+    ends a < b, in scales from the mean, has the mass
 
         sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
 
@@ -198,7 +204,9 @@ def truncated_logistic(mean, log_scale, levels):
     return F.logsigmoid(z[..., 1:]) + F.logsigmoid(-z[..., :-1])
 
 
-def checked_shape(shape, *, length, vocabulary_size, mask, scales):
+def checked_shape(
+    shape: tuple[int, int, int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
+) -> tuple[int, int, int]:
     """(C, H, W) of rows of N tokens; InputError where a U-Net cannot take them."""
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
@@ -216,26 +224,27 @@ def checked_shape(shape, *, length, vocabulary_size, mask, scales):
     return colours, height, width
 
 
-def group_norm(width):
-    """In 32 groups, or fewer so that each has four channels or more."""
+def group_norm(width: int) -> nn.GroupNorm:
+    """Group normalisation in 32 groups, or in fewer so that each has at least four channels."""
     return nn.GroupNorm(math.gcd(32, width // 4), width, eps=1e-6)
 
 
-def convolution(width, width_out, *, size=3, stride=1):
+def convolution(width: int, width_out: int, *, size: int = 3, stride: int = 1) -> nn.Conv2d:
     return initialised(nn.Conv2d(width, width_out, size, stride, padding=size // 2))
 
 
-def linear(width, width_out):
+def linear(width: int, width_out: int) -> nn.Linear:
     return initialised(nn.Linear(width, width_out))
 
 
-def initialised(layer):
+def initialised(layer: Layer) -> Layer:
     nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
     return layer
 
 
-def zeroed(layer):
-    """`layer` that says 0 at the start."""
+def zeroed(layer: Layer) -> Layer:
+    """`layer` whose output is 0 at the start; its bias is 0 already."""
     nn.init.zeros_(layer.weight)
     return layer

@@ -5,18 +5,19 @@
 A step of size 1/T at t = s/T, s = 0..T-1, replaces every position independently, with probability
 (1/T) kappa' / (1 - kappa) = 1 / (T - s), by a draw from p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i]: the
 symbol of a data point m drawn by its weight. The last step replaces all. Weights are those of `pairing.rule`.
+(PairFlow, the closed-form forward velocity; docs/method.md, "Forward construction".)
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow import rng
-from pairflow.flow.schedule import PAIRING, gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.compiled import compiled
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 30  # comparisons per task, a fraction of a second
-_FORWARD = 1 << 31  # added to a step's number: the random numbers of Algorithm 1 are others
+_FORWARD = 1 << 31  # added to a step's number, so that Algorithm 1 never uses the same random numbers
 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
@@ -25,7 +26,7 @@ _level_weights = compiled(rule.level_weights)
 
 
 def sample(
-    data,
+    data: np.ndarray,
     count: int,
     *,
     vocabulary_size: int,
@@ -35,16 +36,16 @@ def sample(
     progress: bool = True,
     first: int = 0,
 ) -> np.ndarray:
-    """`count` = k samples (k, N) along the forward velocity of the data `data` (M, N), in T = `steps` steps.
+    """Draw `count` = k samples (k, N) along the forward velocity of `data` (M, N), in T = `steps` steps.
 
-    Sample j starts at row j of `rng.uniform_tokens`, and is a function of j, data, K, T and `seed` alone. The
-    first of the k is j = `first`.
+    Sample j starts at row j of `rng.uniform_tokens`, and is a function only of j, data, K, T and `seed`. The
+    samples are j = `first`..`first` + k - 1.
     """
     keys, length = data.shape
     states = rng.uniform_tokens(seed, np.arange(first, first + count), length, vocabulary_size)
     data = np.ascontiguousarray(data, dtype=states.dtype)
     columns = np.ascontiguousarray(data.T)
-    tables = _tables(steps, length, vocabulary_size)
+    tables = rule.level_tables(steps, length, vocabulary_size, first=0)
 
     def walk(rows: slice) -> None:
         _walk(data, columns, states[rows], first + rows.start, tables, np.uint64(seed))
@@ -54,12 +55,13 @@ def sample(
     return states
 
 
-def coverage(samples, data) -> dict[str, float]:
-    """How much of the data the samples reach: the rows of the coverage table.
+def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
+    """How much of the data the samples reach: the rows of the coverage table (docs/method.md, "Coverage").
 
     `samples` (k, N), `data` (M, N). Returns `unique_reached` (distinct data points among the samples),
     `coverage` (their share of M) and `coverage_predicted`, 1 - (1 - 1/M)^k: what independent draws reach.
     """
+    samples, data = np.asarray(samples), np.asarray(data)
     distinct = {row.tobytes() for row in np.ascontiguousarray(data, dtype=np.int32)}
     reached = distinct & {row.tobytes() for row in np.ascontiguousarray(samples, dtype=np.int32)}
     return {
@@ -67,15 +69,6 @@ def coverage(samples, data) -> dict[str, float]:
         "coverage": len(reached) / len(data),
         "coverage_predicted": 1 - (1 - 1 / len(data)) ** len(samples),
     }
-
-
-def _tables(steps: int, length: int, vocabulary_size: int) -> np.ndarray:
-    """gamma(s/T)^-g for g = 0..N, (T, N+1): row s belongs to the step from s/T."""
-    tables = np.empty((steps, length + 1))
-    for step in range(steps):
-        tables[step, 0] = 1
-        tables[step, 1:] = 1 / gamma(PAIRING.kappa(step / steps), vocabulary_size)
-    return np.multiply.accumulate(tables, axis=1)
 
 
 @compiled
@@ -128,13 +121,13 @@ def _replace(data, columns, z, distance, weight_at, wanted, places):
     order = np.argsort(wanted)
     symbols = np.empty(len(wanted), z.dtype)
     passed = 0
-    found = 0
+    done = 0
     for key in range(len(distance)):
         passed += weight_at[distance[key]]
-        while found < len(order) and wanted[order[found]] < passed:
-            symbols[order[found]] = data[key, places[order[found]]]
-            found += 1
-        if found == len(order):
+        while done < len(order) and wanted[order[done]] < passed:
+            symbols[order[done]] = data[key, places[order[done]]]
+            done += 1
+        if done == len(order):
             break
     for j in range(len(places)):
         i = places[j]

@@ -1,11 +1,13 @@
-"""The closed forms of PairFlow in float64 NumPy: slow and obviously right, the oracle of every engine.
+"""The closed forms of PairFlow in float64 NumPy: slow and obviously right, the engines' oracle.
 
-K symbols, N positions, M data points; noise at t = 0, data at t = 1; h is the Hamming distance.
+K symbols, N positions, M data points; noise at t = 0, data at t = 1; h is the Hamming distance. See
+docs/method.md, "Closed-form fields" and "Backward pairing (Algorithm 1)".
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.errors import InputError
@@ -15,12 +17,14 @@ from pairflow.pairing import rule
 _CHUNK = 1 << 26  # comparisons held at a time
 
 
-def local_consensus(z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
+def local_consensus(
+    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+) -> np.ndarray:
     """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: how much of the posterior agrees with z at position i.
 
     weight_m(z) is gamma^-h(d_m, z), normalised over m; at t = 1 its limit, the nearest data points equally.
-    `z` (B, N) and `data` (M, N) are integers, `t` is in [0, 1]. Returns (B, N) float64. Leaves no data point
-    out. Raises InputError for shapes that do not fit and for `t` outside [0, 1].
+    `z` (B, N) and `data` (M, N) are integers, `t` is in [0, 1]. Returns (B, N) float64. Every data point
+    counts. Raises InputError for shapes that do not fit and for `t` outside [0, 1].
     """
     z, data = _checked(z, data, t)
     consensus = np.empty(z.shape)
@@ -31,10 +35,11 @@ def local_consensus(z, data, t: float, *, vocabulary_size: int, schedule: Linear
 
 
 def closed_form_denoiser(
-    z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
 ) -> np.ndarray:
-    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of the data (closed_forward_velocity).
+    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of the data.
 
+    It makes the closed-form forward velocity (PairFlow; docs/method.md, "Closed-form fields").
     Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to 1.
     """
     z, data = _checked(z, data, t)
@@ -46,12 +51,13 @@ def closed_form_denoiser(
 
 
 def closed_form_noise_predictor(
-    z, data, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
+    z: ArrayLike, data: ArrayLike, t: float, *, vocabulary_size: int, schedule: Linear = PAIRING
 ) -> np.ndarray:
     """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
-    The posterior of the source (closed_form_noise_predictor). Arguments and errors as in `local_consensus`.
-    Returns (B, N, K) float64; the last axis sums to 1.
+    The posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md, "Closed-form
+    fields"). Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to
+    1.
     """
     consensus = local_consensus(z, data, t, vocabulary_size=vocabulary_size, schedule=schedule)
     stays = np.asarray(z)[..., None] == np.arange(vocabulary_size)  # (B, N, K)
@@ -60,19 +66,33 @@ def closed_form_noise_predictor(
     return stays - (vocabulary_size * stays - 1) * shift[..., None]
 
 
-def pair_rows(data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int) -> np.ndarray:
+def pair_rows(
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+) -> np.ndarray:
     """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
 
     `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
     states the rule.
     """
-    rules = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    *_, x0 = backward_states(data, queries, row_numbers, **rules)
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    *_, x0 = backward_states(data, queries, row_numbers, **settings)
     return x0.astype(queries.dtype)
 
 
 def backward_states(
-    data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
 ) -> Iterator[np.ndarray]:
     """The states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0; arguments as in `pair_rows`."""
     rates = rule.step_rates(steps, vocabulary_size)
@@ -80,7 +100,7 @@ def backward_states(
     z = queries.astype(np.int64)
     yield z
     for step in range(steps, 0, -1):
-        consensus = np.stack([_kept_consensus(state, data, tables[step - 1]) for state in z])
+        consensus = np.stack([_trajectory_consensus(state, data, tables[step - 1]) for state in z])
         uniforms, words = rng.draws(seed, row_numbers, step, z.shape[1])
         jumps = uniforms < rates[step - 1] * consensus
         others = rng.choose(words, np.uint64(vocabulary_size - 1)).astype(np.int64)
@@ -88,7 +108,7 @@ def backward_states(
         yield z
 
 
-def _kept_consensus(state, data, table):
+def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
     """w_i (N,) of one state (N,) by the rule of a trajectory, with the step's `table` (N+1,)."""
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
@@ -99,18 +119,18 @@ def _kept_consensus(state, data, table):
     return weight @ agree / weight.sum()
 
 
-def _weights(z, data, gamma_t) -> Iterator[tuple[slice, np.ndarray]]:
+def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[slice, np.ndarray]]:
     """weight_m(z), a chunk of queries at a time: pairs of a slice of B and its weights (b, M)."""
     size = max(1, _CHUNK // data.size)
     for start in range(0, len(z), size):
         chunk = slice(start, start + size)
         distance = np.count_nonzero(data != z[chunk, None], axis=2)  # (b, M)
-        # Relative to the nearest, nothing overflows; at t = 1 this is 0^0 = 1 for the nearest alone.
+        # Relative to the nearest, nothing overflows; at t = 1 this is 0^0 = 1 only for the nearest.
         weights = (1 / gamma_t) ** (distance - distance.min(axis=1, keepdims=True))
         yield chunk, weights / weights.sum(axis=1, keepdims=True)
 
 
-def _checked(z, data, t):
+def _checked(z: ArrayLike, data: ArrayLike, t: float) -> tuple[np.ndarray, np.ndarray]:
     z, data = np.asarray(z), np.asarray(data)
     if z.ndim != 2 or data.ndim != 2 or z.shape[1] != data.shape[1] or not data.size:
         raise InputError(

@@ -1,10 +1,12 @@
-"""`pair`: checks what the user gave, splits it into subsets and hands them to an engine."""
+"""The public function `pair`: it checks its arguments, splits the rows into subsets and calls an engine."""
 
 import operator
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.errors import InputError
@@ -17,7 +19,7 @@ MAX_LENGTH = 2**14  # the GPU's and the forward sampler's distances have 16 bits
 
 
 def pair(
-    tokens,
+    tokens: ArrayLike,
     *,
     vocabulary_size: int,
     steps: int = 20,
@@ -28,17 +30,34 @@ def pair(
     progress: bool = True,
     rows: tuple[int, int] | None = None,
 ) -> np.ndarray:
-    """Source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
+    """The source states x0 of Algorithm 1 (closed-form backward pairing), one for each row of `tokens`.
 
-    `tokens` (M, N) holds integers in [0, K), K = `vocabulary_size` (2..65536), N at most 16384. `steps` is T.
-    With `subsets` P > 1 the rows are partitioned at random into P parts, and a row sees only its own part:
-    1/P of the cost. The result (M, N), in the dtype of `tokens`, is a function of `tokens`, K, T, P and
-    `seed` (0..2^64 - 1) alone.
+    See docs/method.md, "Backward pairing (Algorithm 1)" and "Subsets".
 
-    `backend` is "auto" ("gpu" where CuPy and a CUDA device are there, else "cpu"), "cpu", "gpu" or
-    "reference" (slow), `threads` the number of CPU threads (None: all that the process may use), `progress`
-    shows a bar. `rows` = (first, last) gives the source states of the rows first..last-1 alone, as the whole
-    pairing would: a shard. Raises InputError for whatever does not fit or is missing.
+    Args:
+        tokens: (M, N) integers in [0, K); N is at most 16384.
+        vocabulary_size: K, the number of symbols, 2 to 65536.
+        steps: T, the number of backward steps.
+        subsets: P. With P > 1 the rows are divided at random into P parts, and a row is paired only within
+            its own part, at 1/P of the cost.
+        seed: 0 to 2^64 - 1; every random number follows from it.
+        backend: "auto" (the GPU if CuPy and a CUDA device are present, else the CPU), "cpu", "gpu" or
+            "reference" (the slow oracle). All of them give the same bytes.
+        threads: number of CPU threads; None uses all that the process may use.
+        progress: whether to show a progress bar.
+        rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
+
+    Returns:
+        (M, N) source states in the dtype of `tokens`. They depend only on `tokens`, K, T, P and `seed`.
+
+    Raises:
+        InputError: if an argument is out of range, or the backend is not available.
+
+    Example:
+        >>> import numpy as np, pairflow
+        >>> tokens = np.array([[0, 1, 2], [2, 1, 0]])
+        >>> pairflow.pair(tokens, vocabulary_size=3, progress=False).shape
+        (2, 3)
     """
     vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
     tokens = checked_tokens(tokens, vocabulary_size)
@@ -65,12 +84,18 @@ def pair(
 
 
 def jumps_per_step(
-    tokens, rows, *, vocabulary_size: int, steps: int = 20, subsets: int = 1, seed: int = 0
+    tokens: np.ndarray,
+    rows: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int = 20,
+    subsets: int = 1,
+    seed: int = 0,
 ) -> np.ndarray:
-    """Mean number of positions that jump in each backward step of Algorithm 1, (T,) float64.
+    """The mean number of positions that jump in each backward step of Algorithm 1, (T,) float64.
 
     Entry s - 1 belongs to the step from t = s/T. The mean is over the trajectories of `rows`, row numbers of
-    `tokens`; the other arguments are those of `pair`, whose trajectories they are. Runs on the CPU.
+    `tokens`; the other arguments are those of `pair`. It runs on the CPU.
     """
     from pairflow.pairing.cpu import engine as cpu
 
@@ -84,7 +109,10 @@ def jumps_per_step(
 
 
 def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
-    """The random partition of rows 0..count-1 into `subsets` parts of equal size (+-1), each ascending."""
+    """A random partition of rows 0..count-1 into `subsets` parts of equal size (+-1), each ascending.
+
+    See docs/method.md, "Subsets".
+    """
     if subsets == 1:
         return [np.arange(count)]
     return [np.sort(part) for part in np.array_split(rng.random_order(seed, count), subsets)]
@@ -103,7 +131,7 @@ def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
 
 
 def runs_on_gpu(backend: str) -> bool:
-    """Whether `pair` takes the GPU, or is to say what of it is missing."""
+    """Whether `pair` uses the GPU for this backend; with "gpu" it may raise that something is missing."""
     return backend == "gpu" or (backend == "auto" and gpu.missing() is None)
 
 
@@ -116,7 +144,7 @@ def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _integer(name: str, value, low: int, high: int) -> int:
+def _integer(name: str, value: Any, low: int, high: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
@@ -126,8 +154,8 @@ def _integer(name: str, value, low: int, high: int) -> int:
     return number
 
 
-def checked_tokens(tokens, vocabulary_size: int) -> np.ndarray:
-    """`tokens` as an array (M, N) of integers in [0, K); InputError names the first that is not."""
+def checked_tokens(tokens: ArrayLike, vocabulary_size: int) -> np.ndarray:
+    """`tokens` as an array (M, N) of integers in [0, K); InputError names the first token that is not."""
     try:
         tokens = np.asarray(tokens)
     except ValueError:
@@ -149,7 +177,7 @@ def checked_tokens(tokens, vocabulary_size: int) -> np.ndarray:
     return tokens
 
 
-def _ragged_rows(tokens) -> str:
+def _ragged_rows(tokens: Any) -> str:
     lengths = [len(row) if hasattr(row, "__len__") else 0 for row in tokens]
     other = next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
     return f"{lengths[0]} tokens in row 0 and {lengths[other]} in row {other}"

@@ -1,4 +1,4 @@
-"""What a whole pairing takes, from a few of its rows."""
+"""The time that a whole pairing takes, extrapolated from a few of its rows."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Probe(NamedTuple):
-    """Seconds of all rows, and on what they rest: so many rows, so many seconds."""
+    """Seconds that all rows take, and the measurement behind them: `rows` rows took `measured` seconds."""
 
     seconds: float
     rows: int
@@ -19,20 +19,20 @@ def extrapolated(
     clock: Callable[[], float] = time.perf_counter,
     seconds: float = 3.0,
 ) -> Probe:
-    """Of `count` rows, by `pair(rows)`, which pairs the first `rows`: more and more until it takes `seconds`.
+    """The time for `count` rows. `pair(rows)` pairs the first `rows`: ever more, until it takes `seconds`.
 
-    What a single row takes is the preparation of the keys; it is counted once.
+    A single row takes as long as the preparation of the keys, which counts once.
     """
 
-    def once(rows: int) -> float:
+    def measure(rows: int) -> float:
         started = clock()
         pair(rows)
         return clock() - started
 
-    once(1)  # compiles
-    alone, rows = once(1), 1
-    measured = alone
-    while rows < count and measured < alone + seconds:
+    measure(1)  # compiles
+    single, rows = measure(1), 1
+    measured = single
+    while rows < count and measured < single + seconds:
         rows = min(count, 4 * rows)
-        measured = once(rows)
-    return Probe(alone + (measured - alone) / max(1, rows - 1) * (count - 1), rows, measured)
+        measured = measure(rows)
+    return Probe(single + (measured - single) / max(1, rows - 1) * (count - 1), rows, measured)

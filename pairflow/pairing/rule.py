@@ -1,7 +1,8 @@
 """The rule of a trajectory: which keys count in one step of Algorithm 1, and with which weights.
 
-Every engine (reference, CPU, GPU) follows this rule, so that they agree bit for bit. A *query* is the state z
-that walks, a *key* a data point d_m. For step s = T..1, at t = s/T:
+The oracle and both engines (CPU, GPU) follow this rule, so that they agree bit for bit. A *query* is the
+state z that walks, a *key* a data point d_m. For step s = T..1, at t = s/T (PairFlow, Algorithm 1;
+docs/method.md, "Backward pairing (Algorithm 1)"):
 
 1. The level g of a key is its Hamming distance beyond the nearest key's, h(d_m, z) - h_min; n_g keys have it.
 2. table[g] = gamma^-g by repeated multiplication, table[g] = table[g-1] * (1/gamma), in float64 on the host
@@ -41,16 +42,21 @@ def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> 
     return rates
 
 
-def level_tables(steps: int, length: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
-    """table[g] = gamma(s/T)^-g for g = 0..N, as (T, N+1) float64: row s - 1 belongs to step s."""
+def level_tables(
+    steps: int, length: int, vocabulary_size: int, schedule: Linear = PAIRING, first: int = 1
+) -> np.ndarray:
+    """table[g] = gamma(s/T)^-g for g = 0..N, as (T, N+1) float64: a row each for s = first, first + 1, ...
+
+    The backward steps leave from s = 1..T, the forward steps from s = 0..T-1.
+    """
     tables = np.empty((steps, length + 1))
-    for step in range(1, steps + 1):
-        tables[step - 1, 0] = 1
-        tables[step - 1, 1:] = 1 / gamma(schedule.kappa(step / steps), vocabulary_size)
+    for row in range(steps):
+        tables[row, 0] = 1
+        tables[row, 1:] = 1 / gamma(schedule.kappa((first + row) / steps), vocabulary_size)
     return np.multiply.accumulate(tables, axis=1)
 
 
-def level_weights(counts, table, weights):
+def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
     """Points 3 and 4 of the rule: fills `weights` with W_g and returns the number of levels kept.
 
     `counts` (L,) integers holds n_g from the nearest level on, `table` (at least L,) float64 is the step's

@@ -15,16 +15,16 @@ from pairflow.steps.command import device, existing, out, quiet, step, threads
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Compute the statistics that FCD compares: ChemNet's features of up to 10,000 training molecules."""
     from pairflow.metrics import chemnet, training_molecules
-    from pairflow.metrics.images import Moments
+    from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    known = training_molecules.Known.read(smiles)
+    known = training_molecules.KnownMolecules.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     device = choose(device, threads, provenance)
     features = chemnet.features([known.trained[row] for row in chosen], str(device), not quiet)
     with atomic(out) as [temporary]:
-        training_molecules.write_chemnet(temporary, known, Moments.of(features))
+        training_molecules.write_chemnet(temporary, known, Moments.from_features(features))
     provenance.write(out)
 
 

@@ -73,7 +73,9 @@ def main(settings: Chemistry, inputs: _Inputs, evaluation: str, outputs: _Output
     strings, metadata, known = _read(inputs)
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
-    found = chemistry.Described.of(list(spellings.values()), training, threads or 1, not quiet)
+    found = chemistry.DescribedMolecules.from_smiles(
+        list(spellings.values()), training, threads or 1, not quiet
+    )
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
     rows, distinct = [], [np.empty(0, np.int64)]
@@ -101,7 +103,7 @@ def _read(inputs: _Inputs):
     table, metadata = read_table(inputs.samples, "samples")
     words = Vocabulary.load(inputs.vocabulary)
     metadata.require_same_vocabulary(words.hash, inputs.samples, inputs.vocabulary)
-    known = training_molecules.Known.read(inputs.smiles)
+    known = training_molecules.KnownMolecules.read(inputs.smiles)
     known.metadata.require_same_vocabulary(words.hash, inputs.smiles, inputs.vocabulary)
     metadata.require_same_data(known.metadata.data, inputs.samples, inputs.smiles)
     decoded = [words.decode(row) for row in token_array(table["tokens"])]
@@ -155,14 +157,16 @@ def _fcd(
     if statistics is None:
         raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
     from pairflow.metrics import chemnet, training_molecules
-    from pairflow.metrics.images import Moments, frechet_distance
+    from pairflow.metrics.frechet import Moments, frechet_distance
     from pairflow.runtime.device import choose
 
     reference = training_molecules.read_chemnet(statistics, known)
     features = chemnet.features(molecules, str(choose(*where)), progress)
 
     def compare(rows: np.ndarray) -> list[dict]:
-        value = frechet_distance(Moments.of(features[rows]), reference) if len(rows) > 1 else np.nan
+        value = (
+            frechet_distance(Moments.from_features(features[rows]), reference) if len(rows) > 1 else np.nan
+        )
         return [{"metric": "fcd", "value": value, "reference": "train"}]
 
     return compare

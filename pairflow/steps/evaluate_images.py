@@ -24,12 +24,12 @@ def main(
 ):
     """Compare each trial's images with training and test images: fid or fd, kid or kd, is, nearest images."""
     from pairflow.metrics import image_rows
-    from pairflow.metrics.image_reference import Compared
+    from pairflow.metrics.image_reference import ImageComparison
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
     device = choose(device, threads, provenance)
-    compared = Compared.read(real, settings, device)
+    compared = ImageComparison.read(real, settings, device)
     train, extractor = compared.train, compared.extractor
     drawn, trials = image_rows.read_samples(samples, train)
     rows = []

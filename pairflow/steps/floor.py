@@ -28,12 +28,12 @@ def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, devic
     has memorised.
     """
     from pairflow.metrics import image_rows
-    from pairflow.metrics.image_reference import Compared
+    from pairflow.metrics.image_reference import ImageComparison
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
     device = choose(device, threads, provenance)
-    compared = Compared.read(real, settings, device)
+    compared = ImageComparison.read(real, settings, device)
     rows = [*_train_rows(compared, settings, not quiet), *_test_rows(compared, settings, device)]
     samples, references = min(settings.samples, len(_half(compared))), compared.references
     counts = {

@@ -68,7 +68,7 @@ class Consistency(Objective):
             teacher = self._renew(unwrap(network))
         x1 = self.x1[self.batches(iteration)].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
-        shared = shared_noise(x1, self.corruption.symbols, generator).of(rows)
+        shared = shared_noise(x1, self.corruption.symbols, generator).select(rows)
         less, more = (times[rows] for times in self.noise_times(iteration))
         x1 = x1[rows]
         student = self._predict(network, x1, shared, more)  # (rows, N, K)

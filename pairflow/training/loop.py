@@ -13,7 +13,7 @@ from tqdm import tqdm
 from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
-from pairflow.networks.dropout import sees
+from pairflow.networks.dropout import set_batch_slice
 from pairflow.runtime import distributed, signals
 from pairflow.runtime.resume import RERUN
 from pairflow.runtime.snapshots import Snapshots
@@ -110,7 +110,7 @@ def _accumulate(
     device = next(network.parameters()).device
     # Dropout draws its masks for the whole batch, so that slices do not change them.
     torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
-    sees(distributed.unwrap(network), rows, batch_size)
+    set_batch_slice(distributed.unwrap(network), rows, batch_size)
     try:
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             loss = objective(network, iteration, rows)

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.flow.corruption import Corruption
-from pairflow.flow.posterior import interpolate, stratified_times
+from pairflow.flow.corruption import Corruption, interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch

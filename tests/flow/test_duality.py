@@ -155,8 +155,8 @@ def test_the_threshold_has_the_law_of_a_maximum_less_a_normal_number(vocabulary_
     u = np.linspace(-9, 9, 1501)[:, None]
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi) * (u[1] - u[0])
     law = (density * ndtr(u + grid) ** (vocabulary_size - 1)).sum(0)
-    found = kstest(noise.threshold[0].numpy(), lambda x: np.interp(x, grid, law))
-    assert found.pvalue > 1e-3
+    actual = kstest(noise.threshold[0].numpy(), lambda x: np.interp(x, grid, law))
+    assert actual.pvalue > 1e-3
 
 
 def test_states_at_three_levels_have_the_joint_law_of_one_gaussian():

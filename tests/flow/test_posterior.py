@@ -5,12 +5,11 @@ import itertools
 import pytest
 import torch
 
+from pairflow.flow.corruption import interpolate, stratified_times
 from pairflow.flow.posterior import (
     ancestral_posterior,
-    interpolate,
     leave_one_out_to_posterior,
     posterior_to_leave_one_out,
-    stratified_times,
 )
 
 K, N = 3, 2
@@ -58,8 +57,8 @@ def test_the_ancestral_posterior_is_bayes(a, b):
         step[z] += keep
         prior = b * x[z, 0] + (1 - b) / K  # q(x_s) = sum over x1 of x(x1) q(x_s | x1)
         expected = step * prior / (step * prior).sum()
-        found = ancestral_posterior(x, x_t, a, b)[z, 0]
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-14)
+        actual = ancestral_posterior(x, x_t, a, b)[z, 0]
+        torch.testing.assert_close(actual, expected, rtol=0, atol=1e-14)
 
 
 def test_the_ancestral_posterior_is_a_float64_distribution():

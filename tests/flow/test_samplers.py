@@ -14,8 +14,8 @@ from pairflow.flow.corruption import Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
 from pairflow.flow.samplers import (
     LAST_TIME,
-    Remembered,
-    alphas_of,
+    CachedDenoiser,
+    alpha_grid,
     ancestral,
     ancestral_transition,
     draw,
@@ -63,56 +63,15 @@ def sampled_law(
     """Probability of every state after the sampler's updates from a uniform (or other) source, exactly."""
     every = states(length)
     probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64) if source is None else source
-    for alpha_t, alpha_s in itertools.pairwise(alphas_of(steps, schedule)):
+    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, schedule)):
         q = transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step
     return probability
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_one_position_is_sampled_exactly(steps):
-    found = sampled_law(leave_one_out_of(ONE), 1, steps)
-    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K  # the process at the last time
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-8)
-
-
-def test_two_positions_come_near_the_data_like_one_over_the_steps():
-    distances = [
-        0.5 * (sampled_law(leave_one_out_of(TWO), 2, steps) - law(TWO)).abs().sum()
-        for steps in (4, 8, 16, 32)
-    ]
-    assert distances[0] < 0.3
-    for coarse, fine in itertools.pairwise(distances):
-        assert 1.7 < coarse / fine < 2.3
-
-
-def test_a_posterior_is_converted_and_needs_to_be():
-    exact = sampled_law(leave_one_out_of(TWO), 2, steps=8)
-    converted = sampled_law(posterior_of(TWO), 2, steps=8, convert=True)
-    taken_as_it_is = sampled_law(posterior_of(TWO), 2, steps=8)
-    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is told kappa in float32
-    assert (taken_as_it_is - exact).abs().sum() > 0.1
-
-
 def source(rows, length, seed=0):
     return torch.randint(K, (rows, length), generator=torch.Generator().manual_seed(seed))
-
-
-def test_the_sampler_draws_from_its_law():
-    rows, steps = 20_000, 4
-    samples = ancestral(
-        leave_one_out_of(TWO),
-        source(rows, 2),
-        steps=steps,
-        prediction="leave_one_out",
-        greedy_tail=False,
-        generator=torch.Generator().manual_seed(1),
-    )
-    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
-    expected = sampled_law(leave_one_out_of(TWO), 2, steps, schedule=DIFFUSION)
-    standard_error = (expected * (1 - expected) / rows).sqrt()
-    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
 def sample(denoise, x0, prediction, **options):
@@ -130,10 +89,10 @@ def test_the_same_generator_gives_the_same_samples():
 
 def test_either_kind_of_denoiser_gives_the_same_samples():
     x0 = source(500, 2)
-    found = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
-    assert torch.equal(found, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
-    kept = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
-    assert not torch.equal(found, kept)
+    converted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
+    assert torch.equal(converted, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
+    unconverted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
+    assert not torch.equal(converted, unconverted)
 
 
 def test_the_greedy_tail_is_the_argmax_of_one_more_call():
@@ -160,43 +119,6 @@ def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
     assert ((share - probabilities).abs() <= 4 * (probabilities * (1 - probabilities) / 40_000).sqrt()).all()
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_euler_samples_one_position_exactly(steps):
-    found = sampled_law(posterior_of(ONE), 1, steps, transition=euler_transition)
-    expected = LAST_TIME * law(ONE) + (1 - LAST_TIME) / K
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-
-
-def test_euler_comes_near_the_data_like_one_over_the_steps():
-    laws = [sampled_law(posterior_of(TWO), 2, n, transition=euler_transition) for n in (4, 8, 16, 32)]
-    distances = [0.5 * (found - law(TWO)).abs().sum() for found in laws]
-    assert distances[0] < 0.3
-    for coarse, fine in itertools.pairwise(distances):
-        assert 1.7 < coarse / fine < 2.3
-
-
-def test_euler_converts_a_leave_one_out_and_needs_to():
-    exact = sampled_law(posterior_of(TWO), 2, 8, transition=euler_transition)
-    converted = sampled_law(leave_one_out_of(TWO), 2, 8, convert=True, transition=euler_transition)
-    taken_as_it_is = sampled_law(leave_one_out_of(TWO), 2, 8, transition=euler_transition)
-    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)
-    assert (taken_as_it_is - exact).abs().sum() > 0.1
-
-
-def test_euler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given():
-    rows, steps = 20_000, 4
-    how = {"steps": steps, "greedy_tail": False}
-    samples, same = (
-        euler(denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **how)
-        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
-    )
-    assert torch.equal(samples, same)
-    found = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
-    expected = sampled_law(posterior_of(TWO), 2, steps, schedule=DIFFUSION, transition=euler_transition)
-    standard_error = (expected * (1 - expected) / rows).sqrt()
-    assert ((found - expected).abs() < 4 * standard_error + 1e-9).all()
-
-
 # Absorbing corruption: symbol 2 is the mask, which the data below do not hold.
 
 MASK = 2
@@ -210,8 +132,8 @@ def unmasked_by(data):
     def denoise(x_t, kappa):
         fits = ((x_t[:, None] == data) | (x_t[:, None] == MASK)).all(-1).double()  # (B, M)
         fits = fits / fits.sum(1, keepdim=True).clamp(min=1)  # states that no data point fits are never seen
-        found = torch.einsum("bm,mnk->bnk", fits, F.one_hot(data, K).double())
-        return torch.where((x_t == MASK)[..., None], found, F.one_hot(x_t, K).double()).log()
+        actual = torch.einsum("bm,mnk->bnk", fits, F.one_hot(data, K).double())
+        return torch.where((x_t == MASK)[..., None], actual, F.one_hot(x_t, K).double()).log()
 
     return denoise
 
@@ -223,17 +145,69 @@ def masked_law(data, steps):
     return sampled_law(unmasked_by(data), length, steps, source=source, transition=euler_transition)
 
 
+# The exact law after a sampler's updates, for data of one kind: ancestral and Euler updates of uniform noise,
+# and MDLM's update.
+LAWS = {
+    "ancestral": lambda data, steps: sampled_law(leave_one_out_of(data), data.shape[1], steps),
+    "euler": lambda data, steps: sampled_law(
+        posterior_of(data), data.shape[1], steps, transition=euler_transition
+    ),
+    "mdlm": lambda data, steps: masked_law(data, steps),
+}
+SMALL = {"ancestral": (ONE, TWO), "euler": (ONE, TWO), "mdlm": (ONE_MASKED, TWO_MASKED)}
+
+
 @pytest.mark.parametrize("steps", [1, 2, 7])
-def test_mdlm_samples_one_position_exactly(steps):
-    expected = LAST_TIME * law(ONE_MASKED) + (1 - LAST_TIME) * torch.tensor([0.0, 0.0, 1.0])
-    torch.testing.assert_close(masked_law(ONE_MASKED, steps), expected, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("name", "error"), [("ancestral", 1e-8), ("euler", 1e-6), ("mdlm", 1e-12)])
+def test_one_position_is_sampled_exactly(name, error, steps):
+    """Up to the process at the last time. The denoiser is given kappa in float32."""
+    data = SMALL[name][0]
+    source = torch.tensor([0.0, 0.0, 1.0]) if name == "mdlm" else torch.full((K,), 1 / K)
+    expected = LAST_TIME * law(data) + (1 - LAST_TIME) * source.double()
+    torch.testing.assert_close(LAWS[name](data, steps), expected, rtol=0, atol=error)
 
 
-def test_mdlm_comes_near_the_data_like_one_over_the_steps():
-    distances = [0.5 * (masked_law(TWO_MASKED, n) - law(TWO_MASKED)).abs().sum() for n in (4, 8, 16, 32)]
+@pytest.mark.parametrize("name", LAWS)
+def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
+    data = SMALL[name][1]
+    distances = [0.5 * (LAWS[name](data, steps) - law(data)).abs().sum() for steps in (4, 8, 16, 32)]
     assert distances[0] < 0.3
     for coarse, fine in itertools.pairwise(distances):
         assert 1.7 < coarse / fine < 2.3
+
+
+@pytest.mark.parametrize(
+    ("transition", "own", "other"),
+    [
+        (ancestral_transition, leave_one_out_of, posterior_of),
+        (euler_transition, posterior_of, leave_one_out_of),
+    ],
+)
+def test_the_other_kind_of_denoiser_is_converted_and_needs_to_be(transition, own, other):
+    exact = sampled_law(own(TWO), 2, 8, transition=transition)
+    converted = sampled_law(other(TWO), 2, 8, convert=True, transition=transition)
+    unconverted = sampled_law(other(TWO), 2, 8, transition=transition)
+    torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is given kappa in float32
+    assert (unconverted - exact).abs().sum() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("sampler", "transition", "own"),
+    [(ancestral, ancestral_transition, leave_one_out_of), (euler, euler_transition, posterior_of)],
+)
+def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sampler, transition, own):
+    rows, options = 20_000, {"steps": 4, "greedy_tail": False}
+    samples, same = (
+        sampler(
+            denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **options
+        )
+        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
+    )
+    assert torch.equal(samples, same)
+    share = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
+    expected = sampled_law(own(TWO), 2, 4, schedule=DIFFUSION, transition=transition)
+    standard_error = (expected * (1 - expected) / rows).sqrt()
+    assert ((share - expected).abs() < 4 * standard_error + 1e-9).all()
 
 
 class Network(torch.nn.Module):
@@ -287,7 +261,7 @@ def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
         calls.append(len(x_t))
         return torch.nn.functional.one_hot(x_t, K).double()
 
-    remembered = Remembered(denoise)
+    remembered = CachedDenoiser(denoise)
     x_t, kappa = torch.tensor([[0, 1], [1, 1], [2, 0]]), torch.zeros(3)
     changed = torch.tensor([[0, 1], [1, 2], [2, 0]])
     for state in (x_t, x_t, changed):
@@ -303,7 +277,7 @@ def test_a_batch_takes_half_a_gibibyte_at_most(length, symbols, rows):
     assert rows * length * symbols * 8 <= 2**29
 
 
-def test_a_noise_samples_by_the_names_of_its_settings():
+def test_a_corruption_samples_by_the_names_of_its_settings():
     """The same tokens as from the sampler itself, with each setting passed on."""
     corruption, kernel = Uniform(3), torch.randn(3, 3, generator=torch.Generator().manual_seed(1))
 
@@ -313,7 +287,7 @@ def test_a_noise_samples_by_the_names_of_its_settings():
     x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
     for conversion in ("exact", "none"):
         settings = {"sampler": "euler", "steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
-        found = corruption.sample(
+        actual = corruption.sample(
             network, x0, **settings, conversion=conversion, generator=torch.Generator().manual_seed(3)
         )
         expected = euler(
@@ -325,7 +299,7 @@ def test_a_noise_samples_by_the_names_of_its_settings():
             greedy_tail=False,
             generator=torch.Generator().manual_seed(3),
         )
-        assert torch.equal(found, expected)
+        assert torch.equal(actual, expected)
 
 
 def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
@@ -336,6 +310,6 @@ def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
         return torch.stack([x_t * sigma[:, None], x_t + 1.0], dim=-1)
 
     x_t, sigma = torch.randint(2, (200, 784)), torch.rand(200)
-    found = in_parts(network, x_t, sigma)
+    actual = in_parts(network, x_t, sigma)
     assert seen == [83, 83, 34]
-    assert torch.equal(found, network(x_t, sigma))
+    assert torch.equal(actual, network(x_t, sigma))

@@ -25,18 +25,20 @@ DRAWN = [
 @pytest.fixture(scope="module")
 def training():
     fingerprints, scaffolds = descriptors.structures(TRAINED)
-    return chemistry.Training(Neighbours(fingerprints), frozenset(scaffolds), descriptors.properties(TRAINED))
+    return chemistry.TrainingMolecules(
+        Neighbours(fingerprints), frozenset(scaffolds), descriptors.properties(TRAINED)
+    )
 
 
 def describe(strings, training):
-    return chemistry.Described.of(list(chemistry.distinct(strings).values()), training)
+    return chemistry.DescribedMolecules.from_smiles(list(chemistry.distinct(strings).values()), training)
 
 
 def test_molecules_are_distinct_by_canonical_smiles():
-    found = chemistry.distinct(DRAWN)
-    assert len(found) == 6
-    assert found["CCO"] == "CCO"  # the first of its spellings in sorted order
-    assert found["Cc1ccccc1"] == "C1=CC=CC=C1C"
+    actual = chemistry.distinct(DRAWN)
+    assert len(actual) == 6
+    assert actual["CCO"] == "CCO"  # the first of its spellings in sorted order
+    assert actual["Cc1ccccc1"] == "C1=CC=CC=C1C"
 
 
 def test_by_hand(training):
@@ -57,10 +59,10 @@ def test_the_training_set_itself_is_at_no_distance(training):
 
 def test_the_distance_of_a_property_is_in_its_unit(training):
     """One molecule against five: the mean distance of its weight from theirs."""
-    found = describe(["CCCCO"], training)
+    actual = describe(["CCCCO"], training)
     weights = training.properties[:, 3]
     expected = np.abs(74.123 - weights).mean()
-    assert chemistry.compare(found, training)["weight_wasserstein"] == pytest.approx(expected, abs=1e-3)
+    assert chemistry.compare(actual, training)["weight_wasserstein"] == pytest.approx(expected, abs=1e-3)
 
 
 def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
@@ -77,8 +79,8 @@ def test_connected_samples_are_valid_and_in_one_piece():
 
 
 def test_histograms_count_every_molecule_once(training):
-    found = describe([*DRAWN, "CCCCCCCCCCCC", "O"], training)
-    counts = chemistry.histograms(found.properties, training.properties)
+    actual = describe([*DRAWN, "CCCCCCCCCCCC", "O"], training)
+    counts = chemistry.histograms(actual.properties, training.properties)
     assert list(counts.columns) == ["property", "low", "high", "samples", "training"]
     for name, part in counts.groupby("property"):
         assert part["samples"].sum() == 8, name

@@ -51,10 +51,10 @@ def test_samples_that_differ_everywhere_are_at_the_bound_whatever_made_them():
 
 def test_distinct_samples_have_the_entropy_log_r_and_independent_positions_far_more_than_their_zero():
     samples = np.random.default_rng(0).integers(0, 2, (400, 10, 64))
-    found = total_correlation(samples)
+    estimates = total_correlation(samples)
     marginals = [sum(slow(np.stack([x, x], 1)) for x in group.T) for group in samples[:5]]  # I(x; x) = H(x)
-    assert found[:5] == pytest.approx(np.array(marginals) - LOG10)
-    assert found.mean() > 50
+    assert estimates[:5] == pytest.approx(np.array(marginals) - LOG10)
+    assert estimates.mean() > 50
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
@@ -86,17 +86,17 @@ def test_batches_put_together_are_the_whole(monkeypatch):
 
 def test_draws_from_the_data_are_independent_rows_by_the_seed():
     tokens = np.arange(1000)[:, None] + np.zeros(4, int)  # a row is its number, four times
-    found = data_total_correlation(tokens, 10, 5000, seed=0)
+    estimates = data_total_correlation(tokens, 10, 5000, seed=0)
     pairs = 45 / 1000  # expected number of equal pairs of draws: each costs 0.2 bits in every entropy
-    assert found.mean() == pytest.approx(3 * (LOG10 - 0.2 * pairs), abs=0.01)
-    np.testing.assert_array_equal(data_total_correlation(tokens, 10, 5000, seed=0), found)
-    assert (data_total_correlation(tokens, 10, 5000, seed=1) != found).any()
-    np.testing.assert_array_equal(data_total_correlation(tokens, 10, 20, seed=0), found[:20])
+    assert estimates.mean() == pytest.approx(3 * (LOG10 - 0.2 * pairs), abs=0.01)
+    np.testing.assert_array_equal(data_total_correlation(tokens, 10, 5000, seed=0), estimates)
+    assert (data_total_correlation(tokens, 10, 5000, seed=1) != estimates).any()
+    np.testing.assert_array_equal(data_total_correlation(tokens, 10, 20, seed=0), estimates[:20])
 
 
 def test_a_summary_in_numbers():
-    found = describe(np.array([1.0, 2.0, 3.0, 6.0]), np.array([4.0, 5.0]))
-    assert found == {
+    estimates = describe(np.array([1.0, 2.0, 3.0, 6.0]), np.array([4.0, 5.0]))
+    assert estimates == {
         "total_correlation": 3.0,
         "total_correlation_se": pytest.approx((14 / 3 / 4) ** 0.5),
         "total_correlation_ceiling": 4.5,
@@ -118,13 +118,13 @@ def test_what_are_no_samples(samples, found):
 
 @pytest.mark.data
 def test_ten_qm9_molecules_show_as_much_as_the_paper_prints_and_so_do_shuffled_positions(data_dir):
-    """32.45 bits in the protocol, against the printed 31.87 and 30.72."""
+    """32.45 bits at ten samples a group, against the printed 31.87 and 30.72."""
     rows = list(library.rows(sources.MOLECULES["qm9"].fetch(data_dir)))
     tokens = prepare(rows, length=32, validation_fraction=0.05, split_seed=42, progress=False).train
-    found = data_total_correlation(tokens, 10, 20_000, seed=0)
-    error = found.std() / len(found) ** 0.5
+    estimates = data_total_correlation(tokens, 10, 20_000, seed=0)
+    error = estimates.std() / len(estimates) ** 0.5
     assert error == pytest.approx(0.017, abs=0.001)
-    assert found.mean() == pytest.approx(32.45, abs=2 * error)
-    assert found.mean() == pytest.approx(32.475, abs=2 * error)  # of 600,000 groups
+    assert estimates.mean() == pytest.approx(32.45, abs=2 * error)
+    assert estimates.mean() == pytest.approx(32.475, abs=2 * error)  # of 600,000 groups
     shuffled = np.random.default_rng(0).permuted(tokens, axis=0)
     assert data_total_correlation(shuffled, 10, 20_000, seed=0).mean() == pytest.approx(32.475, abs=0.05)

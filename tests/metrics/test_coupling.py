@@ -33,19 +33,19 @@ def test_shapes_that_do_not_fit():
 def test_a_coupling_in_numbers():
     x1 = np.zeros((4, 2), np.uint8)
     x0 = np.array([[0, 0], [0, 1], [1, 1], [1, 1]], np.uint8)
-    found = diagnose(x0, x1, 2)
-    assert found["hamming_mean"] == pytest.approx(1.25)
-    assert found["hamming_std"] == pytest.approx(np.sqrt(11 / 16))
-    assert found["hamming_independent"] == 1.0
-    assert [found[f"hamming_share_{d}"] for d in range(3)] == [0.25, 0.25, 0.5]
-    assert found["symbol_deviation"] == pytest.approx(1 / 8)  # 3 zeros and 5 ones
-    assert found["symbol_deviation_expected"] == pytest.approx(np.sqrt(1 / (16 * np.pi)))
+    diagnostics = diagnose(x0, x1, 2)
+    assert diagnostics["hamming_mean"] == pytest.approx(1.25)
+    assert diagnostics["hamming_std"] == pytest.approx(np.sqrt(11 / 16))
+    assert diagnostics["hamming_independent"] == 1.0
+    assert [diagnostics[f"hamming_share_{d}"] for d in range(3)] == [0.25, 0.25, 0.5]
+    assert diagnostics["symbol_deviation"] == pytest.approx(1 / 8)  # 3 zeros and 5 ones
+    assert diagnostics["symbol_deviation_expected"] == pytest.approx(np.sqrt(1 / (16 * np.pi)))
 
 
 def test_the_expected_deviation_is_that_of_uniform_symbols():
     rng = np.random.default_rng(0)
     x1 = np.zeros((2000, 10), np.uint8)
-    found = [diagnose(rng.integers(0, 30, x1.shape), x1, 30) for _ in range(40)]
-    mean = np.mean([each["symbol_deviation"] for each in found])
-    spread = np.std([each["symbol_deviation"] for each in found]) / np.sqrt(40)
-    assert mean == pytest.approx(found[0]["symbol_deviation_expected"], abs=4 * spread)
+    diagnostics = [diagnose(rng.integers(0, 30, x1.shape), x1, 30) for _ in range(40)]
+    mean = np.mean([each["symbol_deviation"] for each in diagnostics])
+    spread = np.std([each["symbol_deviation"] for each in diagnostics]) / np.sqrt(40)
+    assert mean == pytest.approx(diagnostics[0]["symbol_deviation_expected"], abs=4 * spread)

@@ -27,8 +27,8 @@ SAMPLES = ["CCO", "OCC", "C(", "", "C#N", "CCO", "<mask>", "CN"]
 )
 def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, counts):
     selection = Selection(**options)
-    found = [selection.keep(text) for text in SAMPLES]
-    assert [text for text in found if text is not None] == kept
+    actual = [selection.keep(text) for text in SAMPLES]
+    assert [text for text in actual if text is not None] == kept
     assert selection.counts == counts
 
 

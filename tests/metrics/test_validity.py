@@ -66,7 +66,7 @@ def test_every_reason_is_the_one_that_rdkit_prints(caplog):
         "C[n+]1cc[nH]c1",
     ]
     words = sorted({token for text in molecules for token in tokenize(text)})
-    found = dict.fromkeys(REASONS, 0)
+    actual = dict.fromkeys(REASONS, 0)
     rdBase.LogToPythonLogger()
     try:
         for _ in range(1500):
@@ -80,10 +80,10 @@ def test_every_reason_is_the_one_that_rdkit_prints(caplog):
                 molecule = Chem.MolFromSmiles(text)
             if molecule is None:
                 assert reason(text) == _printed(caplog.text), text
-                found[reason(text)] += 1
+                actual[reason(text)] += 1
     finally:
         rdBase.LogToCppStreams()
-    assert all(found[name] > 20 for name in REASONS[1:])
+    assert all(actual[name] > 20 for name in REASONS[1:])
 
 
 def _printed(message: str) -> str:

@@ -73,9 +73,12 @@ def test_gradients_reach_every_parameter(network):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_rows_do_not_see_each_other(network):
+def test_rows_do_not_see_each_other(network, float32_error):
     x_t, sigma = inputs()
-    torch.testing.assert_close(network(x_t[:1], sigma[:1]), network(x_t, sigma)[:1])
+    logits = network(x_t, sigma)[:1]
+    # The time embedding adds 256 terms, every other sum fewer; about 12 stand one after the other.
+    allowed = float32_error(256, layers=12) * logits.abs().max().item()
+    torch.testing.assert_close(network(x_t[:1], sigma[:1]), logits, rtol=0, atol=allowed)
 
 
 def test_positions_see_each_other_and_their_order(network):
@@ -105,11 +108,11 @@ def test_the_copy_gate_lifts_the_input_token():
     assert torch.equal(network(x_t, sigma), 3.0 * F.one_hot(x_t, K))
 
 
-def test_log_probabilities_take_kappa_and_are_normalised(network):
+def test_log_probabilities_take_kappa_and_are_normalised(network, float32_error):
     x_t, sigma = inputs()
     log_p = Uniform(K).log_probabilities(network, x_t, torch.exp(-sigma))
     torch.testing.assert_close(log_p, network(x_t, sigma).log_softmax(-1), rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4, N))
+    torch.testing.assert_close(log_p.exp().sum(-1), torch.ones(4, N), rtol=0, atol=float32_error(K))
 
 
 def test_a_new_denoiser_is_uniform():
@@ -124,7 +127,9 @@ def test_an_unknown_network_is_refused_by_name():
 
 
 @pytest.mark.parametrize("name", list(SMALL))
-def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_knows_no_time(name):
+def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_knows_no_time(
+    name, float32_error
+):
     network, mask = build(SMALL[name], length=N, vocabulary_size=K).eval(), 2
     torch.nn.init.normal_(network.head.weight)
     x_t = inputs()[0].clone()
@@ -133,7 +138,8 @@ def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_k
     p = corruption.log_probabilities(network, x_t, torch.full((4,), 0.3)).exp()
     masked = x_t == mask
     assert (p[..., mask] == 0).all()
-    torch.testing.assert_close(p[masked].sum(-1), torch.ones(int(masked.sum())))
+    total = p[masked].sum(-1)
+    torch.testing.assert_close(total, torch.ones_like(total), rtol=0, atol=float32_error(K))
     assert len(p[masked][0].unique()) > 2
     assert torch.equal(p[~masked], F.one_hot(x_t, K).float()[~masked])
     assert torch.equal(p, corruption.log_probabilities(network, x_t, torch.full((4,), 0.9)).exp())

@@ -28,8 +28,8 @@ def test_samples_follow_the_exact_law(steps):
     data = np.array([[0, 1], [2, 2], [1, 0], [2, 2]])
     states, expected = law_of_the_walk(data, 3, steps)
     count = 60_000
-    found = forward.sample(data, count, vocabulary_size=3, steps=steps, seed=0, threads=1, progress=False)
-    share = np.array([(found == state).all(axis=1).mean() for state in states])
+    actual = forward.sample(data, count, vocabulary_size=3, steps=steps, seed=0, threads=1, progress=False)
+    share = np.array([(actual == state).all(axis=1).mean() for state in states])
     assert (np.abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / count) + 1e-9).all()
 
 
@@ -58,6 +58,6 @@ def test_distant_data_is_covered_like_independent_draws():
     rows = 2000
     data = np.random.default_rng(1).integers(0, 20, (rows, 24))
     samples = forward.sample(data, rows, vocabulary_size=20, steps=20, seed=0, progress=False)
-    found = forward.coverage(samples, data)
+    actual = forward.coverage(samples, data)
     spread = np.sqrt(np.exp(-1) * (1 - 2 * np.exp(-1)) / rows)
-    assert found["coverage"] == pytest.approx(found["coverage_predicted"], abs=4 * spread)
+    assert actual["coverage"] == pytest.approx(actual["coverage_predicted"], abs=4 * spread)

@@ -92,7 +92,7 @@ def test_kept_levels_are_exact_to_the_stated_tolerance():
     tables = rule.level_tables(10, 40, 5)
     for step in range(1, 11):
         exact = local_consensus(z, data, step / 10, vocabulary_size=5)
-        kept = np.stack([oracle._kept_consensus(state, data, tables[step - 1]) for state in z])
+        kept = np.stack([oracle._trajectory_consensus(state, data, tables[step - 1]) for state in z])
         assert np.abs(kept - exact).max() < 2e-9
 
 

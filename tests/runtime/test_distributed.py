@@ -16,7 +16,7 @@ from pairflow.config import Dcd, Training
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
-from pairflow.networks.dropout import Dropout, sees
+from pairflow.networks.dropout import Dropout, set_batch_slice
 from pairflow.runtime import distributed
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
@@ -30,9 +30,10 @@ MLP = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8, "dropout": 0.2}
 TRANSFORMER = {"name": "transformer", "width": 16, "blocks": 2, "heads": 2, "time_width": 8, "dropout": 0.2}
 UNET = {"name": "unet", "channels": 8, "multipliers": (1, 2), "blocks": 1, "attention": (1,), "dropout": 0.2}
 
-# The order in which floats are added moves weights by 0.00015 at most in so many updates of 0.003 (a U-Net's,
-# the others' by 1e-6). Another mask of dropout, or a row of each batch left out, moves one by 0.027 or more.
-NEAR = {"rtol": 0, "atol": 1e-3}
+# In 36 updates of 0.003 the order in which floats are added moved weights by at most 0.0005 (a U-Net's; the
+# others' by 3e-6), whichever instructions were used. Another mask of dropout, or a row of each batch left
+# out, moves one by 0.027 or more. So one whole update is allowed.
+NEAR = {"rtol": 0, "atol": 3e-3}
 
 
 def trained(case: str, micro_batch: int | None = None):
@@ -136,11 +137,11 @@ def test_dropout_of_some_rows_is_that_of_the_whole_batch(shape):
     torch.manual_seed(1)
     whole = dropout(h)
     for rows in (slice(0, 5), slice(5, 12)):
-        sees(dropout, rows, 12)
+        set_batch_slice(dropout, rows, 12)
         torch.manual_seed(1)
         assert torch.equal(dropout(h[rows]), whole[rows])
     assert torch.equal(dropout.eval()(h), h)
-    sees(dropout, slice(0, 12), 12)
+    set_batch_slice(dropout, slice(0, 12), 12)
     torch.manual_seed(1)
     assert torch.equal(dropout.train()(h), whole)
 

@@ -16,7 +16,8 @@ from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.metrics import extractors, image_reference, image_rows
 from pairflow.metrics.dinov2 import DinoV2
-from pairflow.metrics.images import Moments, frechet_distance, kernel_distance, nearest
+from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.metrics.images import kernel_distance, nearest
 from pairflow.plan import paths
 from pairflow.steps import classify, evaluate_images, floor, reference
 
@@ -171,7 +172,9 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
         found = extractor(to_images(part, SHAPE, 2))[0]
         for of, real in {"train": train, "test": test}.items():
             [distance] = metric(out, "fd", trial=trial, reference=of)
-            assert distance == pytest.approx(frechet_distance(Moments.of(found), Moments.of(real)), rel=1e-5)
+            assert distance == pytest.approx(
+                frechet_distance(Moments.from_features(found), Moments.from_features(real)), rel=1e-5
+            )
             [distance] = metric(out, "kd", trial=trial, reference=of)
             assert distance == pytest.approx(kernel_distance(found, real), rel=1e-5)
         [distance] = metric(out, "nn_l2", trial=trial)
@@ -312,7 +315,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     tokens = drawn(20, 7)[0]
     plain = write(tmp_path / "plain.parquet", tokens, shape=None)
     mistake(
-        "reference", data, "plain.parquet: holds no images, its metadata name no shape", "--tokens", plain
+        "reference", data, "plain.parquet: holds no images; its metadata name no shape", "--tokens", plain
     )
     unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
     mistake(
@@ -326,7 +329,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
     mistake("classify", data, "other.parquet and ", "--tokens", other)
     mistake("floor", data, "do not belong together: vocabulary w against v", "--tokens", other)
     wide = write(tmp_path / "wide.parquet", tokens, np.zeros(20), shape=[1, 4, 16])
-    mistake("classify", data, "hold images of other sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
+    mistake("classify", data, "images of different sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
     mistake("reference", data, "made for images of 8 x 8 x 1, found 4 x 16 x 1", "--tokens", wide)
     few = write(tmp_path / "few.parquet", tokens[:3])
     mistake("reference", data, "few.parquet: expected at least 4 images, found 3", "--tokens", few)
@@ -343,7 +346,7 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     short = samples(tmp_path / "short.parquet", tokens[:, :60], [0] * 20)
     refuse("short.parquet: expected rows of 64 tokens as in ", "--samples", short)
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
-    refuse("masked.parquet: token 2 is none of the 2 levels of a pixel", "--samples", masked)
+    refuse("masked.parquet: token 2 is not one of the 2 levels of a pixel", "--samples", masked)
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
     refuse("made of another file than ", "--train-reference", data / "test-reference.parquet")
     weights = tmp_path / "classifier.safetensors"

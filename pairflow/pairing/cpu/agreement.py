@@ -48,7 +48,7 @@ def add_by_rows(blocks, places, starts, rows, masks, chosen, counts):
 def add_by_scanned_rows(columns, rows, state, masks, chosen, counts, blocks, places):
     """The same without a stored index: the row of state[i] is read from the tokens of columns[i].
 
-    `blocks` is scratch for one row, `places` says 0, 1, 2, ...
+    `blocks` is scratch for one row, `places` holds 0, 1, 2, ...
     """
     for i in range(len(rows)):
         if rows[i] >= 0:
@@ -62,12 +62,12 @@ def _add_common(blocks, places, row, masks, chosen, counts, i):
     """counts[g, i] += common bits of one row and masks[k]; `row` is as in `_common_of_four`."""
     following, size, last = row[0], masks.shape[1], len(chosen) - 1
     for n in range(0, last + 1, 4):
-        of = n, min(n + 1, last), min(n + 2, last), min(n + 3, last)  # the last may be counted in vain
+        four = n, min(n + 1, last), min(n + 2, last), min(n + 3, last)  # the last may be counted in vain
         offsets = (
-            chosen[of[0], 0] * size,
-            chosen[of[1], 0] * size,
-            chosen[of[2], 0] * size,
-            chosen[of[3], 0] * size,
+            chosen[four[0], 0] * size,
+            chosen[four[1], 0] * size,
+            chosen[four[2], 0] * size,
+            chosen[four[3], 0] * size,
         )
         following, common = _common_of_four(blocks, places, row, masks, offsets)
         for lane in range(min(4, last + 1 - n)):
@@ -77,9 +77,9 @@ def _add_common(blocks, places, row, masks, chosen, counts, i):
 
 @compiled
 def _common_of_four(blocks, places, row, masks, offsets):
-    """The bits that a row has in common with each of four masks, and where it goes on.
+    """The bits that a row has in common with each of four masks, and the block to continue with.
 
-    `row` says the first block, the end of the row, and the place at which to stop; `offsets` where the masks
+    `row` holds the first block, the end of the row, and the place at which to stop; `offsets` where the masks
     begin.
     """
     following, end, stop = row
@@ -104,17 +104,17 @@ def list_keys(mask, touched, listed):
 
     `touched` names the places to look at.
     """
-    found = 0
+    count = 0
     for place in touched:
         if not any_bit(load(mask, place)):
             continue
         for word in range(WORDS):
             bits = mask[place, word]
             while bits != np.uint64(0):
-                listed[found] = place * BITS + word * 64 + lowest_bit(bits)
-                found += 1
+                listed[count] = place * BITS + word * 64 + lowest_bit(bits)
+                count += 1
                 bits &= bits - np.uint64(1)
-    return found
+    return count
 
 
 @compiled

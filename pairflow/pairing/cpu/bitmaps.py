@@ -136,20 +136,20 @@ def scan_blocks(column, symbol, blocks):
 
 @intrinsic
 def _equal_bits(typing, tokens, first, symbol):
-    """A uint64 whose bit k says whether tokens[first + k] == symbol."""
+    """A uint64 whose bit k is 1 where tokens[first + k] == symbol."""
 
     def build(context, builder, signature, arguments):
         array, start, wanted = arguments
         element = context.get_data_type(signature.args[0].dtype)
         vector = ir.VectorType(element, 64)
         data = cgutils.create_struct_proxy(signature.args[0])(context, builder, array).data
-        found = builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()))
-        found.align = 1
+        loaded = builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()))
+        loaded.align = 1
         undefined = ir.Constant(vector, ir.Undefined)
         lane = builder.insert_element(undefined, wanted, ir.Constant(ir.IntType(32), 0))
         everywhere = builder.shuffle_vector(
             lane, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 64), None)
         )
-        return builder.bitcast(builder.icmp_unsigned("==", found, everywhere), ir.IntType(64))
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, everywhere), ir.IntType(64))
 
     return types.uint64(tokens, types.intp, tokens.dtype), build

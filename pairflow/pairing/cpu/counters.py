@@ -20,7 +20,7 @@ def planes_for(length: int) -> int:
     return max(3, length.bit_length())
 
 
-class Row(NamedTuple):
+class IndexRow(NamedTuple):
     """Blocks first..end of a row of the index, and the places of its blocks."""
 
     blocks: np.ndarray
@@ -67,7 +67,7 @@ def split_octave(planes, valid, octave, masks, touched, counts):
     """
     places, bits = planes.shape[:2]
     tallies = np.zeros((OCTAVE, 8), np.uint64)
-    found = 0
+    written = 0
     for place in range(places):
         first = place * bits
         high = load(valid, place)
@@ -76,8 +76,8 @@ def split_octave(planes, valid, octave, masks, touched, counts):
             high = high & (load(planes, first + plane) ^ fill(_ONES * np.uint64(1 - wanted)))
         if not any_bit(high):
             continue
-        touched[found] = place
-        found += 1
+        touched[written] = place
+        written += 1
         bit_0, bit_1, bit_2 = load(planes, first), load(planes, first + 1), load(planes, first + 2)
         for k in range(OCTAVE):
             mask = high & (bit_0 ^ fill(_ONES * np.uint64(1 - (k & 1))))
@@ -87,15 +87,15 @@ def split_octave(planes, valid, octave, masks, touched, counts):
             store(tallies, k, plus(load(tallies, k), popcount(mask)))
     for k in range(OCTAVE):
         counts[k] = total(load(tallies, k))
-    return found
+    return written
 
 
 @compiled
-def clear_untouched(masks, touched, found):
+def clear_untouched(masks, touched, written):
     """Makes masks (8, blocks, 8) whole after `split_octave`: zero wherever it wrote nothing."""
     following = 0
     for place in range(masks.shape[1]):
-        if following < found and touched[following] == place:
+        if following < written and touched[following] == place:
             following += 1
         else:
             masks[:, place] = 0

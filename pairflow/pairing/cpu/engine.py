@@ -1,4 +1,4 @@
-"""The exact CPU engine of Algorithm 1: bit for bit the reference, at billions of keys per second and thread.
+"""The exact CPU engine of Algorithm 1: bit for bit the oracle, at billions of keys per second and thread.
 
 Why it is fast:
 
@@ -7,7 +7,7 @@ Why it is fast:
 - For every occurring (position, symbol) the index (`bitmaps`) has the set of keys that hold it, one bit per
   key, without its empty blocks. Columns that never vary are left out.
 - Every key's match count is kept in vertical bit planes (`counters`). A jump adds one row of the index and
-  takes one away; nothing is compared anew. A query starts from the planes of the one before it.
+  takes one away; nothing is compared again. A query starts from the planes of the one before it.
 - Levels are split off from the nearest down, eight at a time, and only as far as the rule goes. What was
   counted holds until the query moves.
 - c_g[i] comes from whichever is cheaper (`agreement`): the common bits of a row and a level, 512 keys at a
@@ -15,7 +15,7 @@ Why it is fast:
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
 Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N bytes per level and
-thread: of the levels that the rule keeps, at most N + 1, and in practice dozens.
+thread. The rule keeps at most N + 1 levels, in practice dozens.
 """
 
 import threading
@@ -33,9 +33,9 @@ _STEP = 1 << 18  # comparisons that take as long as what a step does besides
 
 
 def pair_rows(
-    data,
-    queries,
-    row_numbers,
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
     *,
     vocabulary_size: int,
     steps: int,
@@ -53,8 +53,16 @@ def pair_rows(
     return _walk_all(data, queries, row_numbers, **settings, threads=threads, progress=progress)[0]
 
 
-def count_jumps(data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int) -> np.ndarray:
-    """How many positions of all `queries` together jump in each step, (T,) int64: entry s - 1 at t = s/T.
+def count_jumps(
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+) -> np.ndarray:
+    """Count the positions of all `queries` that jump in each step, (T,) int64: entry s - 1 at t = s/T.
 
     Arguments as in `pair_rows`.
     """
@@ -63,7 +71,15 @@ def count_jumps(data, queries, row_numbers, *, vocabulary_size: int, steps: int,
 
 
 def _walk_all(
-    data, queries, row_numbers, *, vocabulary_size, steps, seed, threads, progress
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    threads: int | None,
+    progress: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The source states of `pair_rows` and the jumps of `count_jumps`."""
     dtype = np.min_scalar_type(vocabulary_size - 1)

@@ -13,7 +13,7 @@ from pairflow.pairing.cpu import bitmaps
 from pairflow.pairing.cpu.block import BITS, zero_blocks
 
 _LANES = 32  # token rows are padded to a multiple, so that no row ends in single steps
-_PACKING_GAIN = 3  # packed rows are used where they are so many times smaller than rows of tokens
+_PACKING_GAIN = 3  # packed rows are used where they are this many times smaller than rows of tokens
 
 
 class Keys(NamedTuple):

@@ -20,7 +20,7 @@ from pairflow.pairing.cpu.agreement import (
 )
 from pairflow.pairing.cpu.bitmaps import find_row, row_blocks, scan_blocks
 from pairflow.pairing.cpu.compiled import compiled
-from pairflow.pairing.cpu.counters import OCTAVE, Row, clear_untouched, exchange, split_octave
+from pairflow.pairing.cpu.counters import OCTAVE, IndexRow, clear_untouched, exchange, split_octave
 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
@@ -29,7 +29,7 @@ _split = compiled(rng.split)
 _level_weights = compiled(rule.level_weights)
 
 
-class Found(NamedTuple):
+class OpenLevels(NamedTuple):
     """How far the levels of a state are known: match counts `nearest` down to 8 `octave`, one level each.
 
     The masks of `octave` are written at `touched` places. c_g is filled for the first `added` levels.
@@ -52,10 +52,10 @@ def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work)
     for query in range(len(sources)):
         z, row_words = sources[query], _split(row_numbers[query])
         _start(keys, z, work)
-        found = _nearest_octave(keys, len(keys.columns), work)
+        levels = _nearest_octave(keys, len(keys.columns), work)
         for step in range(len(rates), 0, -1):
             rate = rates[step - 1]
-            found, total = _sum_levels(keys, tables[step - 1], found, work)
+            levels, total = _sum_levels(keys, tables[step - 1], levels, work)
             for column in range(len(z)):
                 if keys.constants[column] == z[column]:
                     symbol = _jump(z[column], rate, others, column, step, row_words, seed_words)
@@ -74,8 +74,8 @@ def walk(keys, sources, row_numbers, rates, tables, seed, vocabulary_size, work)
                     if step > 1:
                         moves += _enter(keys, work.here, i, z[column], work)
             if moves > 0:
-                ceiling = min(found.nearest + moves, len(keys.columns))
-                found = _nearest_octave(keys, ceiling, work)
+                ceiling = min(levels.nearest + moves, len(keys.columns))
+                levels = _nearest_octave(keys, ceiling, work)
 
 
 @compiled
@@ -90,7 +90,7 @@ def _jump(symbol, leave, others, column, step, row_words, seed_words):
 
 @compiled
 def _start(keys, z, work):
-    """Takes the home state from the query before to this one, and starts from there."""
+    """Moves the home state from the previous query to this one, and starts from there."""
     for i in range(len(keys.columns)):
         _enter(keys, work.home, i, z[keys.columns[i]], work)
     _copy(work.home.symbols, work.here.symbols)
@@ -128,27 +128,27 @@ def _row(bitmaps, i, row, symbol, scratch, work):
     """The row of a symbol in varying column i; where the index is not stored, it is made in `scratch`."""
     if bitmaps.stored or row < 0:
         first = bitmaps.starts[row] if row >= 0 else 0
-        return Row(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
+        return IndexRow(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
     scan_blocks(bitmaps.columns[i], symbol, scratch)
-    return Row(scratch, work.every_place, 0, len(scratch))
+    return IndexRow(scratch, work.every_place, 0, len(scratch))
 
 
 @compiled
 def _nearest_octave(keys, ceiling, work):
     """The octave of the nearest keys, which match at most `ceiling` symbols."""
     octave = ceiling // OCTAVE
-    found = _open_octave(keys, np.int64(-1), octave, work)
-    while found.nearest < 0:
+    levels = _open_octave(keys, np.int64(-1), octave, work)
+    while levels.nearest < 0:
         octave -= 1
-        found = _open_octave(keys, np.int64(-1), octave, work)
-    return found
+        levels = _open_octave(keys, np.int64(-1), octave, work)
+    return levels
 
 
 @compiled
 def _open_octave(keys, nearest, octave, work):
     """Counts the levels of an octave. The count after the last is that of all keys farther away.
 
-    `nearest` is -1 until a key is found.
+    `nearest` is -1 until a key is levels.
     """
     counts = work.octave_counts
     touched = split_octave(work.here.planes, keys.bitmaps.valid, octave, work.masks, work.touched, counts)
@@ -165,46 +165,46 @@ def _open_octave(keys, nearest, octave, work):
         work.level_counts[known] = keys.number
         for g in range(known):
             work.level_counts[known] -= work.level_counts[g]
-    return Found(nearest, octave, touched, first)
+    return OpenLevels(nearest, octave, touched, first)
 
 
 @compiled
-def _sum_levels(keys, table, found, work):
+def _sum_levels(keys, table, levels, work):
     """Points 3 to 5 of the rule: fills `agreement`, returns the sum of all weights; opens octaves as needed.
 
     What was counted for an earlier step still holds if the query has not moved since.
     """
     while True:
-        known = found.nearest - OCTAVE * found.octave + 1
+        known = levels.nearest - OCTAVE * levels.octave + 1
         kept = _level_weights(work.level_counts[: known + 1], table, work.weights)
         last = min(kept, known)
-        if found.added < last:
-            _count_agreement(keys, found, last, work)
-            found = Found(found.nearest, found.octave, found.touched, last)
+        if levels.added < last:
+            _count_agreement(keys, levels, last, work)
+            levels = OpenLevels(levels.nearest, levels.octave, levels.touched, last)
         if kept <= known:
-            return found, _weigh(work, kept)
-        found = _open_octave(keys, found.nearest, found.octave - 1, work)
+            return levels, _weigh(work, kept)
+        levels = _open_octave(keys, levels.nearest, levels.octave - 1, work)
 
 
 @compiled
-def _count_agreement(keys, found, last, work):
-    """Fills c_g for the levels from found.added to `last`, all in the open octave, in the cheapest way."""
+def _count_agreement(keys, levels, last, work):
+    """Fills c_g for the levels from levels.added to `last`, all in the open octave, in the cheapest way."""
     rows_cost = _rows_cost(keys.bitmaps, work.here.rows)
     key_cost = _key_cost(keys)
     many = np.empty((OCTAVE, 2), np.int64)  # the levels to count by rows: their masks, their numbers
-    found_many = 0
-    for g in range(found.added, last):
-        k = found.nearest - g - OCTAVE * found.octave
+    by_rows = 0
+    for g in range(levels.added, last):
+        k = levels.nearest - g - OCTAVE * levels.octave
         work.counts[g] = 0
         if work.level_counts[g] * key_cost > rows_cost:
-            many[found_many, 0] = k
-            many[found_many, 1] = g
-            found_many += 1
+            many[by_rows, 0] = k
+            many[by_rows, 1] = g
+            by_rows += 1
         elif work.level_counts[g] > 0:
-            _add_few(keys, work.masks[k], work.touched[: found.touched], work.counts[g], work)
-    if found_many:
-        clear_untouched(work.masks, work.touched, found.touched)
-        _add_many(keys.bitmaps, work.here, many[:found_many], work)
+            _add_few(keys, work.masks[k], work.touched[: levels.touched], work.counts[g], work)
+    if by_rows:
+        clear_untouched(work.masks, work.touched, levels.touched)
+        _add_many(keys.bitmaps, work.here, many[:by_rows], work)
 
 
 @compiled

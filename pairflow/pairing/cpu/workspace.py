@@ -1,4 +1,4 @@
-"""What a task of the CPU engine writes to: where its query is, and scratch for counting levels."""
+"""The memory that a task of the CPU engine writes to: the state of its query, and scratch for levels."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from pairflow.pairing.cpu.counters import OCTAVE, planes_for
 from pairflow.pairing.cpu.keys import Keys
 
 
-class State(NamedTuple):
+class QueryState(NamedTuple):
     """Where a query is: its symbols in the A varying columns, and how well every key matches them."""
 
     symbols: np.ndarray  # (A',)
@@ -21,8 +21,8 @@ class State(NamedTuple):
 class Workspace(NamedTuple):
     """What one task writes to. There are at most A + 1 levels; L leaves room to complete an octave."""
 
-    home: State  # of the query before it moves
-    here: State
+    home: QueryState  # the query before it moves
+    here: QueryState
     masks: np.ndarray  # (8, blocks, 8): the keys of each match count of an octave
     octave_counts: np.ndarray  # (8,): their numbers
     touched: np.ndarray  # (blocks,): the places where `masks` was written
@@ -63,9 +63,9 @@ def workspace(keys: Keys, steps: int) -> Workspace:
     )
 
 
-def _state(keys: Keys) -> State:
+def _state(keys: Keys) -> QueryState:
     columns = len(keys.columns)
-    return State(
+    return QueryState(
         symbols=np.zeros(keys.tokens.shape[1], keys.tokens.dtype),
         packed=zero_blocks(keys.packed.shape[1]).reshape(-1),
         rows=np.full(columns, -1),

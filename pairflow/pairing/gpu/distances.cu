@@ -1,6 +1,6 @@
 // Steps 1 and 2 of Algorithm 1 on a GPU: the layout of the data, distances, and how many keys lie at each.
 //
-// gpu.py says how the whole works and how fast, and compiles its files as one, with the macros
+// engine.py explains how the whole works and how fast, and compiles its files as one, with the macros
 //   LENGTH     N, positions of a row                   QUERIES  queries per block (at most 32)
 //   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
 //   CHUNK      groups of positions summed at a time    WARPS    warps per block
@@ -8,7 +8,7 @@
 //   DENSE      of 32 keys, with a weight: if more, all 32 are added without looking for them
 //   BY_LEVEL   keys with a weight, per level: if more, levels are added instead of keys
 //   NEAR_WORDS words of bits, one for each slice of keys; slices beyond them share bits
-//   RESIDENT   blocks per multiprocessor               SHARED_BYTES  sizeof(Shared), as gpu.py knows it
+//   RESIDENT   blocks per multiprocessor               SHARED_BYTES  sizeof(Shared), as engine.py knows it
 //   TOLERANCE, WEIGHT_BITS of the rule
 //
 // A *group* is 32 positions, one bit each in a word. Tokens come twice, as bits:
@@ -42,7 +42,7 @@ struct alignas(16) Shared {
     unsigned waiting[WARPS];                         // a bit per query to which a warp's slice matters
     unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys of each warp's slice
 };
-static_assert(sizeof(Shared) == SHARED_BYTES, "gpu.py has another size of shared memory");
+static_assert(sizeof(Shared) == SHARED_BYTES, "engine.py has another size of shared memory");
 
 struct alignas(16) Two {
     SUM first, second;

@@ -1,4 +1,4 @@
-"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files beside), bit for bit the reference.
+"""The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files beside), bit for bit the oracle.
 
 A block takes a few queries through all T steps; its warps share the keys, in slices of 128. A step is two
 passes over all keys, and nothing of size M leaves the chip:
@@ -31,6 +31,7 @@ pass's columns the first-level cache keeps.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -56,7 +57,7 @@ _SCRATCH = 1 << 28  # bytes for the sums of the running queries
 
 
 @dataclass(frozen=True)
-class Layout:
+class KernelLayout:
     """How the kernels are compiled for rows of `length` positions whose symbols have `planes` bits.
 
     A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
@@ -72,8 +73,8 @@ class Layout:
     resident: int = 1
 
     @classmethod
-    def of(cls, length: int, vocabulary_size: int, shared_limit: int) -> "Layout":
-        """The layout with most queries per block (at most 16) that needs at most `shared_limit` bytes."""
+    def choose(cls, length: int, vocabulary_size: int, shared_limit: int) -> "KernelLayout":
+        """Choose the layout with most queries per block (at most 16) that fits into `shared_limit` bytes."""
         planes = (vocabulary_size - 1).bit_length()
         groups = -(-length // _LANES)
         most = max(1, min(8, 32 // planes))  # planes * chunk words of a query's state stay in registers
@@ -137,7 +138,7 @@ def defines(macros: dict[str, object]) -> list[str]:
 
 
 def missing() -> str | None:
-    """What this engine needs and does not find, in words; None if it can run here."""
+    """A sentence about what this engine needs and does not find; None if it can run here."""
     try:
         import cupy
     except ImportError:
@@ -157,25 +158,42 @@ def held_memory_mb() -> float:
 
 
 def pair_rows(
-    data, queries, row_numbers, *, vocabulary_size: int, steps: int, seed: int, progress: bool
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    progress: bool,
 ) -> np.ndarray:
     """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
 
-    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `levels` states the
-    rule. Runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is no such device,
-    if `data` has 2^30 rows or more, or if rows are too long for its shared memory (N <= 4096 fits every GPU).
+    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
+    states the rule. It runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is
+    no such device, if `data` has 2^30 rows or more, or if rows are too long for its shared memory (N <= 4096
+    fits every GPU).
     """
     lack = missing()
     if lack:
         raise InputError(f'backend: "gpu" {lack}')
     device = Cuda()
-    layout = Layout.of(data.shape[1], vocabulary_size, device.shared_limit)
+    layout = KernelLayout.choose(data.shape[1], vocabulary_size, device.shared_limit)
     settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
     return pair_on(device, layout, data, queries, row_numbers, **settings, progress=progress)
 
 
 def pair_on(
-    device, layout: Layout, data, queries, row_numbers, *, vocabulary_size, steps, seed, progress
+    device: Any,
+    layout: KernelLayout,
+    data: np.ndarray,
+    queries: np.ndarray,
+    row_numbers: np.ndarray,
+    *,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    progress: bool,
 ) -> np.ndarray:
     """`pair_rows` on a device like `Cuda`, with a layout."""
     if len(data) >= MAX_KEYS:
@@ -209,7 +227,7 @@ def pair_on(
 class Cuda:
     """CuPy's current device, as far as this engine uses it; the tests put an emulation in its place."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         import cupy
 
         self._cupy = cupy
@@ -231,24 +249,26 @@ class Cuda:
         kernels["walk"].max_dynamic_shared_size_bytes = macros["SHARED_BYTES"]
         return kernels
 
-    def array(self, values: np.ndarray):
+    def array(self, values: np.ndarray) -> Any:
         """A copy of `values` on the device."""
         return self._cupy.asarray(np.ascontiguousarray(values))
 
-    def zeros(self, shape, dtype):
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
         """An array of zeros on the device."""
         return self._cupy.zeros(shape, dtype)
 
-    def numpy(self, array) -> np.ndarray:
+    def numpy(self, array: Any) -> np.ndarray:
         """A copy of `array` on the host, once the device is done with it."""
         return self._cupy.asnumpy(array)
 
-    def launch(self, kernel, blocks: int, threads: int, arguments: tuple, shared_bytes: int = 0) -> None:
+    def launch(
+        self, kernel: Callable, blocks: int, threads: int, arguments: tuple, shared_bytes: int = 0
+    ) -> None:
         """Starts a kernel; arguments are arrays of the device and NumPy scalars."""
         kernel((blocks,), (threads,), arguments, shared_mem=shared_bytes)
 
 
-def _packed(device, kernels, layout: Layout, data) -> tuple:
+def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
     """The keys as `walk` takes them: rows, columns, their number M, and the stride, M made whole slices."""
     keys = len(data)
     stride = -(-keys // layout.slice) * layout.slice
@@ -261,7 +281,7 @@ def _packed(device, kernels, layout: Layout, data) -> tuple:
     return rows, columns, np.int32(keys), np.int32(stride)
 
 
-def _rule_on(device, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
+def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
     """The numbers of the rule as `walk` takes them: rates, tables, reaches, T."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, length, vocabulary_size)

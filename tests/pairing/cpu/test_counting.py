@@ -35,7 +35,7 @@ def mask_of(places, chosen):
 
 def row_of(index, column, symbol):
     row = bitmaps.find_row(index, column, symbol)
-    return counters.Row(index.blocks, index.places, index.starts[row], index.starts[row + 1])
+    return counters.IndexRow(index.blocks, index.places, index.starts[row], index.starts[row + 1])
 
 
 def test_blocks_compute_like_words():
@@ -78,7 +78,7 @@ def test_the_index_stores_no_empty_block():
 def test_counters_follow_the_query(data, index):
     """Rows added and taken away leave the counts of matching symbols, whatever octave they lie in."""
     state = data[5].copy()
-    nothing = counters.Row(index.blocks, index.places, 0, 0)
+    nothing = counters.IndexRow(index.blocks, index.places, 0, 0)
     planes = block.zero_blocks(len(index.valid), counters.planes_for(LENGTH))
     for column in range(LENGTH):
         counters.exchange(planes, nothing, row_of(index, column, state[column]))
@@ -89,8 +89,8 @@ def test_counters_follow_the_query(data, index):
     touched = np.zeros(len(index.valid), np.int64)
     for octave in (0, 1):
         masks[:] = 1  # whatever an earlier octave left
-        found = counters.split_octave(planes, index.valid, octave, masks, touched, counts)
-        counters.clear_untouched(masks, touched, found)
+        actual = counters.split_octave(planes, index.valid, octave, masks, touched, counts)
+        counters.clear_untouched(masks, touched, actual)
         for k in range(8):
             assert np.array_equal(members(masks[k]), np.flatnonzero(matches == 8 * octave + k))
             assert counts[k] == np.count_nonzero(matches == 8 * octave + k)
@@ -128,10 +128,10 @@ def test_all_ways_to_count_agreement_agree(data, index, levels):
 
     tokens, tally, listed = keys.padded_rows(data), np.zeros(len(state), np.uint8), np.zeros(KEYS, np.int64)
     for k, chosen in enumerate(chosen_keys):
-        found = agreement.list_keys(masks[k + 1], np.arange(places), listed)
-        assert np.array_equal(listed[:found], chosen)
+        actual = agreement.list_keys(masks[k + 1], np.arange(places), listed)
+        assert np.array_equal(listed[:actual], chosen)
         by_keys = np.zeros(len(state), np.int32)
-        agreement.add_by_keys(tokens, state, listed[:found], tally, by_keys)
+        agreement.add_by_keys(tokens, state, listed[:actual], tally, by_keys)
         assert np.array_equal(by_keys[:LENGTH], expected[6 - k, :LENGTH])
 
 

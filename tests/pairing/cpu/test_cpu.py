@@ -233,7 +233,7 @@ def test_jumps_are_those_of_the_reference_trajectories():
 def test_jumps_of_subsets_are_those_of_their_parts():
     data = clustered(80, 6, 4)
     settings = {"vocabulary_size": 4, "steps": 5, "seed": 2}
-    found = engine.jumps_per_step(data, np.arange(80), subsets=3, **settings)
+    actual = engine.jumps_per_step(data, np.arange(80), subsets=3, **settings)
     parts = engine.subset_rows(80, 3, 2)
     apart = [cpu.count_jumps(data[part], data[part], part, **settings) for part in parts]
-    assert found.tolist() == (np.sum(apart, axis=0) / 80).tolist()
+    assert actual.tolist() == (np.sum(apart, axis=0) / 80).tolist()

@@ -61,7 +61,7 @@ def test_the_result_depends_neither_on_launches_nor_on_slices_nor_on_the_kind_of
     assert np.array_equal(gpu.pair_rows(data, data, np.arange(3000), **rule), whole)
     device = gpu.Cuda()
     device.fast_doubles = not device.fast_doubles
-    layout = gpu.Layout.of(40, 20, device.shared_limit)
+    layout = gpu.KernelLayout.choose(40, 20, device.shared_limit)
     assert np.array_equal(gpu.pair_on(device, layout, data, data, np.arange(3000), **rule), whole)
 
 

@@ -19,7 +19,7 @@ from pairflow.pairing.gpu import engine as gpu
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
-SMALL = gpu.Layout(length=70, planes=3, queries=3, keys=2, warps=2, chunk=2)
+SMALL = gpu.KernelLayout(length=70, planes=3, queries=3, keys=2, warps=2, chunk=2)
 
 
 class Emulation:
@@ -102,7 +102,7 @@ def test_gpu_kernels_emulated_on_the_cpu_equal_the_reference(
     tmp_path, clustered, rows, length, vocabulary_size, dtype, steps
 ):
     device = Emulation(tmp_path)
-    layout = gpu.Layout.of(length, vocabulary_size, device.shared_limit)
+    layout = gpu.KernelLayout.choose(length, vocabulary_size, device.shared_limit)
     data = clustered(rows, length, vocabulary_size, dtype=dtype)
     assert equal_the_reference(device, layout, data, vocabulary_size, steps)
 

@@ -51,7 +51,7 @@ def _log(nvrtc, program) -> str:
 @pytest.mark.parametrize("architecture", SHARED_LIMITS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture, fast_doubles):
-    layout = gpu.Layout.of(*SHAPES[shape], SHARED_LIMITS[architecture])
+    layout = gpu.KernelLayout.choose(*SHAPES[shape], SHARED_LIMITS[architecture])
     code = compiled(architecture, layout.macros(fast_doubles=fast_doubles))
     assert code[:4] == b"\x7fELF"
     assert b".text.walk" in code
@@ -62,7 +62,7 @@ def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture, fast_doubles):
 @pytest.mark.parametrize("vocabulary_size", [2, 3, 40, 256, 257, 65536])
 def test_every_shape_has_a_layout_that_fits(vocabulary_size, limit):
     for length in (1, 31, 32, 33, 74, 784, 3072, 4095, 4096):
-        layout = gpu.Layout.of(length, vocabulary_size, limit)
+        layout = gpu.KernelLayout.choose(length, vocabulary_size, limit)
         assert layout.shared_bytes <= limit
         assert layout.resident * layout.shared_bytes <= limit
         assert 2**layout.planes >= vocabulary_size
@@ -121,7 +121,7 @@ def test_auto_takes_the_gpu_where_there_is_one(monkeypatch):
 
 def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):
     monkeypatch.setattr(gpu, "MAX_KEYS", 3)
-    data, layout = np.zeros((3, 2), np.uint8), gpu.Layout.of(2, 2, 48 << 10)
+    data, layout = np.zeros((3, 2), np.uint8), gpu.KernelLayout.choose(2, 2, 48 << 10)
     settings = {"vocabulary_size": 2, "steps": 1, "seed": 0, "progress": False}
     with pytest.raises(
         pairflow.InputError, match=r"^tokens: the GPU engine takes fewer than 3 rows, found 3$"
@@ -131,11 +131,11 @@ def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):
 
 def test_rows_too_long_for_the_shared_memory_are_refused():
     """64 x 64 colour images; rows of up to 4,096 tokens fit every GPU, as tested above."""
-    layout = gpu.Layout.of(12288, 256, 64 << 10)
+    layout = gpu.KernelLayout.choose(12288, 256, 64 << 10)
     device = types.SimpleNamespace(shared_limit=64 << 10)
     data, settings = np.zeros((3, 12288), np.uint8), {"vocabulary_size": 256, "steps": 1, "seed": 0}
     with pytest.raises(
         pairflow.InputError, match=r"12288 tokens need 7\d KiB .*, this GPU has 64: use the back"
     ):
         gpu.pair_on(device, layout, data, data, np.arange(3), **settings, progress=False)
-    assert gpu.Layout.of(12288, 256, 99 << 10).shared_bytes <= 99 << 10
+    assert gpu.KernelLayout.choose(12288, 256, 99 << 10).shared_bytes <= 99 << 10

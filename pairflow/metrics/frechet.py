@@ -1,0 +1,96 @@
+"""The Fréchet distance between two sets of features, of images or of molecules, and the moments it compares.
+
+See docs/method.md, "Distances between images".
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from pairflow.errors import InputError
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean (D,) and scatter, the sum of (f - mean)(f - mean)^T, (D, D), of features, in float64.
+
+    The moments of two sets of features add up to those of their union (Chan et al. 1983).
+    """
+
+    count: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+    @classmethod
+    def from_features(cls, features: ArrayLike) -> "Moments":
+        """The moments of the rows of `features` (n, D); n may be 0."""
+        features = np.asarray(features, dtype=np.float64)
+        if not len(features):
+            return cls(0, np.zeros(features.shape[1]), np.zeros((features.shape[1],) * 2))
+        mean = features.mean(axis=0)
+        centred = features - mean
+        return cls(len(features), mean, centred.T @ centred)
+
+    @classmethod
+    def from_columns(cls, table: pa.Table, count: int, prefix: str = "") -> "Moments":
+        """The moments of `count` rows, from the columns that `columns` made."""
+        covariance = matrix(table[f"{prefix}covariance"])
+        return cls(count, table[f"{prefix}mean"].to_numpy(), covariance * (count - 1))
+
+    def columns(self, prefix: str = "") -> dict[str, pa.Array]:
+        """Columns of a table with a row per feature: its mean and its covariances."""
+        return {
+            f"{prefix}mean": pa.array(self.mean),
+            f"{prefix}covariance": matrix_column(self.covariance),
+        }
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not (self.count and other.count):
+            return self if self.count else other
+        count = self.count + other.count
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / count)
+        between = np.outer(step, step) * (self.count * other.count / count)
+        return Moments(count, mean, self.scatter + other.scatter + between)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Unbiased, (D, D); its rank is at most count - 1."""
+        return self.scatter / (self.count - 1)
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """The symmetric square root of the covariance, (D, D)."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return (vectors * np.sqrt(values.clip(0))) @ vectors.T
+
+
+def frechet_distance(samples: Moments, reference: Moments) -> float:
+    """|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)): the squared 2-Wasserstein distance of two Gaussians.
+
+    The trace of the root is the sum of the roots of the eigenvalues of C2^(1/2) C1 C2^(1/2), which is
+    symmetric: nothing turns complex where a covariance is singular. The values are pytorch-fid's, whose own
+    function needs an argument of scipy.linalg.sqrtm that SciPy 1.18 dropped.
+    """
+    if samples.mean.shape != reference.mean.shape:
+        sizes = f"{len(samples.mean)} and {len(reference.mean)}"
+        raise InputError(f"features: expected one dimension, found {sizes}")
+    offset = samples.mean - reference.mean
+    values = np.linalg.eigvalsh(reference.root @ samples.covariance @ reference.root)
+    traces = np.trace(samples.covariance) + np.trace(reference.covariance)
+    return float(offset @ offset + traces - 2 * np.sqrt(values.clip(0)).sum())
+
+
+def matrix_column(rows: np.ndarray) -> pa.FixedSizeListArray:
+    """The rows of a matrix (n, D) as a column of a table."""
+    flat = np.ascontiguousarray(rows).reshape(-1)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), rows.shape[1])
+
+
+def matrix(column: pa.ChunkedArray) -> np.ndarray:
+    """The matrix (n, D) in a column that `matrix_column` made."""
+    column = column.combine_chunks()
+    return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
