@@ -136,7 +136,7 @@
           },
           error_y: { visible: line.error.some(Boolean), array: line.error, thickness: 1.5, width: 3 },
           hoverinfo: "text",
-          hovertext: line.said.map((said) => [name, ...said.map(escaped)].join("<br>")),
+          hovertext: line.texts.map((texts) => [name, ...texts.map(escaped)].join("<br>")),
           hoverlabel: { bordercolor: stroke },
         };
       });
@@ -202,7 +202,7 @@
       const pointNumber = known[Math.min(Math.max(place, 0), known.length - 1)];
       this.at = { line: next, point: pointNumber };
       Plotly.Fx.hover(this.drawn, [{ curveNumber: this.data.lines.indexOf(next), pointNumber }]);
-      this.status.textContent = [next.name, ...next.said[pointNumber]].join(", ");
+      this.status.textContent = [next.name, ...next.texts[pointNumber]].join(", ");
     }
 
     leave() {

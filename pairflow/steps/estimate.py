@@ -19,7 +19,7 @@ from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.schedule import wall_seconds
 from pairflow.estimate.sizes import Sizes, sizes
 from pairflow.plan.jobs import Job, done, jobs
-from pairflow.report.results import results_of
+from pairflow.report.results import read_finished
 from pairflow.steps.command import configuration, device, quiet, step
 
 NO_GPU = "unknown: no GPU here, and no record of one"
@@ -99,7 +99,7 @@ def _rates(
 def _own(root: Path, plan: Experiment, size: Sizes) -> dict[Work, Rate]:
     """The rates of this experiment's own results, if this machine made them."""
     try:
-        results = results_of(root)
+        results = read_finished(root)
     except InputError:
         return {}
     same = ("data", "network", "training", "distillation", "pairing", "evaluations")

@@ -16,7 +16,7 @@ def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tables.Table:
-    return tables.table(tables.summarise(rows(values)), "main", "valid", methods)
+    return tables.make_table(tables.summarise(rows(values)), "main", "valid", methods)
 
 
 def test_mean_and_standard_deviation():
@@ -76,7 +76,7 @@ def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
 
 
 def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[tables.Cell]]:
-    return tables.table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
+    return tables.make_table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
 
 
 def test_deviations_between_seeds_and_between_trials_are_told_apart():
@@ -86,7 +86,7 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
     assert cell.trials == pytest.approx(np.sqrt(14 / 3))
     assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
-    assert tables.scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+    assert tables.describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
 
 
 def test_of_one_seed_the_deviation_is_between_trials_alone():
@@ -101,7 +101,7 @@ def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
 
 def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
-    found = tables.table(tables.summarise(frame), "main", "valid", ["a"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a"])
     both, one = found.rows["a"]
     assert (both.spread, found.lack(both)) == ("± 2.8", "")
     assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
@@ -109,7 +109,7 @@ def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_be
 
 def test_a_seed_of_nan_is_a_seed_that_misses():
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
-    found = tables.table(tables.summarise(frame), "main", "valid", ["a", "b"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b"])
     [cell] = found.rows["a"]
     assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
 

@@ -3,8 +3,9 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from pairflow.report.compare import render, sections
-from pairflow.report.compare.page import p_value
+from pairflow.report.compare.page import render
+from pairflow.report.compare.sections import sections
+from pairflow.report.words import format_p_value
 
 
 @pytest.fixture
@@ -48,4 +49,4 @@ def test_the_page_is_accessible(page, open_page, scheme):
 
 @pytest.mark.parametrize(("p", "text"), [(0.0123, "p = 0.012"), (0.0004, "p < 0.001"), (1, "p = 1.000")])
 def test_p_values(p, text):
-    assert p_value(p) == text
+    assert format_p_value(p) == text

@@ -4,36 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.experiment.summary import ratio, sentences, sign
-
-
-def observations(values: list[float], seeds: list[int] | None = None) -> pd.DataFrame:
-    return pd.DataFrame({"value": values, "seed": seeds or [0] * len(values)})
-
-
-def test_ratio_and_its_standard_error():
-    value, error = ratio(observations([8.0, 12.0]), observations([4.0, 6.0]))
-    # Both sides have a relative standard error of 1/5: sqrt(2) / 5 of the ratio.
-    assert value == 2.0
-    assert error == pytest.approx(2 * np.sqrt(2) / 5)
-
-
-def test_ratio_over_seeds_takes_a_seed_as_one_observation():
-    ours = observations([9.0, 11.0, 19.0, 21.0], [0, 0, 1, 1])
-    value, error = ratio(ours, observations([5.0, 5.0, 5.0, 5.0], [0, 0, 1, 1]))
-    assert value == 3.0
-    assert error == pytest.approx(5.0 / 5.0)
-
-
-@pytest.mark.parametrize("baseline", [[], [0.0, 0.0], [np.nan]])
-def test_no_ratio_without_a_baseline(baseline):
-    assert np.isnan(ratio(observations([1.0]), observations(baseline))).all()
-
-
-def test_single_observations_have_no_error():
-    value, error = ratio(observations([3.0]), observations([2.0]))
-    assert value == 1.5
-    assert np.isnan(error)
+from pairflow.report.experiment.summary import sentences
 
 
 def test_sentences_hold_the_numbers(make):
@@ -133,25 +104,6 @@ def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats
     text = " ".join(sentences(make(metrics=metrics)))
     assert "at 1 sampling step " in text
     assert "at 32 sampling steps " in text
-
-
-@pytest.mark.parametrize(
-    ("ours", "expected"),
-    [
-        ([6.1, 6.1], 1),
-        ([1.9, 1.9], -1),
-        ([6.0, 6.0], 0),  # exactly two standard errors
-        ([2.0, 2.0], 0),
-        ([4.0, 4.0], 0),  # a tie
-        ([9.0], 0),  # a single value has no error
-        ([np.nan, 9.0], 0),
-        ([], 0),
-    ],
-)
-def test_the_sign_needs_more_than_two_standard_errors(ours, expected):
-    baseline = observations([3.0, 5.0])  # of mean 4 and standard error 1
-    assert sign(observations(ours), baseline) == expected
-    assert sign(baseline, observations(ours)) == -expected
 
 
 def compared(make, metric_rows, ours: tuple[float, ...], trials: int = 3, **changes) -> str:

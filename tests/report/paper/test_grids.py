@@ -4,18 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.paper.compare import Cell, Section, Status, sections, statuses
+from pairflow.report.paper.grids import PaperCell, PaperSection, Status, sections, statuses
 from pairflow.report.paper.verdicts import Comparison
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]  # seeds' means 51, 50, 53
 
 
-def section(runs, table="qm9_results_valid") -> Section:
+def section(runs, table="qm9_results_valid") -> PaperSection:
     [found] = [each for each in sections(runs) if each.table == table]
     return found
 
 
-def cell(runs, name="MDLM", column="1", table="qm9_results_valid", grid=0) -> Cell:
+def cell(runs, name="MDLM", column="1", table="qm9_results_valid", grid=0) -> PaperCell:
     found = section(runs, table).grids[grid]
     [row] = [row for row in found.rows if row.label == name]
     [cells] = row.runs.values()
