@@ -41,8 +41,8 @@ class Style:
         return HEX[self.colour]
 
     @property
-    def drawn(self) -> dict[str, Any]:
-        """What matplotlib needs to draw a line in this style."""
+    def options(self) -> dict[str, Any]:
+        """Options of matplotlib that draw a line in this style."""
         face = HEX["page"] if self.hollow else self.hex
         return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
 

@@ -67,7 +67,7 @@ class Fill:
     hatch: str = ""
 
     @property
-    def drawn(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         return {
             "facecolor": HEX[self.colour],
             "hatch": self.hatch,
@@ -79,11 +79,11 @@ class Fill:
 @contextmanager
 def canvas(name: str, size: tuple[float, float] = SIZE) -> Iterator[tuple[Axes, list[Drawing]]]:
     """Empty axes to draw on; afterwards the list holds the drawing. `name` makes its ids unique."""
-    drawn: list[Drawing] = []
+    drawings: list[Drawing] = []
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot(), drawn
-        drawn.append(Drawing(Markup(_embed(figure, name)), figure))
+        yield figure.add_subplot(), drawings
+        drawings.append(Drawing(Markup(_embed(figure, name)), figure))
 
 
 def _embed(figure: Figure, name: str) -> str:
@@ -101,17 +101,17 @@ def _embed(figure: Figure, name: str) -> str:
 
 def key(look: Style, name: str) -> Markup:
     """The piece of a line that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawn):
+    with canvas(name, _KEY) as (axes, drawings):
         axes.set_axis_off()
-        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
+        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
         line.set_in_layout(False)
-    return drawn[0].svg
+    return drawings[0].svg
 
 
 def swatch(fill: Fill, name: str) -> Markup:
     """The piece of an area that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawn):
+    with canvas(name, _KEY) as (axes, drawings):
         axes.set_axis_off()
         axes.set_xlim(0, 1)
-        axes.bar([0.5], [1], 0.6, **fill.drawn).patches[0].set_in_layout(False)
-    return drawn[0].svg
+        axes.bar([0.5], [1], 0.6, **fill.options).patches[0].set_in_layout(False)
+    return drawings[0].svg

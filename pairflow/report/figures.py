@@ -23,11 +23,11 @@ def quality(table: Table, samples: str, name: str) -> Picture:
     The axis of counts starts at 0. That of distances is logarithmic if all are positive.
     """
     metric = METRICS[table.metric]
-    with canvas(name, SIZE if len(table.rows) <= _FEW else TALL) as (axes, drawn):
+    with canvas(name, SIZE if len(table.rows) <= _FEW else TALL) as (axes, drawings):
         for method, cells in table.rows.items():
             mean = [cell.mean for cell in cells]
             std = [cell.std for cell in cells]
-            axes.errorbar(table.columns, mean, std, **style(method).drawn, capsize=2.5, label=method)
+            axes.errorbar(table.columns, mean, std, **style(method).options, capsize=2.5, label=method)
         if table.floor:
             axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="real images")
         _step_axis(axes, table.columns)
@@ -38,7 +38,7 @@ def quality(table: Table, samples: str, name: str) -> Picture:
     if table.floor:
         values.append(f"real images: {table.floor.text}")
     label = f"{table.label} {'of' if counted else 'from'} {samples} samples by sampling steps"
-    return Picture(drawn[0], f"{label}. {'; '.join(values)}.")
+    return Picture(drawings[0], f"{label}. {'; '.join(values)}.")
 
 
 def _at_each(steps: Sequence[int], cells: Sequence[Cell]) -> str:
@@ -58,11 +58,13 @@ TRAINING = Fill("rule")
 def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Picture:
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
-    with canvas(name, LOW) as (axes, drawn):
+    with canvas(name, LOW) as (axes, drawings):
         below = np.zeros(len(steps))
         for table in tables:
             values = np.array([cell.mean for cell in table.rows[method]])
-            axes.bar(range(len(steps)), values, 0.7, below, **REASONS[table.metric].drawn, label=table.label)
+            axes.bar(
+                range(len(steps)), values, 0.7, below, **REASONS[table.metric].options, label=table.label
+            )
             below += np.nan_to_num(values)
         axes.set_xticks(range(len(steps)), map(str, steps))
         axes.grid(visible=False, axis="x")
@@ -70,7 +72,7 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
         axes.set_xlabel("sampling steps (NFE)")
         axes.set_ylabel(f"invalid of {samples:,}")
     parts = (f"{table.label}: {_at_each(steps, table.rows[method])}" for table in tables)
-    return Picture(drawn[0], f"Invalid samples of {method} by reason. {'; '.join(parts)}.")
+    return Picture(drawings[0], f"Invalid samples of {method} by reason. {'; '.join(parts)}.")
 
 
 def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
@@ -83,12 +85,12 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
     middles = (edges[1:] + edges[:-1]) / 2
-    with canvas(name) as (axes, drawn):
+    with canvas(name) as (axes, drawings):
         axes.stairs(
-            _close(training["training"]), edges, fill=True, **TRAINING.drawn, label="training molecules"
+            _close(training["training"]), edges, fill=True, **TRAINING.options, label="training molecules"
         )
         for method, bins in sampled.items():
-            axes.plot(middles, _close(bins["samples"]), **style(method).drawn, markevery=4, label=method)
+            axes.plot(middles, _close(bins["samples"]), **style(method).options, markevery=4, label=method)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
         axes.set_ylabel("share of molecules")
@@ -99,7 +101,7 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
             **sampled,
         }.items()
     )
-    return Picture(drawn[0], f"Distribution of {label}. Means from the bins: {'; '.join(means)}.")
+    return Picture(drawings[0], f"Distribution of {label}. Means from the bins: {'; '.join(means)}.")
 
 
 def _close(counts: pd.Series) -> np.ndarray:
@@ -116,9 +118,9 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture
 
     `lines` have rows nfe, seconds (per `samples`), valid.
     """
-    with canvas(name, SIZE if len(lines) <= _FEW else TALL) as (axes, drawn):
+    with canvas(name, SIZE if len(lines) <= _FEW else TALL) as (axes, drawings):
         for method, points in lines.items():
-            axes.plot(points["seconds"], points["valid"], **style(method).drawn, label=method)
+            axes.plot(points["seconds"], points["valid"], **style(method).options, label=method)
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"seconds per {samples:,} samples")
@@ -128,7 +130,7 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture
         + ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in points.itertuples())
         for method, points in lines.items()
     )
-    return Picture(drawn[0], f"Valid samples by time of sampling. {'; '.join(values)}.")
+    return Picture(drawings[0], f"Valid samples by time of sampling. {'; '.join(values)}.")
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
@@ -140,59 +142,59 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
     expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
     edges, width = _bins([*shares.values(), expected])
-    with canvas(name) as (axes, drawn):
+    with canvas(name) as (axes, drawings):
         for coupling, share in shares.items():
             look, share = style(coupling), _sum_bins(share, edges)
             axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
             axes.stairs(share, edges - 0.5, color=look.hex, ls=look.line, lw=1.5, label=coupling)
-        middles, dots = edges[:-1] + (width - 1) / 2, INDEPENDENT.drawn | {"lw": 1.1, "ms": 3.5}
+        middles, dots = edges[:-1] + (width - 1) / 2, INDEPENDENT.options | {"lw": 1.1, "ms": 3.5}
         axes.plot(middles, _sum_bins(expected, edges), **dots, label="independent sources, expected")
         axes.set_xlim(edges[0] - 0.5, edges[-1] - 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
         axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
     means = (f"{coupling}: mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items())
-    return Picture(drawn[0], f"Hamming distance between source and data. {'; '.join(means)}.")
+    return Picture(drawings[0], f"Hamming distance between source and data. {'; '.join(means)}.")
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     """Positions that jump per row in each backward step, (T,) per coupling, against the step's first time."""
-    with canvas(name) as (axes, drawn):
+    with canvas(name) as (axes, drawings):
         for coupling, values in per_step.items():
             times = np.arange(1, len(values) + 1) / len(values)
             every = max(1, len(values) // 6)
-            axes.plot(times, values, **style(coupling).drawn, markevery=every, label=coupling)
+            axes.plot(times, values, **style(coupling).options, markevery=every, label=coupling)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time t (noise 0, data 1)")
         axes.set_ylabel("jumps per row and step")
     sums = (f"{coupling}: {values.sum():.2f} in all" for coupling, values in per_step.items())
-    return Picture(drawn[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
+    return Picture(drawings[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
 
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation of each method with its standard error, and the ceiling that data have."""
-    with canvas(name, LOW if len(values) <= _FEW else SIZE) as (axes, drawn):
+    with canvas(name, LOW if len(values) <= _FEW else SIZE) as (axes, drawings):
         for place, (method, (mean, error)) in enumerate(values.items()):
-            axes.errorbar(mean, place, xerr=error, **style(method).drawn, capsize=2.5, label=method)
+            axes.errorbar(mean, place, xerr=error, **style(method).options, capsize=2.5, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xlabel(f"total correlation ({unit})")
     listed = (f"{method}: {mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items())
-    return Picture(drawn[0], f"Total correlation in {unit}. {'; '.join(listed)}; ceiling: {ceiling:.2f}.")
+    return Picture(drawings[0], f"Total correlation in {unit}. {'; '.join(listed)}; ceiling: {ceiling:.2f}.")
 
 
 def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
     """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
-    with canvas(name) as (axes, drawn):
+    with canvas(name) as (axes, drawings):
         for method, values in distances.items():
-            axes.plot(times, values, **style(method).drawn, markevery=4, label=method)
+            axes.plot(times, values, **style(method).options, markevery=4, label=method)
         axes.invert_xaxis()
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time t (data 1, noise 0)")
         axes.set_ylabel("tokens that differ from the data")
     ends = (f"{method}: {values[-1]:.2f} at t = 0" for method, values in distances.items())
-    return Picture(drawn[0], f"Mean Hamming distance from the data by time. {'; '.join(ends)}.")
+    return Picture(drawings[0], f"Mean Hamming distance from the data by time. {'; '.join(ends)}.")
 
 
 INDEPENDENT = Style("ink", ".", ":")
@@ -210,16 +212,16 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
     The first tenth of a run does not count for the vertical range, because it would flatten the rest.
     """
     lines = smooth(logs, column)
-    with canvas(name) as (axes, drawn):
+    with canvas(name) as (axes, drawings):
         for method, line in lines.items():
             every = max(1, len(line) // 6)
-            axes.plot(line.iteration, line[column], **style(method).drawn, markevery=every, label=method)
+            axes.plot(line.iteration, line[column], **style(method).options, markevery=every, label=method)
         axes.set_ylim(late_limits(lines, column))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.set_xlabel("iteration")
         axes.set_ylabel(label)
     last = (f"{method}: {line[column].iloc[-1]:.3f}" for method, line in lines.items())
-    return Picture(drawn[0], f"{label} by iteration. At the end {'; '.join(last)}.")
+    return Picture(drawings[0], f"{label} by iteration. At the end {'; '.join(last)}.")
 
 
 def smooth(logs: Mapping[str, pd.DataFrame], column: str) -> dict[str, pd.DataFrame]:

@@ -31,7 +31,7 @@ def value(text: str, spread: str = "", bold: bool = False) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
-    """A table environment: `caption` and `head` are text, `rows` LaTeX; columns after the first stand right."""
+    """A table environment: `caption` and `head` are text, `rows` LaTeX. Only the first column stands left."""
     return "\n".join(
         [
             r"\begin{table}",
