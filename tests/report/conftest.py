@@ -90,6 +90,11 @@ def _log(level: float) -> pd.DataFrame:
     )
 
 
+@pytest.fixture
+def make_experiment() -> Callable[..., Experiment]:
+    return experiment
+
+
 @pytest.fixture(name="metric_rows")
 def _metric_rows() -> Callable[..., pd.DataFrame]:
     return metric_rows

@@ -38,10 +38,7 @@ def test_a_grid_is_of_64_small_images_and_of_fewer_large_ones():
     assert decoded(images.draw_grid(pictures(70, 32, 32, 3), "x")).shape == (8 * 33 + 1, 8 * 33 + 1, 3)
     assert decoded(images.draw_grid(pictures(70, 64, 64, 3), "x")).shape == (2 * 65 + 1, 8 * 65 + 1, 3)
     assert decoded(images.draw_grid(pictures(3, 256, 256, 3), "x")).shape == (257 + 1, 257 * 2 + 1, 3)
-
-
-def test_a_single_large_image_is_still_shown():
-    assert decoded(images.draw_grid(pictures(2, 600, 600, 3), "x")).shape == (602, 602, 3)
+    assert decoded(images.draw_grid(pictures(2, 600, 600, 3), "x")).shape == (602, 602, 3)  # at least one
 
 
 def test_the_alternative_text_counts_what_is_shown():
@@ -54,10 +51,6 @@ def test_the_alternative_text_counts_what_is_shown():
 def test_grids_grow_by_whole_factors_that_fit(side, wide, narrow):
     png = images.draw_grid(pictures(64, side, side, 1), "x")
     assert (png.wide, png.narrow) == (wide, narrow)
-
-
-def test_the_same_bytes_every_time():
-    assert images.draw_grid(pictures(9, 8, 8, 1), "x").uri == images.draw_grid(pictures(9, 8, 8, 1), "x").uri
 
 
 def test_pairs_are_rows_from_data_to_source():

@@ -9,7 +9,13 @@ from plotly.offline import get_plotlyjs
 from pairflow.report.experiment.page import render
 from pairflow.report.legends import legend
 from pairflow.report.scripts import sha256
-from pairflow.report.words import format_count, format_duration, format_percent, make_breakable
+from pairflow.report.words import (
+    format_count,
+    format_duration,
+    format_percent,
+    make_breakable,
+    name_distillation,
+)
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -130,8 +136,7 @@ def test_a_cell_of_fewer_seeds_says_so_and_has_no_deviation_between_them(make, m
 def test_every_evaluation_has_its_block(make, parse):
     metrics = make().metrics
     words = parse(render(make(metrics=pd.concat([metrics, metrics.assign(evaluation="check")])))).words()
-    assert "Evaluation main" in words
-    assert "Evaluation check" in words
+    assert words.index("Evaluation main") < words.index("Evaluation check")
 
 
 def test_parts_without_results_are_left_out(make, parse):
@@ -243,9 +248,11 @@ def test_training_cost_of_twelve_methods(many, parse):
     assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in words
 
 
-def test_names_may_break_before_a_distillation_alone():
+def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_name():
     assert make_breakable("pairflow+redi+redi") == "pairflow<wbr>+redi<wbr>+redi"
     assert make_breakable("<b>+x") == "&lt;b&gt;<wbr>+x"
+    names = [name_distillation(method) for method in ("udlm", "udlm+dcd", "udlm+dcd+redi", "udlm+new")]
+    assert names == ["", "DCD", "ReDi", "new"]
 
 
 def test_legends_of_many_methods_have_a_row_per_distilled_base(many):

@@ -1,6 +1,5 @@
 """What the report step gathers of images."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.experiment import pictures
 
@@ -34,18 +32,8 @@ def test_states_between_are_a_function_of_the_seed():
 
 
 @pytest.fixture
-def experiment() -> Experiment:
-    if "shape" not in {each.name for each in dataclasses.fields(Metadata)}:
-        pytest.skip("no images in this version")
-    return Experiment(
-        description="Pictures",
-        scale="reduced",
-        data={"source": "digits"},
-        network={"name": "mlp"},
-        training={"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
-        methods=("udlm", "random", "pairflow"),
-        evaluations={"main": {"nfe": [1, 4]}},
-    )
+def experiment(make_experiment):
+    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
 
 
 @pytest.fixture
