@@ -7,7 +7,7 @@ import jinja2
 from pairflow.report import downloads, interactive, words
 
 
-def environment() -> jinja2.Environment:
+def make_environment() -> jinja2.Environment:
     """Templates below this folder, an error for every name that they do not get, and their filters."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),

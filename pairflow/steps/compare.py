@@ -33,14 +33,14 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     """
     from pairflow.report.compare import inputs
     from pairflow.report.compare.page import render
-    from pairflow.report.compare.sections import sections
+    from pairflow.report.compare.sections import make_sections
     from pairflow.report.compare.table import tabulate
 
     provenance = Provenance()
     numbers = inputs.place_numbers(out, folders)
     runs = inputs.read_folders(folders)
     inputs.require_baseline(baseline, runs)
-    parts = sections(runs, baseline)
+    parts = make_sections(runs, baseline)
     if not any(section.grids for section in parts):
         raise InputError(f"{folders[0] / inputs.METRICS}: has no value of any evaluation")
     digests = [digest(folder / inputs.METRICS) for folder in folders]

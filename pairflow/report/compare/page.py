@@ -12,7 +12,7 @@ from pairflow.report.compare.sections import (
 )
 from pairflow.report.compare.settings import differing_settings
 from pairflow.report.costs import TrainingCost, training_costs
-from pairflow.report.environment import environment
+from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL
 
@@ -23,7 +23,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
     """The page as HTML. `numbers` is the name of the file beside it, `equal` pairs runs with equal rows."""
     runs = [run for section in sections for run in section.runs]
     return (
-        environment()
+        make_environment()
         .get_template("compare/compare.html")
         .render(
             sections=sections,

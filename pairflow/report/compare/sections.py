@@ -162,7 +162,7 @@ class DataSection:
         return Counter(verdict for grid, cell in cells if (verdict := grid.verdict(cell)))
 
 
-def sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:
+def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:
     """A section per data set, whose first experiment is the baseline.
 
     The methods of a single experiment are compared with `method`, by default UDLM or else the first.

@@ -12,12 +12,12 @@ import yaml
 from pairflow.report import figures, interactive
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture
-from pairflow.report.environment import environment
+from pairflow.report.environment import make_environment
 from pairflow.report.experiment import images, molecules, sheets
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
-from pairflow.report.experiment.summary import sentences
+from pairflow.report.experiment.summary import write_summary
 from pairflow.report.legends import legend
 from pairflow.report.scripts import scripts
 from pairflow.report.words import join_steps, name_distillation
@@ -48,7 +48,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
 
     `parts` are those that `draw` has drawn, if they are wanted elsewhere, too.
     """
-    template = environment().get_template("experiment/template.html")
+    template = make_environment().get_template("experiment/template.html")
     parts = parts or draw(contents)
     experiment = contents.experiment
     settings = experiment.model_dump(mode="json")
@@ -58,7 +58,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         is_images=contents.modality == "images",
         experiment=experiment,
         provenance=contents.provenance,
-        summary=sentences(contents),
+        summary=write_summary(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100),
         **parts,

@@ -16,7 +16,7 @@ from pairflow.report.words import BASELINE, OURS, join_steps, join_words
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
 
-def sentences(contents: Contents) -> list[str]:
+def write_summary(contents: Contents) -> list[str]:
     """PairFlow against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
     texts = [_compare(contents), _rank(contents), _describe_distance(contents), _describe_cost(contents)]
     return [text for text in texts if text]

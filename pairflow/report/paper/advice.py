@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pairflow.config import Experiment, parse_method
-from pairflow.report.paper.grids import PaperSection, within
+from pairflow.report.paper.grids import PaperSection, is_measurable
 from pairflow.report.paper.printed import DATASETS, Printed, minutes
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
@@ -75,7 +75,7 @@ def _missing(section: PaperSection, name: str) -> list[Printed]:
             cells = row.runs.get(name, [None] * len(row.printed))
             pairs = zip(row.printed, cells, strict=True)
             missing += [value for value, cell in pairs if value and not (cell and cell.measured)]
-    return [value for value in missing if value.method and within(value)]
+    return [value for value in missing if value.method and is_measurable(value)]
 
 
 def cost(experiment: Experiment) -> str:

@@ -39,7 +39,7 @@ class PaperCell:
     @property
     def status(self) -> Status:
         if self.measured is None:
-            return Status.NOT_RUN if within(self.printed) else Status.OUTSIDE
+            return Status.NOT_RUN if is_measurable(self.printed) else Status.OUTSIDE
         if self.measured.apart:
             return Status.EFFECT
         if self.measured.reason:
@@ -168,7 +168,7 @@ class PaperSection:
         return any(row.runs for grid in self.grids for row in grid.rows)
 
 
-def sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
+def make_sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
     """Every table of the paper beside the experiments, those at the paper's scale first."""
     measurements = [Measurements(run) for run in sorted(runs, key=lambda run: run.reduced)]
     return [
@@ -186,12 +186,12 @@ def statuses(sections: Sequence[PaperSection]) -> dict[Printed, Status]:
             for i, value in enumerate(row.printed):
                 if value is not None:
                     cells = [cell.status for cells in row.runs.values() if (cell := cells[i])]
-                    missing = Status.NOT_RUN if within(value) else Status.OUTSIDE
+                    missing = Status.NOT_RUN if is_measurable(value) else Status.OUTSIDE
                     result[value] = min([*cells, missing], key=order.index)
     return result
 
 
-def within(printed: Printed) -> bool:
+def is_measurable(printed: Printed) -> bool:
     """Whether an experiment of this workflow could measure the value; properties of data are not measured."""
     return (
         printed.dataset in DATASETS

@@ -10,14 +10,14 @@ from pairflow.config import Experiment
 from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.drawing import key
-from pairflow.report.environment import environment
+from pairflow.report.environment import make_environment
 from pairflow.report.legends import Legend
 from pairflow.report.paper import illustration as figure2
 from pairflow.report.paper.advice import advise
 from pairflow.report.paper.export import export_files, tabulate
-from pairflow.report.paper.grids import PaperSection, sections
+from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
-from pairflow.report.paper.summary import sentences
+from pairflow.report.paper.summary import write_summary
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 
@@ -46,7 +46,7 @@ class PaperPage:
 
     @cached_property
     def sections(self) -> list[PaperSection]:
-        return sections(self.runs.values())
+        return make_sections(self.runs.values())
 
     @cached_property
     def files(self) -> dict[str, dict[str, str]]:
@@ -64,11 +64,11 @@ def render(page: PaperPage) -> str:
     figure = figure2.illustrate()
     lines = {"pairflow": "backward pairing (Algorithm 1)", "udlm": "uniform corruption"}
     return (
-        environment()
+        make_environment()
         .get_template("paper/paper.html")
         .render(
             page=page,
-            summary=sentences(page.sections, page.runs),
+            summary=write_summary(page.sections, page.runs),
             groups=_groups(page.sections),
             advice={section.table: advise(section, page.experiments, page.runs) for section in page.sections},
             seeds=SEEDS,

@@ -10,7 +10,7 @@ from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import BASELINE, OURS, join_words, name_scale, pluralise
 
 
-def sentences(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> list[str]:
+def write_summary(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> list[str]:
     """How much of the paper is judged, compared and not run, and which effects hold."""
     return [*_counts(sections), *_effects(sections), *_held(sections, runs)]
 

@@ -9,7 +9,7 @@ import pytest
 from pairflow.report import figures, tables
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
-from pairflow.report.experiment.summary import sentences
+from pairflow.report.experiment.summary import write_summary
 
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
@@ -170,7 +170,7 @@ def test_fid_is_called_so_and_leads_the_summary(make_images):
     fid = metrics[metrics.metric == "fd"].assign(metric="fid", extractor="inception")
     contents = make_images(metrics=pd.concat([metrics, fid]))
     assert "FID, from 1,000 samples: Fréchet distance on features of Inception." in words(render(contents))
-    assert sentences(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
+    assert write_summary(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
 
 
 def test_two_extractors_have_tables_of_their_own(make_images):
@@ -210,7 +210,7 @@ def test_a_metric_over_all_trials_has_single_values(make_images):
 
 
 def test_summary_of_images(make_images):
-    relative, quality_, distance, _ = sentences(make_images())
+    relative, quality_, distance, _ = write_summary(make_images())
     assert quality_ == (
         "FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with random and "
         "84.0 with udlm (one value each; 1,000 samples × 1 trial × 1 seed)."
@@ -225,7 +225,7 @@ def test_summary_of_images(make_images):
 def test_numbers_of_steps_are_whole_where_other_rows_have_none(make_images):
     metrics = make_images().metrics
     contents = make_images(metrics=metrics.assign(nfe=metrics.nfe.astype("float64")))
-    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in sentences(contents)[0]
+    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in write_summary(contents)[0]
 
 
 def test_pictures_are_data_with_alternative_texts(page):

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.paper.grids import PaperCell, PaperSection, Status, sections, statuses
+from pairflow.report.paper.grids import PaperCell, PaperSection, Status, make_sections, statuses
 from pairflow.report.paper.verdicts import Comparison
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]  # seeds' means 51, 50, 53
 
 
 def section(runs, table="qm9_results_valid") -> PaperSection:
-    [found] = [each for each in sections(runs) if each.table == table]
+    [found] = [each for each in make_sections(runs) if each.table == table]
     return found
 
 
@@ -220,7 +220,7 @@ def test_eleven_columns(make_run, metric_rows):
 
 def test_a_method_that_the_paper_does_not_have(make_run):
     run = make_run({("pairflow-sub16+dcd", 1): THREE}, methods=("pairflow-sub16+dcd",))
-    assert set(statuses(sections([run])).values()) == {Status.NOT_RUN, Status.OUTSIDE}
+    assert set(statuses(make_sections([run])).values()) == {Status.NOT_RUN, Status.OUTSIDE}
 
 
 def test_correlation_and_coverage_have_their_own_rows(make_run, metric_rows):
@@ -250,7 +250,7 @@ def test_times_are_shown_and_never_judged(make_run):
 
 
 def test_without_runs_all_is_printed():
-    found = sections([])
+    found = make_sections([])
     assert Counter(statuses(found).values()) == {Status.NOT_RUN: 1074, Status.OUTSIDE: 210}
     assert sum(len(each.values) for each in found) == 1284
     assert not any(each.measured for each in found)

@@ -6,7 +6,7 @@ import pytest
 from pairflow.report.downloads import data_uri
 from pairflow.report.paper.advice import advise, seed_minutes
 from pairflow.report.paper.page import PaperPage, render
-from pairflow.report.paper.summary import sentences
+from pairflow.report.paper.summary import write_summary
 from pairflow.report.words import format_ratio
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
@@ -87,7 +87,7 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run(rows, "small", **settings)
     page = PaperPage({"small": make_experiment(**settings)}, {"small": run})
-    *_, held = sentences(page.sections, page.runs)
+    *_, held = write_summary(page.sections, page.runs)
     assert held == (
         "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
         "pairflow against udlm: the paper’s sign at NFE 1."
@@ -97,7 +97,7 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
 
 
 def test_the_summary_counts(full):
-    counts, kinds, effects, *held = sentences(full.sections, full.runs)
+    counts, kinds, effects, *held = write_summary(full.sections, full.runs)
     assert counts.startswith("The paper prints 1,284 values")
     assert "4 are judged as numbers (2 agree, 0 higher, 2 lower)" in kinds  # in two tables each
     assert (
