@@ -1,5 +1,5 @@
 # Finished experiments and the paper's printed tables -> the page on the paper. It runs no experiment: their files are
-# named in params, not in input, where Snakemake would bring them up to date first.
+# in params, not in input, where Snakemake would bring them up to date first.
 ruleorder: paper > report
 
 

@@ -1,5 +1,5 @@
 # Everything of an experiment -> metrics.parquet, timings.parquet, the page, and its figures as files.
-# `snakemake --report report.zip results/<experiment>/report.html` shows what is marked by report() with its captions.
+# `snakemake --report report.zip results/<experiment>/report.html` shows the outputs marked with report(), and captions.
 rule report:
     input:
         unpack(report_inputs),

@@ -49,6 +49,18 @@ def test_imports_only_lower_floors(path):
         assert FLOOR[room] < FLOOR[own], f"{path} imports {room}"
 
 
+def test_pages_of_the_report_do_not_import_one_another():
+    """Shared modules of report/ import no page; each page imports only these and its own modules."""
+    pages = {"experiment", "compare", "paper"}
+    for path in modules():
+        if path.parts[0] == "report":
+            own = path.parts[1] if path.parts[1] in pages else None
+            text = (PACKAGE / path).read_text()
+            for page in pages - {own}:
+                assert f"pairflow.report.{page}" not in text, f"{path} imports {page}"
+                assert f"pairflow.report import {page}" not in text, f"{path} imports {page}"
+
+
 def test_steps_do_not_import_one_another():
     steps = [path for path in modules() if path.parts[0] == "steps" and path.name != "command.py"]
     assert not [path for path in steps if path.name.startswith("_")]

@@ -1,7 +1,7 @@
-"""Colours of the page and of everything drawn on it: Okabe and Ito's, told apart by colour-blind readers too.
+"""Colours of the pages and their drawings: those of Okabe and Ito, which colour-blind readers can tell apart.
 
-Drawings are made with the hexadecimal values below; `themed` then hands each one over to the page's style
-sheet, which has a light and a dark value for it.
+Drawings use the hexadecimal values below. `themed` then leaves each one to the page's style sheet, which has
+a light and a dark value for it.
 """
 
 import re
@@ -29,7 +29,7 @@ _ANY = re.compile("|".join(HEX.values()), re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Style:
-    """How one method looks in every figure: name of a colour, matplotlib's marker and line style."""
+    """How a method looks in every figure: the name of a colour, matplotlib's marker and line style."""
 
     colour: str
     marker: str
@@ -41,8 +41,8 @@ class Style:
         return HEX[self.colour]
 
     @property
-    def drawn(self) -> dict[str, Any]:
-        """What matplotlib needs to draw a line in this style."""
+    def options(self) -> dict[str, Any]:
+        """Options of matplotlib that draw a line in this style."""
         face = HEX["page"] if self.hollow else self.hex
         return {"color": self.hex, "marker": self.marker, "ls": self.line, "mfc": face}
 
@@ -54,21 +54,23 @@ _BASES = {
     "random": ("green", "^"),
     "mdlm": ("purple", "D"),
 }
-_ROUNDS = {
+_ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
     "+redi": ("D", "-."),
     "+redi+redi": ("P", (0, (6, 1.2, 1, 1.2, 1, 1.2))),
     "+redi+redi+redi": ("*", (0, (1.2, 1.2))),
 }
 _SUBSETS = ("p", "h", "<", ">", "d")
-_OTHER = [(marker, line) for line in ((0, (8, 2)), (0, (3, 3))) for marker in ("d", "p", "h", "<", ">", "8")]
+_OTHER: list[tuple[str, str | tuple]] = [
+    (marker, line) for line in ((0, (8, 2)), (0, (3, 3))) for marker in ("d", "p", "h", "<", ">", "8")
+]
 
 
 def style(method: str) -> Style:
-    """The style of a method: colour by base, line and hollow marker by distillation.
+    """The style of a method: its base decides the colour, its distillations the line and a hollow marker.
 
-    Pairing in subsets has a colour of its own beside PairFlow's, and a marker by their number. A name that is
-    not known always gets the same style too, in none of the bases' colours.
+    Pairing in subsets has a colour of its own and a marker by their number. An unknown base always gets the
+    same style, in none of the bases' colours, and so does an unknown series of distillations.
     """
     match = _METHOD.fullmatch(method)
     if match is None or match["base"] not in _BASES:
@@ -78,12 +80,12 @@ def style(method: str) -> Style:
         colour, marker = "orange", _SUBSETS[int(match["subsets"]).bit_length() % len(_SUBSETS)]
     if not match["rounds"]:
         return Style(colour, marker)
-    of_round, line = _ROUNDS.get(match["rounds"]) or _pick(match["rounds"], _OTHER)
-    return Style(colour, marker if match["subsets"] else of_round, line, hollow=True)
+    round_marker, line = _ROUNDS.get(match["rounds"]) or _pick(match["rounds"], _OTHER)
+    return Style(colour, marker if match["subsets"] else round_marker, line, hollow=True)
 
 
 def family(method: str) -> str:
-    """The base of a method, whose colour it has."""
+    """The base of a method, which decides its colour."""
     return method.partition("+")[0]
 
 
@@ -92,5 +94,5 @@ def _pick(name: str, choices: Sequence) -> Any:
 
 
 def themed(svg: str) -> str:
-    """An SVG whose known colours come from the page's style sheet; outside of the page they stay."""
+    """An SVG that takes its colours from the page's style sheet, and keeps them outside the page."""
     return _ANY.sub(lambda match: f"var(--{_NAMES[match[0].lower()]}, {match[0].lower()})", svg)

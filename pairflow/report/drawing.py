@@ -1,7 +1,4 @@
-"""What every chart is drawn on: its size and style, and its way into a page as inline SVG.
-
-The same bytes every time.
-"""
+"""The canvas of every chart: its size and style, and its inline SVG, with the same bytes every time."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +16,10 @@ from pairflow.report.colours import HEX, Style, themed
 
 WIDTH = 3.35  # inches: a column of a paper; the page scales it
 SIZE = (WIDTH, 2.37)
-TALL = (WIDTH, 3.19)  # for more methods than a few
+TALL = (WIDTH, 3.19)  # for many methods
 LOW = (WIDTH, 1.8)
 _KEY = (0.46, 0.13)
-RC = {
+RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
     "font.family": "sans-serif",
@@ -44,7 +41,7 @@ RC = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """An SVG element that the page may show as it is, and what it was made of: labels name what it shows."""
+    """An SVG element for the page, and the figure that it was made from, whose labels name what it shows."""
 
     svg: Markup
     figure: Figure
@@ -70,7 +67,7 @@ class Fill:
     hatch: str = ""
 
     @property
-    def drawn(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         return {
             "facecolor": HEX[self.colour],
             "hatch": self.hatch,
@@ -81,12 +78,12 @@ class Fill:
 
 @contextmanager
 def canvas(name: str, size: tuple[float, float] = SIZE) -> Iterator[tuple[Axes, list[Drawing]]]:
-    """Empty axes to draw on; the drawing is in the list afterwards. `name` sets its ids apart on the page."""
-    drawn: list[Drawing] = []
+    """Empty axes to draw on; afterwards the list holds the drawing. `name` makes its ids unique."""
+    drawings: list[Drawing] = []
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot(), drawn
-        drawn.append(Drawing(Markup(_embed(figure, name)), figure))
+        yield figure.add_subplot(), drawings
+        drawings.append(Drawing(Markup(_embed(figure, name)), figure))
 
 
 def _embed(figure: Figure, name: str) -> str:
@@ -103,18 +100,18 @@ def _embed(figure: Figure, name: str) -> str:
 
 
 def key(look: Style, name: str) -> Markup:
-    """The sample of a line that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawn):
+    """The piece of a line that stands before its name in a legend."""
+    with canvas(name, _KEY) as (axes, drawings):
         axes.set_axis_off()
-        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.drawn, markevery=[1], clip_on=False)
+        [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
         line.set_in_layout(False)
-    return drawn[0].svg
+    return drawings[0].svg
 
 
 def swatch(fill: Fill, name: str) -> Markup:
-    """The sample of an area that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawn):
+    """The piece of an area that stands before its name in a legend."""
+    with canvas(name, _KEY) as (axes, drawings):
         axes.set_axis_off()
         axes.set_xlim(0, 1)
-        axes.bar([0.5], [1], 0.6, **fill.drawn).patches[0].set_in_layout(False)
-    return drawn[0].svg
+        axes.bar([0.5], [1], 0.6, **fill.options).patches[0].set_in_layout(False)
+    return drawings[0].svg

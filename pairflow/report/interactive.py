@@ -1,4 +1,4 @@
-"""The data of the plots that a script draws over the static charts, of the same cells and lines."""
+"""The data of the plots that a script draws over the static charts, from the same cells and lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,10 +11,11 @@ from markupsafe import Markup
 from pairflow.report import figures
 from pairflow.report.colours import Style, style
 from pairflow.report.tables import METRICS, Cell, Table
+from pairflow.report.words import pluralise
 
 _WIDTH = 2  # of a line, in CSS pixels
-_MARKERS = 7  # of a long curve, so that they do not cover it
-_BEYOND = 1.15  # how far a floor reaches beyond the first and the last number of steps
+_MARKERS = 7  # at most, on a long curve, so that they do not cover it
+_BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _DASHES = {"-": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1, 1.6), ":": (1, 1.65)}  # matplotlib's, in widths
 _SYMBOLS = {
     "": "",
@@ -36,9 +37,9 @@ _SYMBOLS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """How an axis looks at first: logarithmic or not, (low, high) of it, (value, text) ticks, 0 included.
+    """How an axis looks at first: logarithmic or not, its (low, high) limits, its (value, text) ticks.
 
-    What is None or empty is left to the data.
+    `zero`: it begins at 0. Limits that are None and ticks that are empty follow from the data.
     """
 
     label: str
@@ -49,11 +50,11 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Line:
-    """Points in their order, and what is said at each one; values that are missing are None.
+class PlotLine:
+    """Points in their order, with the lines of text that each one shows; missing values are None.
 
-    `colour` is a name of the style sheet's, `symbol` and `dash` are Plotly's (no symbol: no markers), at most
-    `markers` are drawn (0: all); a hollow one has the page's colour inside.
+    `colour` is a name of the style sheet, `symbol` and `dash` are Plotly's (an empty symbol: no markers). At
+    most `markers` markers are drawn (0: all); hollow ones have the page's colour inside.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Line:
     x: list[float | None]
     y: list[float | None]
     error: list[float | None]
-    said: list[list[str]]
+    texts: list[list[str]]
     markers: int = 0
 
 
@@ -75,7 +76,7 @@ class Plot:
     title: str
     x: Axis
     y: Axis
-    lines: list[Line]
+    lines: list[PlotLine]
 
 
 def quality(table: Table, samples: str, evaluation: str) -> Plot:
@@ -88,15 +89,15 @@ def quality(table: Table, samples: str, evaluation: str) -> Plot:
             style(method),
             table.columns,
             [cell.mean for cell in cells],
-            [_words(metric.label, nfe, cell) for nfe, cell in zip(table.columns, cells, strict=True)],
+            [_describe(metric.label, nfe, cell) for nfe, cell in zip(table.columns, cells, strict=True)],
             error=[cell.std if cell.count > 1 else np.nan for cell in cells],
         )
         for method, cells in table.rows.items()
     ]
     if table.floor:
         reach = [table.columns[0] / _BEYOND, *table.columns, table.columns[-1] * _BEYOND]
-        said = [[f"{metric.label} {table.floor.text}"]] * len(reach)
-        lines.append(_line("real images", figures.FLOOR, reach, [table.floor.mean] * len(reach), said))
+        texts = [[f"{metric.label} {table.floor.text}"]] * len(reach)
+        lines.append(_line("real images", figures.FLOOR, reach, [table.floor.mean] * len(reach), texts))
     return Plot(
         f"{table.label} by sampling steps, evaluation {evaluation}",
         Axis("sampling steps (NFE)", log=True, ticks=figures.step_ticks(table.columns)),
@@ -105,8 +106,8 @@ def quality(table: Table, samples: str, evaluation: str) -> Plot:
     )
 
 
-def _words(label: str, nfe: int, cell: Cell) -> list[str]:
-    trials = f"{cell.count:,} trial{'s' if cell.count > 1 else ''}"
+def _describe(label: str, nfe: int, cell: Cell) -> list[str]:
+    trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
     return [f"NFE {nfe:,}", f"{label} {cell.text} {cell.spread}".rstrip(), trials]
@@ -114,33 +115,24 @@ def _words(label: str, nfe: int, cell: Cell) -> list[str]:
 
 def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str) -> Plot:
     """`figures.curves` as data."""
-    shown = figures.smoothed(logs, column)
-    lines = [
-        _line(
-            method,
-            style(method),
-            line["iteration"],
-            line[column],
-            [
-                [f"iteration {x:,.0f}", f"{y:,.4g}"]
-                for x, y in zip(line["iteration"], line[column], strict=True)
-            ],
-            markers=_MARKERS,
-        )
-        for method, line in shown.items()
-    ]
-    limits = tuple(map(_number, figures.late_limits(shown, column)))
-    return Plot(f"{label} by iteration", Axis("iteration"), Axis(label, limits=limits), lines)
+    smoothed = figures.smooth(logs, column)
+    lines = []
+    for method, line in smoothed.items():
+        x, y = line["iteration"].tolist(), line[column].tolist()
+        texts = [[f"iteration {at:,.0f}", f"{value:,.4g}"] for at, value in zip(x, y, strict=True)]
+        lines.append(_line(method, style(method), x, y, texts, markers=_MARKERS))
+    low, high = (float(f"{limit:.7g}") for limit in figures.late_limits(smoothed, column))
+    return Plot(f"{label} by iteration", Axis("iteration"), Axis(label, limits=(low, high)), lines)
 
 
 def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str) -> Plot:
     """`figures.trade` as data."""
-    drawn = [
+    by_method = [
         _line(
             method,
             style(method),
-            points["seconds"],
-            points["valid"],
+            points["seconds"].tolist(),
+            points["valid"].tolist(),
             [
                 [f"NFE {row.nfe:,}", f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"]
                 for row in points.itertuples()
@@ -152,12 +144,12 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str) -> P
         f"Valid samples by time of sampling, evaluation {evaluation}",
         Axis(f"seconds per {samples:,} samples", log=True),
         Axis(f"valid of {samples:,}", zero=True),
-        drawn,
+        by_method,
     )
 
 
-def embedded(plot: Plot) -> Markup:
-    """JSON that may stand inside of a script element: no `<`, `>`, `&` or `'` in it."""
+def embed(plot: Plot) -> Markup:
+    """JSON that may stand inside a script element: it has no `<`, `>`, `&` or `'`."""
     return htmlsafe_json_dumps(asdict(plot), allow_nan=False, separators=(",", ":"))
 
 
@@ -166,12 +158,12 @@ def _line(
     look: Style,
     x: Sequence[float],
     y: Sequence[float],
-    said: list[list[str]],
+    texts: list[list[str]],
     *,
     error: Sequence[float] = (),
     markers: int = 0,
-) -> Line:
-    return Line(
+) -> PlotLine:
+    return PlotLine(
         name=name,
         colour=look.colour,
         symbol=_SYMBOLS[look.marker],
@@ -180,7 +172,7 @@ def _line(
         x=[_number(value) for value in x],
         y=[_number(value) for value in y],
         error=[_number(value) for value in error],
-        said=said,
+        texts=texts,
         markers=markers,
     )
 
@@ -192,5 +184,5 @@ def _dash(line: str | tuple) -> str:
 
 
 def _number(value: float) -> float | None:
-    """Seven digits of it, which is more than a screen shows; None for what is not finite."""
+    """A value with seven digits, which is more than a screen shows; None if it is not finite."""
     return float(f"{value:.7g}") if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Tables in the paper's layout: LaTeX that needs the package booktabs alone."""
+"""Tables in the paper's layout: LaTeX that needs only the package booktabs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,21 +17,21 @@ _ESCAPED = str.maketrans(
 
 
 def escape(text: str) -> str:
-    """Text that LaTeX prints as it stands, on one line."""
+    """Text that LaTeX prints unchanged, on one line."""
     return text.translate(_ESCAPED)
 
 
 def value(text: str, spread: str = "", bold: bool = False) -> str:
-    """A printed number, such as `1,234.5`, and its deviation; a dash where there is none."""
+    """A printed number, such as `1,234.5`, with its deviation if there is one; an empty text is a dash."""
     if not text:
         return "--"
     text, spread = (part.replace(",", "{,}").replace("−", "-") for part in (text, spread))
-    shown = rf"\mathbf{{{text}}}" if bold else text
-    return f"${shown} \\pm {spread}$" if spread else f"${shown}$"
+    mean = rf"\mathbf{{{text}}}" if bold else text
+    return f"${mean} \\pm {spread}$" if spread else f"${mean}$"
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
-    """A table environment: `caption` and `head` are text, `rows` finished cells; numbers stand right."""
+    """A table environment: `caption` and `head` are text, `rows` LaTeX. Only the first column stands left."""
     return "\n".join(
         [
             r"\begin{table}",

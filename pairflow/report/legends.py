@@ -8,7 +8,7 @@ from markupsafe import Markup
 from pairflow.report import drawing
 from pairflow.report.colours import Style, family, style
 
-_IN_ROW = 6  # names
+_IN_ROW = 6  # names that fit into a row
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,12 @@ class Legend:
     rows: list[list[tuple[Markup, str]]]
 
     def add(self, look: Style, name: str, key: str) -> None:
-        """A last name with a look of its own; `key` sets its drawing apart on the page."""
+        """Append a name with a look of its own; `key` makes its drawing's ids unique on the page."""
         self.rows[-1].append((drawing.key(look, key), name))
 
 
 def legend(names: Iterable[str], prefix: str) -> Legend:
-    """A single row; of more names than go into one, a row for each base that is distilled."""
+    """A single row; if the names do not fit into one, a further row for each base that is distilled."""
     names = list(names)
     families = [family(name) for name in names]
     rows: dict[str, list[tuple[Markup, str]]] = {}

@@ -1,5 +1,5 @@
-// Draws the charts of the page anew with Plotly, to point at, to zoom and to choose methods from.
-// The page's own drawings stay on paper, without scripts, and until a chart comes into view.
+// Draws the charts of the page with Plotly, so that a reader can point at values, zoom and choose methods.
+// The static drawings remain on paper, without scripts, and until a chart comes into view.
 "use strict";
 (() => {
   const WIDTH = 2;
@@ -13,7 +13,7 @@
     ? "Tap a point for its values."
     : "Point at a line for its values, or focus a chart and press the arrow keys; drag to zoom.";
 
-  /** An element with attributes, inside of another. */
+  /** An element with attributes inside another one. */
   function add(parent, tag, attributes = {}, text = "") {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -27,7 +27,7 @@
   /** Plain text as Plotly's markup. */
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-  /** Text in lines of at most so many characters, as Plotly's markup. */
+  /** Text broken into lines of at most `most` characters, as markup of Plotly. */
   function wrapped(text, most) {
     const lines = text.match(new RegExp(`.{1,${most}}(?:\\s|$)|.{${most}}`, "gu")) ?? [];
     return lines.map((line) => escaped(line.trim())).join("<br>");
@@ -77,7 +77,7 @@
       tool("PNG", () => this.download());
     }
 
-    /** The chart as it was at first, but for the methods that are hidden. */
+    /** The chart as it was at first; hidden methods stay hidden. */
     reset() {
       this.log = { x: this.data.x.log, y: this.data.y.log };
       this.view += 1;
@@ -90,7 +90,7 @@
       this.draw();
     }
 
-    /** Puts Plotly's chart in the place of the static one. */
+    /** Replaces the static chart by that of Plotly. */
     async show() {
       await library();
       const alternative = this.element.querySelector(".chart").getAttribute("aria-label");
@@ -106,7 +106,7 @@
       }).observe(this.drawn);
     }
 
-    /** Draws it as it is to be now. */
+    /** Draws the current state. */
     draw() {
       for (const [side, button] of Object.entries(this.switches)) {
         button.setAttribute("aria-pressed", this.log[side]);
@@ -136,7 +136,7 @@
           },
           error_y: { visible: line.error.some(Boolean), array: line.error, thickness: 1.5, width: 3 },
           hoverinfo: "text",
-          hovertext: line.said.map((said) => [name, ...said.map(escaped)].join("<br>")),
+          hovertext: line.texts.map((texts) => [name, ...texts.map(escaped)].join("<br>")),
           hoverlabel: { bordercolor: stroke },
         };
       });
@@ -202,7 +202,7 @@
       const pointNumber = known[Math.min(Math.max(place, 0), known.length - 1)];
       this.at = { line: next, point: pointNumber };
       Plotly.Fx.hover(this.drawn, [{ curveNumber: this.data.lines.indexOf(next), pointNumber }]);
-      this.status.textContent = [next.name, ...next.said[pointNumber]].join(", ");
+      this.status.textContent = [next.name, ...next.texts[pointNumber]].join(", ");
     }
 
     leave() {

@@ -1,26 +1,79 @@
-"""What the report of a finished experiment has gathered."""
+"""A finished experiment: what its report wrote, for the pages that compare it with something."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_table
 from pairflow.config import Experiment, check
 from pairflow.errors import InputError
+from pairflow.report.tables import REAL
+from pairflow.report.words import name_scale
+
+_VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
 
-class Results(NamedTuple):
-    """The experiment that it was made with, its metric rows and timings, and the report's provenance."""
+@dataclass(frozen=True, eq=False)
+class FinishedExperiment:
+    """A finished experiment: its name, settings, metric rows and timings.
 
+    `provenance` is that of its report; `train_digest` is the hash of its training rows, where they are there.
+    """
+
+    name: str
     experiment: Experiment
     metrics: pd.DataFrame
     timings: pd.DataFrame
-    provenance: dict
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    train_digest: str | None = None
+
+    @property
+    def dataset(self) -> str:
+        return self.experiment.data.source
+
+    @property
+    def reduced(self) -> bool:
+        return is_reduced(self.experiment)
+
+    @property
+    def scale(self) -> str:
+        return name_scale(self.reduced)
+
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """Rows of the evaluations' samples with a finite value; a null trial is -1, a null text is empty."""
+        rows = self.metrics[self.metrics.evaluation.isin(list(self.experiment.evaluations))]
+        rows = rows[(rows.method != REAL) & np.isfinite(rows.value)].dropna(subset="nfe")
+        texts = ["reference", "extractor"]
+        rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
+        return rows.astype({"nfe": int, "trial": int})
+
+    @property
+    def repeated(self) -> str:
+        """The first value that is there twice, in words; empty where there is none."""
+        repeats = self.measured[self.measured.duplicated(_VALUE)]
+        for first in repeats[_VALUE].to_dict("records"):
+            return ", ".join(f"{name} {value}" for name, value in first.items() if value not in ("", -1))
+        return ""
 
 
-def results_of(root: Path) -> Results:
-    """Of the folder of an experiment; InputError unless a report of this version wrote its files."""
+def is_reduced(experiment: Experiment) -> bool:
+    """Whether its numbers are not the paper's, by their scale or because a part of the data is left out."""
+    data = experiment.data
+    part = data.training_rows is not None or getattr(data, "max_heavy_atoms", None) is not None
+    return experiment.scale != "paper" or part
+
+
+def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:
+    """A finished experiment from its folder; InputError unless a report of this version wrote its files.
+
+    `name` is what pages call it, by default the folder's name.
+    """
     path = root / "metrics.parquet"
     metrics, metadata = read_table(path, "metrics")
     try:
@@ -31,9 +84,13 @@ def results_of(root: Path) -> Results:
         if column not in metrics.column_names:
             raise InputError(f"{path}: has no column '{column}'")
     times = root / "timings.parquet"
-    timings, made = read_table(times, "timings")
-    if made.inputs.get("metrics") not in (None, digest(path)):
-        raise InputError(f"{times}: not the times of {path}: make the report anew")
-    return Results(
-        experiment, metrics.to_pandas(), timings.to_pandas(), read_provenance(root / "report.html")
+    timings, times_metadata = read_table(times, "timings")
+    if times_metadata.inputs.get("metrics") not in (None, digest(path)):
+        raise InputError(f"{times}: does not belong to {path}; rerun the report")
+    return FinishedExperiment(
+        name=name or root.name,
+        experiment=experiment,
+        metrics=metrics.to_pandas(),
+        timings=timings.to_pandas(),
+        provenance=read_provenance(root / "report.html"),
     )

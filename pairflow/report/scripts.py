@@ -1,4 +1,4 @@
-"""The scripts of a page, and how its policy names them: nothing else runs."""
+"""The scripts of a page, and how its Content-Security-Policy names them, so that nothing else runs."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Scripts:
-    """`own` are texts; `plotly` is zlib-packed base64, empty where no plot needs it."""
+    """`own` scripts are text, `plotly` is base64 of zlib or empty; `allowed` is the policy for them."""
 
     own: tuple[Markup, ...]
     plotly: str
@@ -23,7 +23,7 @@ class Scripts:
 
 @cache
 def scripts(plots: bool) -> Scripts:
-    """What sorts and copies, and what draws `plots`; the same bytes for one version of Plotly and of zlib."""
+    """The script that sorts and copies, and those that draw `plots`, if there are any."""
     names = ("tables.js", "plots.js") if plots else ("tables.js",)
     own = [(_FOLDER / name).read_text(encoding="utf-8") for name in names]
     library = []

@@ -1,4 +1,4 @@
-// Sorts tables by their columns and copies the command; without it the page is whole.
+// Sorts tables by their columns and copies the command. Without it the page is complete.
 (() => {
   "use strict";
 
@@ -58,7 +58,7 @@
     }
   }
 
-  // The way of pages that may not use the clipboard: through a selection.
+  // For pages that may not use the clipboard: copies a selection.
   function copySelected(text) {
     const area = document.createElement("textarea");
     area.value = text;

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairflow.report.words import format_number, pluralise
+
+REAL = "data"  # the method of metric rows that compare real data with real data
+
 
 @dataclass(frozen=True)
 class Metric:
     """How the page names, orders and draws a metric, and which of two values it calls the better one.
 
-    `best` is `highest`, `lowest` or empty. Of the first metric that has rows and a `headline` the summary
-    speaks. `against` names the reference, where a metric has one: training or test. `counted` metrics are
-    numbers out of the samples, printed with one decimal; `group` is the group of tables of molecules that a
-    metric without a chart stands in.
+    `best` is `highest`, `lowest` or empty. The summary is about the first metric with rows and a `headline`.
+    `against` words the reference, training or test, where a metric has one. `counted` metrics are numbers of
+    samples, printed with one decimal. `group` is the group of molecules' tables for a metric without a chart.
     """
 
     label: str
@@ -70,8 +73,8 @@ METRICS = {
 }
 
 
-def named(modality: str, group: str | None = None) -> list[str]:
-    """Names of a modality's metrics, or of one group of them, in the page's order."""
+def list_metrics(modality: str, group: str | None = None) -> list[str]:
+    """Names of a modality's metrics, or of one group among them, in the page's order."""
     return [
         name
         for name, metric in METRICS.items()
@@ -83,8 +86,8 @@ def named(modality: str, group: str | None = None) -> list[str]:
 class Cell:
     """Mean of `count` values and a sample standard deviation; NaN where there is none.
 
-    Of an evaluation over several seeds the mean is that of `seeds` means, `std` is between those, and
-    `trials` the deviation between the trials of one seed; of one seed `std` is between its trials.
+    Over several seeds the mean is that of the `seeds` means, `std` is between these, and `trials` is the
+    deviation between the trials of one seed. With a single seed `std` is between its trials.
     """
 
     mean: float = np.nan
@@ -97,7 +100,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        return f"{self.mean:,.{self.digits}f}".replace("-", "−") if self.count else "–"
+        return format_number(self.mean, self.digits) if self.count else "–"
 
     @property
     def spread(self) -> str:
@@ -105,7 +108,7 @@ class Cell:
 
     @property
     def trial_spread(self) -> str:
-        """Where `spread` is between seeds: that between the trials of one."""
+        """The deviation between the trials of one seed, where `spread` is between seeds."""
         return self._deviation(self.trials)
 
     def _deviation(self, value: float) -> str:
@@ -116,9 +119,9 @@ class Cell:
 class Table:
     """One metric: rows are methods, columns are numbers of sampling steps.
 
-    `beside` is what the metric's label leaves open; `floor` the same metric of real data, if it is known;
-    `seeds` the training seeds of its evaluation. Evaluation, reference and extractor are those of the metric
-    rows; molecules name the first alone.
+    `beside` completes the metric's label; `floor` is the same metric for real data, if it is known; `seeds`
+    counts the training seeds of the evaluation. Evaluation, reference and extractor are those of the metric
+    rows; molecules have only the first.
     """
 
     metric: str
@@ -150,17 +153,18 @@ class Table:
 
 
 def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, metric, method, nfe, mean, between, within, seeds, count, of.
+    """Rows evaluation, metric, method, nfe, mean, between, within, seeds, count, all_seeds.
 
     `mean` and `between` are mean and standard deviation (n - 1; NaN for one) of the means of the `seeds`
-    seeds that have values, `within` is the deviation between the trials of one seed (variances pooled over
-    seeds), `count` the number of values, and `of` the number of seeds that have any in the evaluation. Values
-    that are NaN do not count.
+    seeds that have values. `within` is the deviation between the trials of one seed (variances pooled over
+    seeds), `count` the number of values, `all_seeds` the number of seeds with any value in the evaluation.
+    Values that are NaN do not count.
     """
     keys = ["evaluation", "metric", "method", "nfe"]
-    each = metrics.groupby([*keys, "seed"], sort=True)["value"].agg(["mean", "var", "count"])
-    each = each.assign(squares=each["var"] * (each["count"] - 1), freedom=(each["count"] - 1).clip(lower=0))
-    found = each.groupby(keys, sort=True).agg(
+    seeds = metrics.groupby([*keys, "seed"], sort=True)["value"].agg(["mean", "var", "count"])
+    freedom = seeds["count"] - 1
+    seeds = seeds.assign(squares=seeds["var"] * freedom, freedom=freedom.clip(lower=0))
+    summary = seeds.groupby(keys, sort=True).agg(
         mean=("mean", "mean"),
         between=("mean", "std"),
         seeds=("mean", "count"),
@@ -168,12 +172,13 @@ def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
         squares=("squares", "sum"),
         freedom=("freedom", "sum"),
     )
-    found["within"] = np.sqrt(found.pop("squares") / found.pop("freedom"))
-    of = metrics.dropna(subset="value").groupby("evaluation")["seed"].nunique()
-    return found.reset_index().assign(of=lambda rows: rows.evaluation.map(of).fillna(0).astype(int))
+    summary["within"] = np.sqrt(summary.pop("squares") / summary.pop("freedom"))
+    summary = summary.reset_index()
+    all_seeds = metrics.dropna(subset="value").groupby("evaluation")["seed"].nunique()
+    return summary.assign(all_seeds=summary.evaluation.map(all_seeds).fillna(0).astype(int))
 
 
-def table(
+def make_table(
     summary: pd.DataFrame,
     evaluation: str,
     metric: str,
@@ -183,13 +188,14 @@ def table(
     reference: str = "",
     extractor: str = "",
 ) -> Table:
-    """The table of one metric, its best means marked; methods without any value of it are left out.
+    """The table of one metric with its best means marked; methods without any value are left out.
 
-    Means that print alike are tied. A column with a single value has no best.
+    Means that print alike are tied. A column with a single value has no best one.
     """
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    digits = 1 if METRICS[metric].counted else digits_of([*part["mean"], *([floor.mean] if floor else [])])
+    means = [*part["mean"], *([floor.mean] if floor else [])]
+    digits = 1 if METRICS[metric].counted else choose_digits(means)
     cells = {(row.method, row.nfe): _cell(row, digits) for row in part.itertuples(index=False)}
     rows = {
         method: [cells.get((method, nfe), Cell()) for nfe in columns]
@@ -198,13 +204,13 @@ def table(
     }
     marked = _mark_best(rows, len(columns), METRICS[metric].best)
     floor = replace(floor, digits=digits) if floor else None
-    seeds = max(part["of"].max(), 1) if len(part) else 1
+    seeds = max(part["all_seeds"].max(), 1) if len(part) else 1
     return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds)
 
 
 def _cell(row: Any, digits: int) -> Cell:
-    """Of a row of `summarise`: a deviation between trials never stands where others are between seeds."""
-    several = row.of > 1
+    """A row of `summarise`: a deviation between trials never stands where others are between seeds."""
+    several = row.all_seeds > 1
     return Cell(
         mean=row.mean,
         std=row.between if several else row.within,
@@ -215,14 +221,14 @@ def _cell(row: Any, digits: int) -> Cell:
     )
 
 
-def digits_of(values: Sequence[float]) -> int:
-    """Decimals, 1 to 4, that show two digits of the smallest value."""
+def choose_digits(values: Sequence[float]) -> int:
+    """Number of decimals, 1 to 4, that shows two digits of the smallest value."""
     sizes = [abs(value) for value in values if np.isfinite(value) and value]
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
 def _mark_best(rows: dict[str, list[Cell]], width: int, best: str) -> dict[str, list[Cell]]:
-    marked = {method: [] for method in rows}
+    marked: dict[str, list[Cell]] = {method: [] for method in rows}
     for column in range(width):
         text = _best([cells[column] for cells in rows.values()], best)
         for method, cells in rows.items():
@@ -232,21 +238,21 @@ def _mark_best(rows: dict[str, list[Cell]], width: int, best: str) -> dict[str, 
 
 
 def _best(cells: list[Cell], best: str) -> str | None:
-    """What the best of some cells prints; None where there is no choice."""
+    """The text of the best cell; None where there is no choice."""
     means = sorted((cell for cell in cells if cell.count), key=lambda cell: cell.mean)
     if not best or len(means) < 2:
         return None
     return means[-1 if best == "highest" else 0].text
 
 
-def scope(metrics: pd.DataFrame, evaluation: str) -> str:
-    """What the numbers of an evaluation are counted from, in words: `1,024 samples × 10 trials × 3 seeds`."""
+def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
+    """What an evaluation's numbers are counted from: `1,024 samples × 10 trials × 3 seeds`."""
     part = metrics[metrics.evaluation == evaluation]
     counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
-    parts = [f"{number} {name}{'s' if number > 1 else ''}" for name, number in counts.items() if number]
-    return " × ".join([f"{numbers(part.samples)} samples", *parts])
+    parts = [pluralise(count, name) for name, count in counts.items() if count]
+    return " × ".join([f"{list_counts(part.samples)} samples", *parts])
 
 
-def numbers(counts: pd.Series) -> str:
+def list_counts(counts: pd.Series) -> str:
     """The distinct counts in words: `1,000 or 5,000`."""
     return " or ".join(f"{value:,}" for value in sorted(counts.unique()))

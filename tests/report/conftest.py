@@ -44,17 +44,25 @@ def metric_rows(
     return frame.assign(evaluation="main", samples=1024, reference="train", extractor=None)
 
 
-def _settings() -> dict[str, Any]:
-    return Experiment(
-        description="Constructed numbers",
-        scale="reduced",
-        data={"source": "small_molecules", "length": 16},
-        network={"name": "mlp"},
-        training={"batch_size": 256, "iterations": 1500, "learning_rate": 2e-3},
-        methods=tuple(COUNTS),
-        evaluations={"main": {"nfe": NFE, "trials": 3}},
-        correlation={},
-    ).model_dump(mode="json")
+UNCHECKED = ("description", "methods")  # names that an experiment would refuse are to be shown harmlessly
+
+
+def experiment(**changes: Any) -> Experiment:
+    """The constructed experiment with some settings replaced; any text goes as a method."""
+    settings = {
+        "description": "Constructed numbers",
+        "scale": "reduced",
+        "data": {"source": "small_molecules", "length": 16},
+        "network": {"name": "mlp"},
+        "training": {"batch_size": 256, "iterations": 1500, "learning_rate": 2e-3},
+        "methods": tuple(COUNTS),
+        "evaluations": {"main": {"nfe": NFE, "trials": 3}},
+        "correlation": {},
+    }
+    unchecked = {key: changes.pop(key) for key in UNCHECKED if key in changes}
+    if "methods" in unchecked:
+        unchecked["methods"] = tuple(unchecked["methods"])
+    return Experiment(**settings | changes).model_copy(update=unchecked)
 
 
 def _timings() -> pd.DataFrame:
@@ -80,6 +88,11 @@ def _log(level: float) -> pd.DataFrame:
     return pd.DataFrame(
         {"iteration": iteration, "loss": loss, "learning_rate": 1e-3, "validation_nll": measured}
     )
+
+
+@pytest.fixture
+def make_experiment() -> Callable[..., Experiment]:
+    return experiment
 
 
 @pytest.fixture(name="metric_rows")
@@ -111,9 +124,10 @@ def many(make) -> Contents:
     steps += [("teach", method) for method in REDI] + [("distill", method) for method in METHODS[5:]]
     steps += [(step, method) for step in ("sample", "evaluate") for method in METHODS]
     timings = pd.DataFrame(steps, columns=["step", "method"])
-    redi = {"pairs": {"count": 20_000}}
+    run = {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3}
+    distillation = {"dcd": {**run, "teacher_every": 10}, "redi": {**run, "pairs": {"count": 20_000}}}
     return make(
-        settings={"methods": list(METHODS), "distillation": {"dcd": {}, "redi": redi}},
+        settings={"methods": list(METHODS), "distillation": distillation},
         metrics=metric_rows(counts),
         timings=timings.assign(seconds=60.0, peak_memory_mb=512.0, device="cpu", seed=0),
         training_logs={method: _log(0.1 * n) for n, method in enumerate(METHODS, 1)},
@@ -123,13 +137,13 @@ def many(make) -> Contents:
 
 @pytest.fixture(scope="session")
 def make() -> Callable[..., Contents]:
-    """Contents with some fields replaced; `settings` is merged into the constructed ones."""
+    """Contents with some fields replaced; `settings` are those of its experiment to replace."""
 
     def build(settings: dict[str, Any] | None = None, **changes: Any) -> Contents:
         samples = ["CCO", "CC(C", "", "c1cc[nH]c1", "NC=O"] * 3
         contents = Contents(
-            experiment="demo",
-            settings=_settings() | (settings or {}),
+            name="demo",
+            experiment=experiment(**settings or {}),
             metrics=metric_rows(COUNTS),
             timings=_timings(),
             provenance={
@@ -217,8 +231,7 @@ def make_images(make) -> Callable[..., Contents]:
         length = 64
         contents = dataclasses.replace(
             known,
-            settings=known.settings | {"data": {"source": "digits"}} | (settings or {}),
-            modality="images",
+            experiment=experiment(**{"data": {"source": "digits"}} | (settings or {})),
             metrics=image_rows(),
             data={
                 "training_rows": 1257,

@@ -5,8 +5,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from pairflow.report.experiment.page import render
-from pairflow.report.paper import Page
-from pairflow.report.paper import render as render_paper
+from pairflow.report.paper.page import PaperPage
+from pairflow.report.paper.page import render as render_paper
 
 SERIOUS = ("serious", "critical")
 SIZES = """() => {
@@ -30,7 +30,7 @@ WIDTHS = pytest.mark.parametrize("width", [400, 1600])
 def test_no_overflow_and_no_broken_picture(make, metric_rows, coupling, open_page, width):
     long = "pairflow-sub" + 41 * "1" + "+redi+x"
     contents = make(
-        experiment="e" * 60,
+        name="e" * 60,
         settings={"methods": ["udlm", long]},
         metrics=metric_rows({"udlm": (84, 245, 437), long: (352, 498, 662)}),
         timings=make().timings.assign(method=long),
@@ -63,12 +63,12 @@ def test_images_fit_and_are_whole(make_images, open_page, width, side):
 
 @WIDTHS
 def test_the_papers_tables_fit(open_page, width):
-    assert fits(open_page(render_paper(Page({}, {}, ["n" * 200])), width)) == 1
+    assert fits(open_page(render_paper(PaperPage({}, {}, ["n" * 200])), width)) == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_accessible(make, make_images, open_page, scheme):
-    for html in (render(make()), render(make_images()), render_paper(Page({}, {}, []))):
+    for html in (render(make()), render(make_images()), render_paper(PaperPage({}, {}, []))):
         page = open_page(html, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
         violations = Axe().run(page).response["violations"]

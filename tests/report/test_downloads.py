@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from pairflow.report import tables
-from pairflow.report.downloads import Sheet, as_csv, correlation, results, sort_keys
+from pairflow.report.downloads import Sheet, as_csv, sort_keys
 from pairflow.report.experiment.page import render
+from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 
 STEPS = [2**power for power in range(11)]
 NAMES = [
@@ -43,8 +44,8 @@ def sheet(make):
     def build(values: dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
         rows = measured(values)
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
-        table = tables.table(tables.summarise(rows), "main", "valid", contents.methods)
-        return results(contents, [table], "1,024 samples × 3 trials × 1 seed", "Valid")
+        table = tables.make_table(tables.summarise(rows), "main", "valid", contents.methods)
+        return metric_sheet(contents, [table], "1,024 samples × 3 trials × 1 seed", "Valid")
 
     return build
 
@@ -72,8 +73,8 @@ def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
     stored = pd.read_parquet(tmp_path / "metrics.parquet")
     contents = make(settings={"methods": ["a", "b"]}, metrics=stored)
     summary = tables.summarise(stored)
-    both = [tables.table(summary, "main", metric, ["a", "b"]) for metric in ("valid", "novel")]
-    found = rows_of(texts(results(contents, both, "", ""))[0])
+    both = [tables.make_table(summary, "main", metric, ["a", "b"]) for metric in ("valid", "novel")]
+    found = rows_of(texts(metric_sheet(contents, both, "", ""))[0])
     expected = stored.groupby(["metric", "method", "nfe"])["value"].agg(["mean", "std", "count"])
     assert len(found) == len(expected) == 2 * 2 * 11
     for row in found:
@@ -89,7 +90,7 @@ def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
     rows = measured({("a", 1): [1.0, 3.0]})
     rows = pd.concat([rows, rows.assign(seed=1, value=rows.value + 10)])
     summary = tables.summarise(rows)
-    both = results(make(metrics=rows), [tables.table(summary, "main", "valid", ["a"])], "", "")
+    both = metric_sheet(make(metrics=rows), [tables.make_table(summary, "main", "valid", ["a"])], "", "")
     [row] = rows_of(texts(both)[0])
     assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
     assert float(row["std"]) == pytest.approx(50**0.5)
@@ -99,8 +100,8 @@ def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
 def test_files_of_several_seeds_say_what_a_deviation_is_between_and_which_seed_is_missing(make):
     rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
     rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
-    one = tables.table(tables.summarise(rows), "main", "valid", ["a", "b"])
-    _, tex, markdown = texts(results(make(metrics=rows), [one], "scope", "Valid"))
+    one = tables.make_table(tables.summarise(rows), "main", "valid", ["a", "b"])
+    _, tex, markdown = texts(metric_sheet(make(metrics=rows), [one], "scope", "Valid"))
     assert r"scope; $\pm$ is between seeds; highest mean in bold." in tex.replace("\n", " ")
     assert lines_of(tex, "a &") == [r"a & $\mathbf{7.0} \pm 7.1$ \\"]
     assert lines_of(tex, "b &") == [r"b & $5.0$ (1 of 2 seeds) \\"]
@@ -205,7 +206,7 @@ def test_total_correlation_and_its_ceiling(make):
         "ceiling": 32.472,
         "sources": 20_000,
     }
-    text, tex, _ = texts(correlation(contents, found, ""))
+    text, tex, _ = texts(correlation_sheet(contents, found, ""))
     assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
     assert r"udlm & $31.87 \pm 0.02$ \\" in tex
     assert r"ceiling: draws from the data & $32.47$ \\" in tex

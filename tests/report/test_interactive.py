@@ -32,12 +32,12 @@ def test_quality_is_the_cells_of_its_table():
     assert (plot.y.label, plot.y.log, plot.y.zero) == ("valid of 1,024", False, True)
     udlm, distilled = plot.lines
     assert (udlm.x, udlm.y, udlm.error) == ([1, 4], [84, None], [1.25, None])
-    assert udlm.said[0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
+    assert udlm.texts[0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
     assert (distilled.y, distilled.error) == ([1352, 1352], [None, None])
-    assert distilled.said[1] == ["NFE 4", "valid 1,352.0", "1 trial"]
+    assert distilled.texts[1] == ["NFE 4", "valid 1,352.0", "1 trial"]
     over_seeds = Table("valid", [1], {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)
     [line] = interactive.quality(over_seeds, "1,024", "main").lines
-    assert line.said[0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
+    assert line.texts[0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
@@ -46,7 +46,7 @@ def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     floor = plot.lines[-1]
     assert (floor.name, floor.symbol, floor.y, floor.error) == ("real images", "", [4.8] * 3, [])
     assert floor.x[0] < 1 < floor.x[2]
-    assert floor.said[1] == ["FD 4.8"]
+    assert floor.texts[1] == ["FD 4.8"]
 
 
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
@@ -60,14 +60,14 @@ def test_of_eleven_numbers_of_steps_every_other_has_a_text():
 @pytest.mark.parametrize("metric", ["valid", "kd"])
 def test_a_single_point_of_one_method_is_json(metric, cells):
     plot = interactive.quality(Table(metric, [1], {"a": cells}), "10", "main")
-    assert json.loads(interactive.embedded(plot))["lines"][0]["x"] == [1]
+    assert json.loads(interactive.embed(plot))["lines"][0]["x"] == [1]
     assert plot.y.log == (metric == "kd" and cells[0].mean > 0)
 
 
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
     plot = interactive.quality(Table("valid", [1], {name: [Cell(1, 0, 2)]}), "10", name)
-    text = interactive.embedded(plot)
+    text = interactive.embed(plot)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name
 
@@ -87,7 +87,7 @@ def test_curves_skip_what_was_not_measured_and_start_in_the_same_frame():
     plot = interactive.curves({"udlm": LOG, "none": LOG.iloc[:1]}, "validation_nll", "NLL")
     [line] = plot.lines
     assert (line.x, line.y) == ([10, 20], [3.5, 2.5])
-    assert line.said[0] == ["iteration 10", "3.5"]
+    assert line.texts[0] == ["iteration 10", "3.5"]
     assert plot.y.limits == (2.42, 3.58)
     assert interactive.curves({"udlm": LOG}, "loss", "loss").y.limits == (0.92, 2.08)
 
@@ -96,7 +96,7 @@ def test_trade_says_what_it_took():
     points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
     plot = interactive.trade({"udlm": points}, 1024, "main")
     assert (plot.x.log, plot.y.zero) == (True, True)
-    assert plot.lines[0].said[1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
+    assert plot.lines[0].texts[1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
 
 
 def test_plotly_is_packed_and_named_by_the_policy():
@@ -329,7 +329,7 @@ def test_an_image_is_saved_without_a_request(html, open_page):
 
 def test_evil_names_are_only_text(make, metric_rows, open_page):
     contents = make(
-        experiment=EVIL,
+        name=EVIL,
         settings={"methods": [EVIL]},
         metrics=metric_rows({EVIL: (1, 2, 3)}).assign(evaluation=EVIL),
         couplings={},

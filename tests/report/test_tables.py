@@ -16,7 +16,7 @@ def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tables.Table:
-    return tables.table(tables.summarise(rows(values)), "main", "valid", methods)
+    return tables.make_table(tables.summarise(rows(values)), "main", "valid", methods)
 
 
 def test_mean_and_standard_deviation():
@@ -36,19 +36,11 @@ def test_rows_follow_the_methods_and_columns_the_steps():
     assert result.columns == [4, 32]
 
 
-def test_the_highest_mean_of_a_column_is_best():
-    result = table({("a", 1): [3.0], ("b", 1): [2.0], ("a", 2): [1.0], ("b", 2): [2.0]}, ["a", "b"])
-    assert [cell.best for cell in result.rows["a"]] == [True, False]
-    assert [cell.best for cell in result.rows["b"]] == [False, True]
-
-
-def test_means_that_print_alike_are_tied():
-    result = table({("a", 1): [3.01], ("b", 1): [3.04], ("c", 1): [2.9]}, ["a", "b", "c"])
-    assert [cells[0].best for cells in result.rows.values()] == [True, True, False]
-
-
-def test_one_method_alone_is_not_the_best():
-    assert not table({("a", 1): [3.0]}, ["a"]).rows["a"][0].best
+def test_the_highest_mean_of_a_column_is_best_unless_it_is_the_only_one():
+    values = {("a", 1): [3.0], ("b", 1): [2.0], ("a", 2): [1.0], ("b", 2): [2.0], ("a", 4): [3.0]}
+    values |= {("a", 8): [3.01], ("b", 8): [3.04]}  # these print alike: a tie
+    best = {method: [cell.best for cell in row] for method, row in table(values, ["a", "b"]).rows.items()}
+    assert best == {"a": [True, False, False, True], "b": [False, True, False, True]}
 
 
 def test_missing_cells_are_dashes_and_never_best():
@@ -58,14 +50,11 @@ def test_missing_cells_are_dashes_and_never_best():
     assert not result.rows["a"][1].best
 
 
-def test_nan_does_not_count():
+def test_nan_does_not_count_and_a_single_trial_has_no_deviation():
     result = table({("a", 1): [1.0, np.nan, 3.0], ("b", 1): [np.nan, np.nan, np.nan]}, ["a", "b"])
     assert (result.rows["a"][0].mean, result.rows["a"][0].count) == (2.0, 2)
     assert result.rows["b"][0].text == "–"
     assert result.count == 2
-
-
-def test_a_single_trial_has_no_deviation():
     cell = table({("a", 1): [1234.5]}, ["a"]).rows["a"][0]
     assert (cell.text, cell.spread) == ("1,234.5", "")
 
@@ -76,7 +65,7 @@ def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
 
 
 def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[tables.Cell]]:
-    return tables.table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
+    return tables.make_table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
 
 
 def test_deviations_between_seeds_and_between_trials_are_told_apart():
@@ -86,22 +75,25 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
     assert cell.trials == pytest.approx(np.sqrt(14 / 3))
     assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
-    assert tables.scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+    assert tables.describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
 
 
-def test_of_one_seed_the_deviation_is_between_trials_alone():
-    [cell] = cells(rows({("a", 1): [1, 2, 3]}))["a"]
-    assert (cell.std, cell.seeds, cell.spread, cell.trial_spread) == (1.0, 1, "± 1.0", "")
-
-
-def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
-    [cell] = cells(seeds({("a", 1): [1, 1, 1, 1]}, {("a", 1): [3]}))["a"]
-    assert (cell.mean, cell.std, cell.trials) == (2.0, pytest.approx(np.sqrt(2)), 0.0)
+@pytest.mark.parametrize(
+    ("seeds_of_a", "mean", "spread", "trial_spread"),
+    [
+        ([[1, 2, 3]], "2.0", "± 1.0", ""),  # the only seed: between its trials
+        ([[1, 1, 1, 1], [3]], "2.0", "± 1.4", "± 0.0"),  # a seed counts once, however many trials it has
+        ([[1], [3]], "2.0", "± 1.4", ""),
+    ],
+)
+def test_what_a_deviation_is_between(seeds_of_a, mean, spread, trial_spread):
+    [cell] = cells(seeds(*({("a", 1): trials} for trials in seeds_of_a)))["a"]
+    assert (cell.text, cell.spread, cell.trial_spread) == (mean, spread, trial_spread)
 
 
 def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
-    found = tables.table(tables.summarise(frame), "main", "valid", ["a"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a"])
     both, one = found.rows["a"]
     assert (both.spread, found.lack(both)) == ("± 2.8", "")
     assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
@@ -109,14 +101,9 @@ def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_be
 
 def test_a_seed_of_nan_is_a_seed_that_misses():
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
-    found = tables.table(tables.summarise(frame), "main", "valid", ["a", "b"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b"])
     [cell] = found.rows["a"]
     assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
-
-
-def test_single_trials_of_several_seeds_deviate_between_seeds_alone():
-    [cell] = cells(seeds({("a", 1): [1]}, {("a", 1): [3]}))["a"]
-    assert (cell.mean, cell.spread, cell.trial_spread) == (2.0, "± 1.4", "")
 
 
 def test_seeds_are_those_of_the_evaluation_whatever_the_metric():

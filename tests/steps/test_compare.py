@@ -151,7 +151,7 @@ def test_the_methods_of_one_experiment(compare, finish):
         "paired t",
         3,
     )
-    assert "The methods of one experiment against udlm." in page
+    assert "The methods of one experiment compared with udlm." in page
     _, _, numbers = compare(folder, options=["--baseline", "pairflow"])
     assert one(numbers, method="udlm", nfe=1)["value"] == -11
 
@@ -160,7 +160,7 @@ def test_of_one_seed_all_is_over_trials_and_says_so(compare, finish):
     _, page, numbers = compare(finish(settings={"seeds": [0]}))
     assert set(numbers.over) == {"trials"}
     assert "over 2 trials of one seed" in words(page)
-    assert "One training seed. a: intervals and tests over sampling trials of one training" in words(page)
+    assert "One training seed. a: intervals and tests are over sampling trials of one training" in words(page)
 
 
 def test_one_seed_beside_three_is_marked_in_its_row(compare, finish):
@@ -200,9 +200,8 @@ def test_one_method_and_one_value_is_a_page_without_differences(compare, finish)
 )
 def test_other_data_are_shown_apart(compare, finish, settings, said):
     _, page, numbers = compare(finish(), finish("b", settings=settings))
-    assert f"Shown apart. {said}: b has a section of its own below, and nothing is tested across." in words(
-        page
-    )
+    apart = f"Shown separately. {said}. So b has a separate section below, and nothing is tested across"
+    assert apart in words(page)
     assert set(numbers.row) == {"mean"}
 
 
@@ -212,7 +211,7 @@ def test_other_training_rows_under_the_same_settings_are_shown_apart(compare, fi
         (folder / "data").mkdir()
         (folder / "data" / "train.parquet").write_bytes(folder.name.encode())
     _, page, numbers = compare(*folders)
-    assert "the training rows of b are not those of a, though their settings are" in page
+    assert "b and a have the same settings, but different training rows" in page
     assert set(numbers.row) == {"mean"}
 
 
@@ -220,7 +219,7 @@ def test_other_numbers_of_samples_are_shown_apart(compare, finish):
     evaluations = {"main": {"nfe": [1, 4], "samples": 512, "trials": 2}}
     _, page, numbers = compare(finish(), finish("b", settings={"evaluations": evaluations}, plus=3))
     assert set(numbers.row) == {"mean"}
-    assert "Shown apart. b has it from 512 samples: that does not compare." in words(page)
+    assert "Shown separately. b has it from 512 samples. These values do not compare." in words(page)
     assert "Mean, deviation and 95 % interval, from 512 samples" in words(page)
 
 
@@ -230,7 +229,7 @@ def test_other_extractors_are_shown_apart_and_other_references_are_other_tables(
     third = finish("c", settings=IMAGES, metric="fd", reference="test", extractor="classifier-1a2b3c4d")
     _, page, numbers = compare(first, other, third)
     assert set(numbers.row) == {"mean"}
-    assert "b has it by classifier-5e6f7a8b from 1,024 samples: that does not compare" in words(page)
+    assert "b has it by classifier-5e6f7a8b from 1,024 samples. These values do not compare" in words(page)
     assert "FD to the training images, by classifier-1a2b3c4d" in page
     assert "FD to the test images, by classifier-1a2b3c4d" in page
 
@@ -256,7 +255,7 @@ def test_scales_and_settings_that_differ_are_said(compare, finish):
 
 def test_equal_rows_are_said(compare, finish):
     _, page, _ = compare(finish(), finish("b"))
-    assert "The same numbers. b has the very metric rows of a." in words(page)
+    assert "The same numbers. a and b have identical metrics." in words(page)
 
 
 def test_experiments_of_one_name_are_told_apart_by_their_paths(compare, finish):
@@ -290,7 +289,7 @@ def refused(done, folder, said):
         ("folder", "{folder}: no such folder"),
         (
             "metrics",
-            "{folder}: not a finished experiment, metrics.parquet is not there: it comes with report.html",
+            "{folder}: not a finished experiment: it has no metrics.parquet, which the report writes",
         ),
         ("timings", "{folder}/timings.parquet: no such file"),
         ("bytes", "{folder}/metrics.parquet: not a Parquet file of pairflow, or damaged: make it again"),
@@ -343,11 +342,11 @@ def test_other_mistakes_are_one_line(compare, finish, tmp_path):
     page = tmp_path / "page.txt"
     refused(compare(folder, out="page.txt")[0], page, "--out {folder}: expected a name that ends in .html")
     page = folder / "metrics.html"
-    said = f"--out {page}: would take the place of {path}; choose another name"
+    said = f"--out {page}: would replace {path}; choose another name"
     refused(compare(folder, out="results/a/metrics.html")[0], page, said)
     said = "--baseline pairflaw: not a method of a (did you mean 'pairflow'?): udlm, pairflow"
     refused(compare(folder, options=["--baseline", "pairflaw"])[0], folder, said)
-    said = "--baseline: names a method of a single folder; of several, the first is the baseline"
+    said = "--baseline: only for a single folder; of several folders the first one is the baseline"
     refused(compare(folder, finish("b"), options=["--baseline", "udlm"])[0], folder, said)
 
 
@@ -365,4 +364,4 @@ def test_times_of_other_metric_rows_are_refused(compare, finish):
     write_table(path, table, Metadata(kind="timings", inputs={"metrics": known[::-1]}))
     done, _, _ = compare(root)
     assert done.exit_code == 2
-    assert f"{path}: not the times of {root / 'metrics.parquet'}: make the report anew" in done.stderr
+    assert f"{path}: does not belong to {root / 'metrics.parquet'}; rerun the report" in done.stderr

@@ -88,9 +88,7 @@ def test_stale_metrics_are_left_out_and_named(paper, tmp_path):
     training = {"batch_size": 256, "iterations": 200, "learning_rate": 1e-3}
     done, page = paper(QM9 | {"training": training})
     assert done.exit_code == 0
-    named = (
-        "small/metrics.parquet: made with another configuration, which differs in 'training': run it again"
-    )
+    named = "small/metrics.parquet: made with another configuration, which differs in 'training': rerun"
     assert named in done.stderr
     assert "differs in &#39;training&#39;" in page
     assert "no finished experiment" in page

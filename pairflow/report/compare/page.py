@@ -4,82 +4,82 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pairflow.report.compare import sections as words
-from pairflow.report.compare.inference import LEVEL
-from pairflow.report.compare.runs import Run, differing
-from pairflow.report.compare.sections import SIGNIFICANCE, Section
-from pairflow.report.experiment.cost import TrainingCost, training_costs
-from pairflow.report.experiment.page import environment
+from pairflow.report.compare.sections import (
+    SIGNIFICANCE,
+    DataSection,
+    describe_observations,
+    describe_test,
+)
+from pairflow.report.compare.settings import differing_settings
+from pairflow.report.costs import TrainingCost, training_costs
+from pairflow.report.environment import make_environment
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.stats import LEVEL
 
 _UNFOLDED = 12  # settings that differ: more are folded
 
 
-def render(sections: Sequence[Section], numbers: str, same: Sequence[tuple[str, str]] = ()) -> str:
-    """The page as HTML. `numbers` is the name of the file beside it, `same` pairs of runs with equal rows."""
-    templates = environment()
-    templates.filters |= {"p_value": p_value}
+def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
+    """The page as HTML. `numbers` is the name of the file beside it, `equal` pairs runs with equal rows."""
     runs = [run for section in sections for run in section.runs]
-    return templates.get_template("compare/compare.html").render(
-        sections=sections,
-        runs=runs,
-        single=len(runs) == 1,
-        words=words,
-        numbers=numbers,
-        level=f"{100 * LEVEL:.0f} %",
-        significance=SIGNIFICANCE,
-        notices=[*_same(same), *_scales(runs), *_one_seed(runs)],
-        differing=differing(runs),
-        unfolded=_UNFOLDED,
-        costs=_costs(runs),
+    return (
+        make_environment()
+        .get_template("compare/compare.html")
+        .render(
+            sections=sections,
+            runs=runs,
+            single=len(runs) == 1,
+            describe_observations=describe_observations,
+            describe_test=describe_test,
+            numbers=numbers,
+            level=f"{100 * LEVEL:.0f} %",
+            significance=SIGNIFICANCE,
+            notices=[*_notice_equal(equal), *_notice_scales(runs), *_notice_one_seed(runs)],
+            differing=differing_settings(runs),
+            unfolded=_UNFOLDED,
+            costs=_costs(runs),
+        )
     )
 
 
-def p_value(p: float) -> str:
-    """`p = 0.012`, `p < 0.001`."""
-    return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
+def _notice_equal(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [("The same numbers.", f"{one} and {other} have identical metrics.") for one, other in pairs]
 
 
-def _same(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [("The same numbers.", f"{other} has the very metric rows of {one}.") for one, other in pairs]
-
-
-def _scales(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """What the runs' scales leave open, as a heading and a sentence."""
+def _notice_scales(runs: Sequence[FinishedExperiment]) -> list[tuple[str, str]]:
+    """What the scales of the experiments leave open, as a heading and a sentence."""
     scales = {run.name: run.scale for run in runs}
     if len(set(scales.values())) > 1:
-        which = "; ".join(f"{name}: {scale}" for name, scale in scales.items())
-        return [("Different scales.", f"{which}. A difference between them is one of scale, too.")]
-    if runs[0].settings["scale"] == "reduced":
+        listed = "; ".join(f"{name}: {scale}" for name, scale in scales.items())
+        return [("Different scales.", f"{listed}. A difference between them may come from the scale.")]
+    if runs[0].reduced:
         return [("Reduced scale.", "None of these numbers is comparable with the paper’s.")]
     return []
 
 
-def _one_seed(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    names = [run.name for run in runs if run.seeds == 1]
+def _notice_one_seed(runs: Sequence[FinishedExperiment]) -> list[tuple[str, str]]:
+    names = [run.name for run in runs if run.measured.seed.nunique() == 1]
     if not names:
         return []
-    return [
-        (
-            "One training seed.",
-            f"{', '.join(names)}: intervals and tests over sampling trials of one training, marked as such, "
-            "say nothing of another training.",
-        )
-    ]
+    text = (
+        f"{', '.join(names)}: intervals and tests are over sampling trials of one training, and are marked "
+        "so. They say nothing about another training."
+    )
+    return [("One training seed.", text)]
 
 
-def _costs(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
-    """(method, work) -> what each run spent on it, None where it did no such work."""
-    found = [
+def _costs(
+    runs: Sequence[FinishedExperiment],
+) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
+    """(method, work) -> what each experiment spent on it, None where it did no such work."""
+    by_run = [
         {
             (cost.method, cost.work): cost
-            for costs in training_costs(run.timings, run.settings).values()
+            for costs in training_costs(run.timings, run.experiment).values()
             for cost in costs
+            if np.isfinite(cost.seconds)
         }
         for run in runs
     ]
-    keys = dict.fromkeys(key for each in found for key in each)
-    return {key: [_timed(each.get(key)) for each in found] for key in keys}
-
-
-def _timed(cost: TrainingCost | None) -> TrainingCost | None:
-    return cost if cost and np.isfinite(cost.seconds) else None
+    keys = dict.fromkeys(key for costs in by_run for key in costs)
+    return {key: [costs.get(key) for costs in by_run] for key in keys}

@@ -5,94 +5,75 @@ from typing import Any
 
 import pandas as pd
 
-from pairflow.report.compare.sections import Grid, Section
+from pairflow.report.compare.sections import DataSection, MetricGrid
 
 _COLUMNS = {
-    "row": "string",
-    "experiment": "string",
-    "method": "string",
-    "baseline_experiment": "string",
-    "baseline_method": "string",
-    "evaluation": "string",
-    "metric": "string",
-    "reference": "string",
-    "extractor": "string",
-    "nfe": "int32",
-    "samples": "Int32",
-    "value": "float64",
-    "low": "float64",
-    "high": "float64",
-    "over": "string",
-    "n": "int32",
-    "n_baseline": "Int32",
-    "seeds": "Int32",
-    "trials": "Int32",
-    "std_between_seeds": "float64",
-    "std_between_trials": "float64",
-    "test": "string",
-    "statistic": "float64",
-    "freedom": "float64",
-    "p": "float64",
-    "p_holm": "float64",
+    **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
+    **dict.fromkeys(("evaluation", "metric", "reference", "extractor"), "string"),
+    **{"nfe": "int32", "samples": "Int32"},
+    **dict.fromkeys(("value", "low", "high"), "float64"),
+    **{"over": "string", "n": "int32", "n_baseline": "Int32", "seeds": "Int32", "trials": "Int32"},
+    **{"std_between_seeds": "float64", "std_between_trials": "float64", "test": "string"},
+    **dict.fromkeys(("statistic", "freedom", "p", "p_holm"), "float64"),
     "reason": "string",
 }
 
 
-def frame(sections: Sequence[Section]) -> pd.DataFrame:
-    """Rows `mean` and `difference`, with a 95 % interval each; null what one of the two does not have.
+def tabulate(sections: Sequence[DataSection]) -> pd.DataFrame:
+    """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
 
-    `over` is what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
-    cell's values are from unequal numbers of samples, `reason` says why a difference was not tested.
+    `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
+    cell's values come from unequal numbers of samples. `reason` says why a difference was not tested.
     """
     grids = [grid for section in sections for grid in section.grids]
     rows = [row for grid in grids for row in (*_means(grid), *_differences(grid))]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).astype(_COLUMNS)
 
 
-def _means(grid: Grid) -> Iterator[dict[str, Any]]:
+def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for row in grid.rows.values():
-        for nfe, found in row.cells.items():
+        for nfe, cell in row.cells.items():
             yield {
-                **_of(grid, "mean", nfe, row.samples[nfe]),
-                "experiment": row.source.run,
-                "method": row.source.method,
-                "value": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "over": str(found.over),
-                "n": found.n,
-                "seeds": found.seeds,
-                "trials": found.trials,
-                "std_between_seeds": found.between,
-                "std_between_trials": found.within,
+                **_shared(grid, "mean", nfe, row.samples[nfe]),
+                "experiment": row.key.run,
+                "method": row.key.method,
+                "value": cell.mean,
+                "low": cell.interval[0],
+                "high": cell.interval[1],
+                "over": str(cell.over),
+                "n": cell.count,
+                "seeds": cell.seeds,
+                "trials": cell.trials,
+                "std_between_seeds": cell.between,
+                "std_between_trials": cell.within,
             }
 
 
-def _differences(grid: Grid) -> Iterator[dict[str, Any]]:
+def _differences(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for contrast in grid.contrasts:
-        for nfe, found in contrast.cells.items():
+        for nfe, cell in contrast.cells.items():
             yield {
-                **_of(grid, "difference", nfe, grid.rows[contrast.source].samples[nfe]),
-                "experiment": contrast.source.run,
-                "method": contrast.source.method,
+                **_shared(grid, "difference", nfe, grid.rows[contrast.key].samples[nfe]),
+                "experiment": contrast.key.run,
+                "method": contrast.key.method,
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
-                "value": found.value,
-                "low": found.low,
-                "high": found.high,
-                "over": found.over and str(found.over),
-                "n": found.n,
-                "n_baseline": found.n_baseline,
-                "test": found.test or None,
-                "statistic": found.statistic,
-                "freedom": found.freedom,
-                "p": found.p,
-                "p_holm": found.adjusted,
-                "reason": found.reason or None,
+                "value": cell.value,
+                "low": cell.low,
+                "high": cell.high,
+                "over": cell.over and str(cell.over),
+                "n": cell.n,
+                "n_baseline": cell.n_baseline,
+                "test": cell.test or None,
+                "statistic": cell.statistic,
+                "freedom": cell.freedom,
+                "p": cell.p,
+                "p_holm": cell.adjusted,
+                "reason": cell.reason or None,
             }
 
 
-def _of(grid: Grid, row: str, nfe: int, samples: Sequence[int]) -> dict[str, Any]:
+def _shared(grid: MetricGrid, row: str, nfe: int, samples: Sequence[int]) -> dict[str, Any]:
     return {
         "row": row,
         "evaluation": grid.evaluation,

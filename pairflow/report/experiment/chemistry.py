@@ -1,4 +1,4 @@
-"""What the section on quality shows of molecules alone: groups of tables, reasons, properties, speed."""
+"""The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,30 +9,32 @@ from markupsafe import Markup
 from pairflow.report import figures, interactive, tables
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.tables import Table
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 
 _NOTES = {
     "unique_strict": (
-        "Unique and novel, strict: the same counts on canonical SMILES of samples and data set, so that"
-        " a molecule written in two ways counts once, and a known one in another spelling is not novel."
+        "Unique and novel, strict: the same counts on the canonical SMILES of samples and data set. A "
+        "molecule written in two ways counts once, and another spelling of a known molecule is not novel."
     ),
-    "invalid_empty": "Empty: no token but padding.",
+    "invalid_empty": "Empty: only padding.",
     "invalid_syntax": (
-        "Syntax: no SMILES, as of a branch that stays open, a bond without an atom, a mask that stayed."
+        "Syntax: not a SMILES, for example because a branch stays open, a bond has no atom, or a mask is "
+        "left."
     ),
     "invalid_ring": (
-        "Ring closure: a SMILES but for a ring that stays open, or that closes onto its own atom or "
-        "between two that are bonded already."
+        "Ring closure: a ring stays open, closes onto its own atom, or joins two atoms that are bonded "
+        "already."
     ),
     "invalid_valence": "Valence: an atom with more bonds than it can have.",
     "invalid_kekulize": (
-        "Aromaticity: aromatic atoms outside of a ring, or without single and double bonds that fit."
+        "Aromaticity: aromatic atoms outside a ring, or no single and double bonds that fit them."
     ),
     "connected": "Connected: valid samples in one piece.",
     "scaffolds": (
-        "Scaffolds: distinct Bemis–Murcko scaffolds (rings and what links them) among the valid; novel "
-        "are those that no training molecule has. They grow with the number of valid molecules."
+        "Scaffolds: distinct Bemis–Murcko scaffolds (rings and what links them) among valid samples; those "
+        "that no training molecule has are novel. Both grow with the number of valid molecules."
     ),
     "internal_diversity": (
         "Internal diversity: 1 − mean Tanimoto similarity over pairs of distinct valid molecules "
@@ -40,8 +42,8 @@ _NOTES = {
     ),
     "nn_similarity": (
         "Similarity to the nearest training molecule: the largest Tanimoto similarity to any of them, "
-        "mean over distinct valid molecules. 1 is a copy, much less than real molecules have is another"
-        " chemistry: none is marked as best."
+        "averaged over distinct valid molecules. A value of 1 is a copy; a value far below that of real "
+        "molecules is another chemistry. So none is marked as best."
     ),
     "qed_wasserstein": "QED: drug-likeness, 0 to 1 (Bickerton et al. 2012).",
     "sa_wasserstein": "SA score: synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009).",
@@ -50,12 +52,12 @@ _NOTES = {
     ),
     "weight_wasserstein": (
         "All four are Wasserstein-1 distances, in the property’s unit, between distinct valid samples "
-        "and distinct training molecules (20,000 of them at most, drawn at random). Few valid molecules"
-        " alone make it larger."
+        "and distinct training molecules (20,000 of them at most, drawn at random). It also grows when there "
+        "are few valid molecules."
     ),
     "fcd": (
-        "FCD: Fréchet ChemNet Distance (Preuer et al. 2018) from all valid samples of a trial to 10,000"
-        " training molecules at most; it compares at equal numbers of valid samples alone."
+        "FCD: Fréchet ChemNet Distance (Preuer et al. 2018) from all valid samples of a trial to 10,000 "
+        "training molecules at most. Compare it only at equal numbers of valid samples."
     ),
 }
 _GROUPS = {
@@ -68,16 +70,16 @@ _GROUPS = {
 
 @dataclass(frozen=True)
 class Group:
-    """Tables that are shown together, what they are called and what their numbers mean."""
+    """Tables that are shown together, their title, and notes that say what the numbers mean."""
 
     title: str
-    tables: list[tables.Table]
+    tables: list[Table]
     notes: list[str]
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Per method the chart of its invalid samples; fills and names of the reasons."""
+    """A chart of each method's invalid samples, and the legend of the reasons."""
 
     charts: dict[str, Picture]
     legend: list[tuple[Markup, str]]
@@ -85,7 +87,7 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Property:
-    """Distributions of one property at one number of steps, and every method's distance from training."""
+    """Distributions of one property at one NFE, and every method's distance from the training molecules."""
 
     label: str
     nfe: int
@@ -99,13 +101,13 @@ class Speed:
 
     picture: Picture
     plot: interactive.Plot
-    table: tables.Table
+    table: Table
     devices: str
 
 
 @dataclass(frozen=True)
-class Chemistry:
-    """What an evaluation of molecules has beyond valid, unique and novel, where it was measured."""
+class MoleculeDetails:
+    """What was measured in an evaluation of molecules beyond valid, unique and novel."""
 
     groups: list[Group] = field(default_factory=list)
     reasons: Reasons | None = None
@@ -114,51 +116,57 @@ class Chemistry:
     speed: Speed | None = None
 
 
-def chemistry(contents: Contents, evaluation: str, prefix: str) -> Chemistry:
-    """Of one evaluation; `prefix` sets its drawings apart on the page."""
+def describe_molecules(contents: Contents, evaluation: str, prefix: str) -> MoleculeDetails:
+    """The details of one evaluation; `prefix` tells its drawings apart from others on the page."""
     summary = tables.summarise(contents.measured)
 
-    def found(metric: str) -> tables.Table:
-        return tables.table(summary, evaluation, metric, contents.methods)
+    def table_for(metric: str) -> Table:
+        return tables.make_table(summary, evaluation, metric, contents.methods)
 
     rows = contents.measured[contents.measured.evaluation == evaluation]
-    return Chemistry(
-        groups=_groups(found),
-        reasons=_reasons(found, int(rows.samples.max()), prefix),
-        properties=_properties(contents, evaluation, found, prefix),
+    return MoleculeDetails(
+        groups=_groups(table_for),
+        reasons=_reasons(table_for, int(rows.samples.max()), prefix),
+        properties=_properties(contents, evaluation, table_for, prefix),
         training=swatch(figures.TRAINING, f"{prefix}-training"),
         speed=_speed(contents, evaluation, rows, prefix),
     )
 
 
-def _groups(found: Callable[[str], tables.Table]) -> list[Group]:
+def _measured_tables(table_for: Callable[[str], Table], group: str) -> list[Table]:
+    """The tables of a group of metrics that have values."""
+    candidates = map(table_for, tables.list_metrics("molecules", group))
+    return [table for table in candidates if table.count]
+
+
+def _groups(table_for: Callable[[str], Table]) -> list[Group]:
     groups = []
     for name, title in _GROUPS.items():
-        shown = [table for metric in tables.named("molecules", name) if (table := found(metric)).count]
-        notes = [_NOTES[table.metric] for table in shown if table.metric in _NOTES]
-        if shown:
-            groups.append(Group(title, shown, notes))
+        members = _measured_tables(table_for, name)
+        if members:
+            notes = [_NOTES[table.metric] for table in members if table.metric in _NOTES]
+            groups.append(Group(title, members, notes))
     return groups
 
 
-def _reasons(found: Callable[[str], tables.Table], samples: int, prefix: str) -> Reasons | None:
-    shown = [table for metric in tables.named("molecules", "reasons") if (table := found(metric)).count]
-    if not shown:
+def _reasons(table_for: Callable[[str], Table], samples: int, prefix: str) -> Reasons | None:
+    members = _measured_tables(table_for, "reasons")
+    if not members:
         return None
     charts = {
-        method: figures.reasons(shown, method, samples, f"{prefix}-reasons{i}")
-        for i, method in enumerate(shown[0].rows)
+        method: figures.reasons(members, method, samples, f"{prefix}-reasons{i}")
+        for i, method in enumerate(members[0].rows)
     }
     legend = [
-        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in shown
+        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
     ]
     return Reasons(charts, legend)
 
 
 def _properties(
-    contents: Contents, evaluation: str, found: Callable[[str], tables.Table], prefix: str
+    contents: Contents, evaluation: str, table_for: Callable[[str], Table], prefix: str
 ) -> list[Property]:
-    shown = []
+    properties = []
     for nfe, methods in sorted(contents.properties.get(evaluation, {}).items()):
         for name, label in PROPERTIES.items():
             counts = {
@@ -167,12 +175,13 @@ def _properties(
                 if method in methods
             }
             picture = figures.histogram(counts, label, f"{prefix}-{name}{nfe}")
-            shown.append(Property(label, nfe, picture, _distances(found(f"{name}_wasserstein"), nfe)))
-    return shown
+            distances = _distances(table_for(f"{name}_wasserstein"), nfe)
+            properties.append(Property(label, nfe, picture, distances))
+    return properties
 
 
-def _distances(table: tables.Table, nfe: int) -> dict[str, str]:
-    """Method -> its mean distance at a number of steps, as it is printed."""
+def _distances(table: Table, nfe: int) -> dict[str, str]:
+    """Method -> its mean distance at one NFE, as it is printed."""
     if nfe not in table.columns:
         return {}
     place = table.columns.index(nfe)
@@ -180,7 +189,7 @@ def _distances(table: tables.Table, nfe: int) -> dict[str, str]:
 
 
 def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str) -> Speed | None:
-    """From the wall time of the step `sample`, loading of the model included."""
+    """Speed by the wall time of the step `sample`, which includes loading the model."""
     timings = contents.timings
     if not {"seed", "evaluation", "nfe"} <= set(timings):
         return None
@@ -198,7 +207,7 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     speeds = both[keys].assign(
         evaluation=evaluation, metric="valid_per_second", value=both.valid / both.seconds
     )
-    table = tables.table(tables.summarise(speeds), evaluation, "valid_per_second", contents.methods)
+    table = tables.make_table(tables.summarise(speeds), evaluation, "valid_per_second", contents.methods)
     per_trial = both.assign(valid=both.valid / both.trials, seconds=both.seconds / both.trials)
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
     lines = {method: means[means.method == method] for method in table.rows}

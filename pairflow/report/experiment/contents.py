@@ -1,4 +1,4 @@
-"""What the page is made of: read by the report step, drawn by `page.render`."""
+"""What an experiment's page shows: read by `gather`, drawn by `page.render`."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -6,33 +6,34 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-REAL = "data"  # the method of metric rows that no model made
+from pairflow.config import Experiment
+from pairflow.report.results import is_reduced
+from pairflow.report.tables import REAL
 
 
 @dataclass(frozen=True)
 class Contents:
     """One experiment's results. A part that is empty (`{}` or a frame without rows) is left out of the page.
 
-    experiment     name of the experiment
-    settings       `Experiment.model_dump(mode="json")`
+    name           name of the experiment
+    experiment     its settings
     metrics        rows method, nfe, trial, metric, value, seed, evaluation, samples, reference, extractor;
-                   those of the method `data` compare real data with real data, their nfe is null
-    timings        rows step, method (null where it has none), seconds, peak_memory_mb, device; of samples
-                   also seed, evaluation and nfe
+                   those of the method `data` compare real data with real data, and their nfe is null
+    timings        rows step, method (null where it has none), seconds, peak_memory_mb, device; those of
+                   samples have seed, evaluation and nfe, too
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
-    data           training_rows, validation_rows, length (N), vocabulary_size (K); of molecules rejected_rows
-                   and reference_rows; of images shape (C, H, W) and partial (what of the data set is missing,
-                   or None), their validation rows being the test images
+    data           training_rows, validation_rows, length (N), vocabulary_size (K); for molecules
+                   rejected_rows and reference_rows; for images shape (C, H, W) and partial (what of the data
+                   set is missing, or None). Validation rows of images are the test images.
     couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
     properties     evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
-                   molecules' property is in a bin, as `metrics.chemistry.histograms` has them
-    modality       molecules or images
+                   molecules have the property in a bin, as `metrics.chemistry.histograms` counts them
 
-    Of images, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB):
+    For images, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB):
 
     images         method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
     pairs          coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
@@ -42,8 +43,8 @@ class Contents:
     accuracies     extractor -> share of test images that it classifies correctly, where that was measured
     """
 
-    experiment: str
-    settings: dict[str, Any]
+    name: str
+    experiment: Experiment
     metrics: pd.DataFrame
     timings: pd.DataFrame
     provenance: dict[str, Any]
@@ -53,11 +54,19 @@ class Contents:
     training_logs: dict[str, pd.DataFrame]
     samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)
-    modality: Literal["molecules", "images"] = "molecules"
     images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     accuracies: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def modality(self) -> Literal["molecules", "images"]:
+        return self.experiment.modality
+
+    @property
+    def reduced(self) -> bool:
+        """Whether the numbers do not compare with the paper's, by scale or by a missing part of the data."""
+        return is_reduced(self.experiment) or bool(self.data.get("partial"))
 
     @property
     def measured(self) -> pd.DataFrame:
@@ -81,7 +90,7 @@ class Contents:
     @property
     def jumps(self) -> dict[str, np.ndarray]:
         """Coupling -> (T,) mean number of positions that jump in a backward step, entry s - 1 at t = s/T."""
-        steps = range(1, self.settings["pairing"]["steps"] + 1)
+        steps = range(1, self.experiment.pairing.steps + 1)
         return {
             name: np.array([values[f"jumps_{step}"] for step in steps])
             for name, values in self.couplings.items()
@@ -91,11 +100,11 @@ class Contents:
     @property
     def methods(self) -> list[str]:
         """Methods in the configuration's order, then any others that have metrics."""
-        return list(dict.fromkeys([*self.settings["methods"], *self.measured["method"]]))
+        return list(dict.fromkeys([*self.experiment.methods, *self.measured["method"]]))
 
     @property
     def evaluations(self) -> list[str]:
         """Evaluations that have metrics, in the configuration's order, then any others."""
-        found = list(dict.fromkeys(self.measured["evaluation"]))
-        known = [name for name in self.settings["evaluations"] if name in found]
-        return list(dict.fromkeys([*known, *found]))
+        measured = list(dict.fromkeys(self.measured["evaluation"]))
+        configured = [name for name in self.experiment.evaluations if name in measured]
+        return list(dict.fromkeys([*configured, *measured]))

@@ -1,4 +1,4 @@
-"""The page's figures as files for papers: charts as SVG and PDF, pixels as PNG and PDF, a column wide."""
+"""The page's figures as files for a paper, a column wide: charts as SVG and PDF, pixels as PNG and PDF."""
 
 import base64
 import re
@@ -15,27 +15,27 @@ from PIL import Image
 
 from pairflow.report.drawing import RC, WIDTH, Picture
 from pairflow.report.experiment.images import Png
-from pairflow.report.experiment.quality import Block
+from pairflow.report.experiment.quality import EvaluationBlock
 
-_RC = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
+_RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def save(parts: Mapping[str, Any], folder: Path) -> None:
     """Every figure of a page's parts (`page.draw`) as `<name>.svg` or `.png` and `<name>.pdf`.
 
-    The same bytes every time, fonts embedded, whatever the theme that the page is shown in.
+    They have the same bytes every time, embedded fonts, and the colours of the page's light theme.
     """
-    for name, picture in charts(parts):
+    for name, picture in name_charts(parts):
         save_chart(picture, folder / name)
-    for name, pixels in pictures(parts):
+    for name, pixels in name_pictures(parts):
         save_pixels(pixels, folder / name)
 
 
-def charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
+def name_charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
     """The name of each chart's files, and the chart."""
     for block in parts["blocks"]:
-        yield from ((f"{_plain(block.name)}-{name}", picture) for name, picture in _of_block(block))
+        yield from ((f"{_plain(block.name)}-{name}", picture) for name, picture in _block_charts(block))
     if coupling := parts["coupling"]:
         yield "coupling-distances", coupling["picture"]
         if coupling["jumps"]:
@@ -46,29 +46,29 @@ def charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
         yield from ((f"training-{_plain(name)}", picture) for name, picture in training["pictures"].items())
 
 
-def _of_block(block: Block) -> Iterator[tuple[str, Picture]]:
-    for table, picture in zip(block.tables, block.charts, strict=True):
+def _block_charts(block: EvaluationBlock) -> Iterator[tuple[str, Picture]]:
+    for table, picture in zip(block.metric_tables, block.charts, strict=True):
         yield _plain(table.label), picture
-    found = block.chemistry
-    if found is None:
+    details = block.chemistry
+    if details is None:
         return
-    if found.reasons:
-        for method, picture in found.reasons.charts.items():
+    if details.reasons:
+        for method, picture in details.reasons.charts.items():
             yield f"invalid-{_plain(method)}", picture
-    for each in found.properties:
-        yield f"{_plain(each.label)}-nfe{each.nfe}", each.picture
-    if found.speed:
-        yield "speed", found.speed.picture
+    for histogram in details.properties:
+        yield f"{_plain(histogram.label)}-nfe{histogram.nfe}", histogram.picture
+    if details.speed:
+        yield "speed", details.speed.picture
 
 
-def pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+def name_pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
     """The name of each picture's files, and its pixels (H, W, C) or (H, W), enlarged as the page does."""
-    for method, found in parts["grids"].items():
-        yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in found.items())
-    for coupling, found in parts["pairs"].items():
-        yield f"pairs-{_plain(coupling)}", _pixels(found.png)
-    for method, found in parts["neighbours"].items():
-        yield f"neighbours-{_plain(method)}", np.hstack([_pixels(each.png) for each in found])
+    for method, grids in parts["grids"].items():
+        yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
+    for coupling, pairs in parts["pairs"].items():
+        yield f"pairs-{_plain(coupling)}", _pixels(pairs.png)
+    for method, neighbours in parts["neighbours"].items():
+        yield f"neighbours-{_plain(method)}", np.hstack([_pixels(one.png) for one in neighbours])
 
 
 def _pixels(png: Png) -> np.ndarray:
@@ -77,13 +77,13 @@ def _pixels(png: Png) -> np.ndarray:
 
 
 def save_chart(picture: Picture, path: Path) -> None:
-    """`<path>.svg` and `<path>.pdf`, on white, with the names of what is drawn below.
+    """`<path>.svg` and `<path>.pdf`, on white, with a legend below.
 
-    The drawing is changed for it: to be done last.
+    This changes the drawing, so do it last.
     """
     figure = picture.drawing.figure
     with matplotlib.rc_context(_RC):
-        _name(figure)
+        _add_legend(figure)
         for kind, metadata in _UNDATED.items():
             figure.savefig(f"{path}.{kind}", metadata=metadata)
 
@@ -100,8 +100,8 @@ def save_pixels(pixels: np.ndarray, path: Path) -> None:
         figure.savefig(f"{path}.pdf", metadata=_UNDATED["pdf"])
 
 
-def _name(figure: Figure) -> None:
-    """Give a figure a legend below, as much more height, and its layout, once for all files."""
+def _add_legend(figure: Figure) -> None:
+    """Add a legend below and as much height, and fix the layout for all files."""
     width, height = figure.get_size_inches()
     legend = _legend(figure)
     figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
@@ -110,12 +110,12 @@ def _name(figure: Figure) -> None:
 
 
 def _legend(figure: Figure) -> Legend:
-    """In as many columns as the figure is wide enough for."""
-    alone = _in_columns(figure, 1)
-    columns = int(figure.bbox.width // alone.get_window_extent().width)
+    """A legend in as many columns as fit into the figure."""
+    narrow = _in_columns(figure, 1)
+    columns = int(figure.bbox.width // narrow.get_window_extent().width)
     if columns < 2:
-        return alone
-    alone.remove()
+        return narrow
+    narrow.remove()
     return _in_columns(figure, columns)
 
 

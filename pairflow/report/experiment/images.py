@@ -1,4 +1,4 @@
-"""Images on the page: PNGs of real pixels, which the browser enlarges by whole factors without smoothing."""
+"""Images on the page: PNGs of real pixels, which the browser enlarges by whole factors, unsmoothed."""
 
 import base64
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-_SHOWN = 64  # images of a grid, where they are small
-_BYTES = 2**18  # of their raw pixels, where they are not
+_SHOWN = 64  # images of a grid, if they are small
+_BYTES = 2**18  # most raw pixels of a grid
 _COLUMNS = 8
-_WIDE, _NARROW = 540, 366  # CSS pixels that a picture may fill beside another one, and on a telephone
+_WIDE, _NARROW = 540, 366  # CSS pixels that a picture may fill on a desk (two in a row), on a telephone
 _STRIP = 90  # CSS pixels of an image in a row of neighbours
 _LARGEST = 8  # factor
-_GREY = 128  # between images: apart from black and from white, on a light page and on a dark one
+_GREY = 128  # between images: neither black nor white, on a light page and on a dark one
 
 
 @dataclass(frozen=True)
@@ -43,31 +43,31 @@ class Neighbour:
     distance: float
 
 
-def grid(images: np.ndarray, title: str) -> Png:
-    """The first samples (B, H, W, C) in the order they were drawn, row by row: nothing is picked by hand."""
+def draw_grid(images: np.ndarray, title: str) -> Png:
+    """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
     size, width = images[0].size, images.shape[2]
     columns = max(1, min(_COLUMNS, _WIDE // (width + 1)))
     rows = max(1, min(_SHOWN, _BYTES // size) // columns)
-    shown = images[: rows * columns]
-    return _png(_tiled(shown, min(columns, len(shown))), f"{len(shown)} samples of {title}")
+    first = images[: rows * columns]
+    return _png(_tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
 
 
-def pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> Pairs:
+def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> Pairs:
     """Rows x1 (B, H, W, C), states between (B, S, H, W, C), x0: times fall evenly from t = 1 to t = 0."""
     states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
     times = np.linspace(1, 0, states.shape[1]).tolist()
     listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
     alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
-    return Pairs(_png(_tiled(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt), times)
+    return Pairs(_png(_tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt), times)
 
 
-def neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
+def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
     """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
     factor = _factor(_STRIP, samples.shape[2] + 2)
     return [
         Neighbour(
             _png(
-                _tiled(np.stack(both), 1),
+                _tile(np.stack(both), 1),
                 f"A sample above the training image nearest to it, at {distance:,.0f}",
                 factor,
             ),
@@ -77,7 +77,7 @@ def neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) 
     ]
 
 
-def _tiled(images: np.ndarray, columns: int) -> np.ndarray:
+def _tile(images: np.ndarray, columns: int) -> np.ndarray:
     """(B, H, W, C) uint8 -> one image (rows (H+1) + 1, columns (W+1) + 1, C), a grey pixel around each."""
     count, height, width, channels = images.shape
     rows = -(-count // columns)

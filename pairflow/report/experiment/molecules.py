@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 from rdkit import Chem, rdBase
@@ -24,7 +25,7 @@ class Molecule:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Some valid samples, and how many samples there are: valid, empty, in all."""
+    """Some valid samples, and the numbers of valid, empty and all samples."""
 
     molecules: list[Molecule]
     valid: int
@@ -32,19 +33,19 @@ class Gallery:
     count: int
 
 
-def gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
-    """Up to `number` of the valid samples, drawn at random by `seed`, repeats among them as they come."""
+def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
+    """Up to `number` of the valid samples, chosen at random by `seed`; repeats are kept."""
     with rdBase.BlockLogs():
-        read = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
-        valid = [text for text in samples if read.get(text) is not None]
+        parsed = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
+        valid = [text for text in samples if parsed.get(text) is not None]
         chosen = rng.random_order(rng.stream_seed(seed, "gallery"), len(valid))[:number]
-        shown = [Molecule(valid[i], _draw(read[valid[i]])) for i in chosen]
-    return Gallery(shown, len(valid), sum(not text for text in samples), len(samples))
+        molecules = [Molecule(valid[i], _draw(parsed[valid[i]])) for i in chosen]
+    return Gallery(molecules, len(valid), sum(not text for text in samples), len(samples))
 
 
 def _draw(molecule: Chem.Mol) -> Markup:
     canvas = rdMolDraw2D.MolDraw2DSVG(_WIDTH, _HEIGHT)
-    options = canvas.drawOptions()
+    options: Any = canvas.drawOptions()  # RDKit's stubs give every option the type of all of them
     options.clearBackground = False
     options.fixedBondLength = 24
     options.bondLineWidth = 1.4

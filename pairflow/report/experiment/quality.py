@@ -1,4 +1,4 @@
-"""The section on quality: charts and tables per evaluation, and of images what they were measured with."""
+"""The section on quality: charts and tables per evaluation, and for images how they were measured."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -8,31 +8,32 @@ import pandas as pd
 
 from pairflow.report import figures, interactive, tables
 from pairflow.report.drawing import Picture
-from pairflow.report.experiment.chemistry import Chemistry, chemistry
+from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.legends import Legend, legend
+from pairflow.report.tables import Cell, Metric, Table
+from pairflow.report.words import REFERENCES
 
-_REFERENCES = {"train": "training", "test": "test", "": ""}
 _MEANING = {
     "fid": "Fréchet distance on features of {}",
     "fd": "Fréchet distance on features of {}, not FID",
-    "kid": "kernel distance on features of {}, which around 0 may be negative",
-    "kd": "kernel distance on features of {}, not KID; around 0 it may be negative",
+    "kid": "kernel distance on features of {}, which may be negative around 0",
+    "kd": "kernel distance on features of {}, not KID; it may be negative around 0",
     "is": "Inception Score by {}",
     "nn_l2": "mean distance of a sample to the nearest image, over pixel values of 0 to 255",
-    "nn_cosine": "mean cosine of a sample and the most similar image, on features of {}",
+    "nn_cosine": "mean cosine between a sample and the most similar image, on features of {}",
     "nn_copies": "share of samples that equal an image, pixel by pixel",
 }
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
 
 @dataclass(frozen=True)
-class Block:
-    """One evaluation: charts and tables of its metrics, what they are counted from.
+class EvaluationBlock:
+    """One evaluation: charts and tables of its metrics; `scope` says which samples they are counted from.
 
-    `plots` are the charts as data, one for one; `plain` tables have no charts. `notes` say what was measured,
-    `floors` what real data have; `deficient` are the extractors that have more features than there are
-    samples; `chemistry` is of molecules alone.
+    `plots` are the same charts as data; `metric_tables` have charts, `plain` ones have none. `notes` say what
+    was measured, `floors` what real data show. `deficient` names the extractors with more features than
+    there are samples. Only molecules have `chemistry`.
     """
 
     name: str
@@ -41,29 +42,29 @@ class Block:
     legend: Legend
     charts: list[Picture]
     plots: list[interactive.Plot]
-    tables: list[tables.Table]
-    plain: list[tables.Table] = field(default_factory=list)
+    metric_tables: list[Table]
+    plain: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     floors: list[str] = field(default_factory=list)
     deficient: list[str] = field(default_factory=list)
-    chemistry: Chemistry | None = None
+    chemistry: MoleculeDetails | None = None
 
     @property
     def spread(self) -> bool:
         """Whether any mean has a deviation."""
-        return any(table.count > 1 for table in [*self.tables, *self.plain])
+        return any(table.count > 1 for table in [*self.metric_tables, *self.plain])
 
     @property
     def labels(self) -> list[str]:
-        """Of the metrics that there are."""
-        return [tables.METRICS[table.metric].label for table in [*self.tables, *self.plain]]
+        """Labels of the metrics that were measured."""
+        return [tables.METRICS[table.metric].label for table in [*self.metric_tables, *self.plain]]
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Image metric rows that compare: one metric of one evaluation, one reference and extractor, or none.
+    """Metric rows of images that compare with one another: one metric, evaluation, reference and extractor.
 
-    `real` are the rows of real data against real data that belong to it.
+    `real` are the matching rows of real data against real data. Reference and extractor may be empty.
     """
 
     metric: str
@@ -73,25 +74,25 @@ class Panel:
     real: pd.DataFrame
 
     @property
-    def about(self) -> tables.Metric:
+    def about(self) -> Metric:
         return tables.METRICS[self.metric]
 
     @property
     def beside(self) -> str:
-        return self.about.against.format(_REFERENCES[self.reference]) if self.reference else ""
+        return self.about.against.format(REFERENCES[self.reference]) if self.reference else ""
 
     @property
-    def floor(self) -> tables.Cell | None:
-        found = self.real.value
-        return None if found.empty else tables.Cell(found.mean(), found.std(), len(found))
+    def floor(self) -> Cell | None:
+        values = self.real.value
+        return None if values.empty else Cell(values.mean(), values.std(), len(values))
 
     @property
     def samples(self) -> str:
-        return tables.numbers(self.rows.samples)
+        return tables.list_counts(self.rows.samples)
 
 
-def blocks(contents: Contents) -> list[Block]:
-    """One per evaluation that has metrics."""
+def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
+    """A block for each evaluation that has metrics."""
     make = _image_block if contents.modality == "images" else _molecule_block
     return [make(contents, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
 
@@ -104,87 +105,89 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
         for part in (contents.measured, contents.real)
     )
     rows = rows[rows.evaluation == evaluation]
-    found = [Panel(*key, group, _like(real, key, evaluation)) for key, group in rows.groupby(keys, sort=True)]
-    order = [(name, reference) for name in tables.named("images") for reference in _REFERENCES]
-    known = [panel for panel in found if (panel.metric, panel.reference) in order]
-    return sorted(known, key=lambda panel: order.index((panel.metric, panel.reference)))
+    order = [(name, reference) for name in tables.list_metrics("images") for reference in (*REFERENCES, "")]
+    measured = []
+    for key, group in rows.groupby(keys, sort=True):
+        metric, reference, extractor = map(str, key)  # type: ignore[call-overload]
+        if (metric, reference) in order:
+            floor = _floor_rows(real, metric, reference, extractor, evaluation)
+            measured.append(Panel(metric, reference, extractor, group, floor))
+    return sorted(measured, key=lambda panel: order.index((panel.metric, panel.reference)))
 
 
-def _like(real: pd.DataFrame, key: tuple[str, str, str], evaluation: str) -> pd.DataFrame:
-    """Rows of real data that are like a panel's: of its own evaluation, or if it has none of any."""
-    metric, reference, extractor = key
+def _floor_rows(
+    real: pd.DataFrame, metric: str, reference: str, extractor: str, evaluation: str
+) -> pd.DataFrame:
+    """The rows of real data that match a panel: those of its evaluation, or if it has none, of any."""
     like = real[(real.metric == metric) & (real.reference == reference) & (real.extractor == extractor)]
     own = like[like.evaluation == evaluation]
     return like if own.empty else own
 
 
-def _molecule_block(contents: Contents, name: str, prefix: str) -> Block:
+def _molecule_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     summary = tables.summarise(contents.measured)
-
-    found = (
-        tables.table(summary, name, metric, contents.methods) for metric in tables.named("molecules", "")
+    candidates = (
+        tables.make_table(summary, name, metric, contents.methods)
+        for metric in tables.list_metrics("molecules", "")
     )
-    drawn = [table for table in found if table.count]
+    measured = [table for table in candidates if table.count]
     rows = contents.measured[contents.measured.evaluation == name]
-    samples = int(rows.samples.max())
-    return Block(
+    samples = f"{int(rows.samples.max()):,}"
+    return EvaluationBlock(
         name=name,
-        scope=tables.scope(rows, name),
-        pooled=_seeds(rows) > 1,
-        legend=legend(_methods(contents, drawn), prefix),
-        charts=[figures.quality(table, f"{samples:,}", f"{prefix}-{table.metric}") for table in drawn],
-        plots=[interactive.quality(table, f"{samples:,}", name) for table in drawn],
-        tables=drawn,
-        chemistry=chemistry(contents, name, prefix),
+        scope=tables.describe_scope(rows, name),
+        pooled=_count_seeds(rows) > 1,
+        legend=legend(_methods(contents, measured), prefix),
+        charts=[figures.quality(table, samples, f"{prefix}-{table.metric}") for table in measured],
+        plots=[interactive.quality(table, samples, name) for table in measured],
+        metric_tables=measured,
+        chemistry=describe_molecules(contents, name, prefix),
     )
 
 
-def _image_block(contents: Contents, name: str, prefix: str) -> Block:
-    shown = panels(contents, name)
+def _image_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
+    measured = panels(contents, name)
     rows = contents.measured[contents.measured.evaluation == name]
-    found = {panel: _table(contents, panel, shown, _seeds(rows)) for panel in shown}
-    drawn = {panel: table for panel, table in found.items() if panel.about.chart}
-    keys = legend(_methods(contents, found.values()), prefix)
+    by_panel = {panel: _make_table(contents, panel, measured, _count_seeds(rows)) for panel in measured}
+    charted = {panel: table for panel, table in by_panel.items() if panel.about.chart}
+    keys = legend(_methods(contents, by_panel.values()), prefix)
     floors = [
-        f"{table.label} {table.floor.text} (from {tables.numbers(panel.real.samples)})"
-        for panel, table in drawn.items()
+        f"{table.label} {table.floor.text} (from {tables.list_counts(panel.real.samples)})"
+        for panel, table in charted.items()
         if table.floor
     ]
     if floors:
         keys.add(figures.FLOOR, "real images", f"{prefix}-floor")
-    return Block(
+    deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
+    return EvaluationBlock(
         name=name,
-        scope=tables.scope(rows, name),
-        pooled=_seeds(rows) > 1,
+        scope=tables.describe_scope(rows, name),
+        pooled=_count_seeds(rows) > 1,
         legend=keys,
         charts=[
             figures.quality(table, panel.samples, f"{prefix}-panel{i}")
-            for i, (panel, table) in enumerate(drawn.items())
+            for i, (panel, table) in enumerate(charted.items())
         ],
-        plots=[interactive.quality(table, panel.samples, name) for panel, table in drawn.items()],
-        tables=list(drawn.values()),
-        plain=[table for panel, table in found.items() if not panel.about.chart],
-        notes=_once(_note(contents, panel) for panel in shown),
+        plots=[interactive.quality(table, panel.samples, name) for panel, table in charted.items()],
+        metric_tables=list(charted.values()),
+        plain=[table for panel, table in by_panel.items() if not panel.about.chart],
+        notes=_once(_explain(contents, panel) for panel in measured),
         floors=floors,
-        deficient=_once(
-            extractor_name(extractor, contents)
-            for extractor in rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-        ),
+        deficient=_once(name_extractor(extractor, contents) for extractor in deficient),
     )
 
 
-def _seeds(rows: pd.DataFrame) -> int:
+def _count_seeds(rows: pd.DataFrame) -> int:
     return rows.dropna(subset="value").seed.nunique()
 
 
-def _table(contents: Contents, panel: Panel, shown: list[Panel], seeds: int) -> tables.Table:
+def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: int) -> Table:
     """A panel's table, which names its extractor where another panel has the same metric by another one."""
-    rivals = {other.extractor for other in shown if other.metric == panel.metric}
+    rivals = {other.extractor for other in others if other.metric == panel.metric}
     beside = f"{panel.beside} ({panel.extractor})" if len(rivals) > 1 else panel.beside
     [evaluation] = panel.rows.evaluation.unique()
-    summary = tables.summarise(panel.rows).assign(of=seeds)
-    return tables.table(
-        summary,
+    return tables.make_table(
+        tables.summarise(panel.rows).assign(all_seeds=seeds),
         evaluation,
         panel.metric,
         contents.methods,
@@ -195,16 +198,16 @@ def _table(contents: Contents, panel: Panel, shown: list[Panel], seeds: int) -> 
     )
 
 
-def _methods(contents: Contents, drawn: Collection[tables.Table]) -> list[str]:
-    return [method for method in contents.methods if any(method in table.rows for table in drawn)]
+def _methods(contents: Contents, measured: Collection[Table]) -> list[str]:
+    return [method for method in contents.methods if any(method in table.rows for table in measured)]
 
 
-def _note(contents: Contents, panel: Panel) -> str:
-    meaning = _MEANING[panel.metric].format(extractor_name(panel.extractor, contents))
+def _explain(contents: Contents, panel: Panel) -> str:
+    meaning = _MEANING[panel.metric].format(name_extractor(panel.extractor, contents))
     return f"{panel.about.label}, from {panel.samples} samples: {meaning}."
 
 
-def extractor_name(extractor: str, contents: Contents) -> str:
+def name_extractor(extractor: str, contents: Contents) -> str:
     """`classifier-1a2b3c4d` in words, with its accuracy where that is known."""
     kind, _, weights = extractor.partition("-")
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()

@@ -1,16 +1,14 @@
-"""What would fill the cells of a table that no run has, and what that would cost."""
+"""What would fill the cells of a table that no experiment has, and what that would cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pairflow.config import Experiment, parse_method
-from pairflow.report.paper.compare import Section, within
-from pairflow.report.paper.measured import Run
-from pairflow.report.paper.names import dataset_name
+from pairflow.report.paper.grids import PaperSection, is_measurable
 from pairflow.report.paper.printed import DATASETS, Printed, minutes
 from pairflow.report.paper.verdicts import SEEDS
-
-_WORK = {"dcd": "DCD", "redi": "ReDi"}
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.words import name_distillation, pluralise
 
 
 @dataclass(frozen=True)
@@ -22,95 +20,96 @@ class Advice:
     cost: str = ""
 
 
-def advice(section: Section, experiments: Mapping[str, Experiment], runs: Mapping[str, Run]) -> list[Advice]:
-    """How a table's cells come to be measured, and judged, at the paper's scale."""
-    found = []
-    others = [dataset_name(dataset) for dataset in section.datasets if dataset not in DATASETS]
-    if others:
-        found.append(
-            Advice(f"Printed values only: the workflow has no experiment on this data ({section.title}).")
-        )
+def advise(
+    section: PaperSection, experiments: Mapping[str, Experiment], runs: Mapping[str, FinishedExperiment]
+) -> list[Advice]:
+    """How a table's cells can be measured, and judged, at the paper's scale."""
+    advice: list[Advice | None] = []
+    if not all(dataset in DATASETS for dataset in section.datasets):
+        text = f"Printed values only: the workflow has no experiment on this data ({section.title})."
+        advice.append(Advice(text))
     for dataset in section.datasets:
-        named = [
+        names = [
             name
-            for name, each in experiments.items()
-            if each.data.source == dataset and each.scale == "paper"
+            for name, experiment in experiments.items()
+            if experiment.data.source == dataset and experiment.scale == "paper"
         ]
-        if dataset in DATASETS and not named:
-            found.append(Advice(f"No experiment on {DATASETS[dataset]} at the paper’s scale is configured."))
-        found += [_of(section, name, experiments[name], runs.get(name)) for name in named]
-    return [each for each in found if each]
+        if dataset in DATASETS and not names:
+            advice.append(Advice(f"No experiment on {DATASETS[dataset]} at the paper’s scale is configured."))
+        advice += [_advise(section, name, experiments[name], runs.get(name)) for name in names]
+    return [one for one in advice if one]
 
 
-def _of(section: Section, name: str, experiment: Experiment, run: Run | None) -> Advice | None:
+def _advise(
+    section: PaperSection, name: str, experiment: Experiment, run: FinishedExperiment | None
+) -> Advice | None:
     command = f"snakemake --cores 8 --resources gpu=1 -- results/{name}/report.html"
+    seeds = len(experiment.seeds)
     if run is None:
-        seeds = len(experiment.seeds)
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
         return Advice(f"Not run yet: {name}, at the paper’s scale.{more}", command, cost(experiment))
-    if run.seeds < SEEDS:
-        wanted = ", ".join(map(str, range(SEEDS)))
+    if seeds < SEEDS:
         text = (
-            f"{name} has {run.seeds} of the {SEEDS} training seeds that a judgement needs: "
-            f"give it seeds: [{wanted}]."
+            f"{name} has {seeds} of the {SEEDS} training seeds that a judgement needs: "
+            f"give it seeds: [{', '.join(map(str, range(SEEDS)))}]."
         )
         return Advice(text, command, cost(experiment))
     missing = [value for value in _missing(section, name) if value.dataset == experiment.data.source]
     if not missing:
         return None
-    methods = [each for each in dict.fromkeys(value.method for value in missing) if each != "forward"]
-    new = [each for each in methods if each not in experiment.methods]
+    methods = dict.fromkeys(value.method for value in missing if value.method and value.method != "forward")
+    new = [method for method in methods if method not in experiment.methods]
     steps = sorted({value.nfe for value in missing if value.nfe and value.method in experiment.methods})
     needs = [f"methods {', '.join(new)}"] * bool(new)
     needs += [f"NFE {', '.join(map(str, steps))} of the methods that it has"] * bool(steps)
-    listed = "; ".join(needs)
-    needed = f", which needs the {listed}" if listed else ", whose configuration does not ask for them"
-    text = f"Finished without all values of this table: {name}{needed}."
-    return Advice(text, command, _cost_of(experiment, new) if new else "")
+    need = f"which needs the {'; '.join(needs)}" if needs else "whose configuration does not ask for them"
+    text = f"Finished without all values of this table: {name}, {need}."
+    return Advice(text, command, _describe_extra_cost(experiment, new) if new else "")
 
 
-def _missing(section: Section, name: str) -> list[Printed]:
-    """Printed values that a run of this workflow could have, and this one has not."""
-    found = []
+def _missing(section: PaperSection, name: str) -> list[Printed]:
+    """Printed values that the workflow can measure, and that this experiment has not."""
+    missing: list[Printed] = []
     for grid in section.grids:
         for row in grid.rows:
             cells = row.runs.get(name, [None] * len(row.printed))
             pairs = zip(row.printed, cells, strict=True)
-            found += [value for value, cell in pairs if value and not (cell and cell.measured)]
-    return [value for value in found if value.method and within(value)]
+            missing += [value for value, cell in pairs if value and not (cell and cell.measured)]
+    return [value for value in missing if value.method and is_measurable(value)]
 
 
 def cost(experiment: Experiment) -> str:
-    """Time of one training seed by the paper's own table of cost; empty where that has no such data."""
+    """Time of one training seed by the paper's own table of cost; empty where that does not tell."""
     hours = seed_minutes(experiment) / 60
     return f"One seed of all its {len(experiment.trained())} models{_about(hours)}" if hours else ""
 
 
-def _cost_of(experiment: Experiment, methods: list[str]) -> str:
-    """The same of some methods that it does not have, beside those that it has."""
-    more = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
-    hours = (seed_minutes(more) - seed_minutes(experiment)) / 60
-    models = len(more.trained()) - len(experiment.trained())
-    return f"One seed of the {models} model{'s' * (models > 1)} more{_about(hours)}" if hours else ""
+def _describe_extra_cost(experiment: Experiment, methods: list[str]) -> str:
+    """The same for methods that the experiment does not have, beside those that it has."""
+    extended = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
+    hours = (seed_minutes(extended) - seed_minutes(experiment)) / 60
+    models = len(extended.trained()) - len(experiment.trained())
+    return f"One seed of {pluralise(models, 'further model')}{_about(hours)}" if hours > 0 else ""
 
 
 def _about(hours: float) -> str:
     return (
-        f" is about {hours:,.0f} h on one RTX A6000 by the paper’s own table of cost: pairing, training and "
-        "distillation, no sampling."
+        f" takes about {hours:,.0f} h on one RTX A6000 by the paper’s own table of cost, for pairing, "
+        "training and distillation, without sampling."
     )
 
 
 def seed_minutes(experiment: Experiment) -> float:
-    """Minutes on an RTX A6000, as printed, of pairing and training every model of an experiment once."""
+    """Minutes on an RTX A6000, as printed, for pairing and training every model of an experiment once.
+
+    0 where the paper does not tell: on other data, or with a distillation that it does not have.
+    """
     printed = minutes(experiment.data.source)
-    if not printed:
+    work = [name_distillation(name) or "base" for name in experiment.trained()]
+    if not set(work) <= set(printed):
         return 0.0
-    total = 0.0
-    for name in experiment.trained():
-        parsed = parse_method(name)
-        total += printed[_WORK[parsed.distillations[-1]] if parsed.distillations else "base"]
+    total = sum(printed[name] for name in work)
     for name in experiment.couplings():
-        parsed = parse_method(name)
-        total += printed["PairFlow"] / parsed.subsets if parsed.base == "pairflow" else 0.0
+        method = parse_method(name)
+        total += printed["PairFlow"] / method.subsets if method.base == "pairflow" else 0.0
     return total

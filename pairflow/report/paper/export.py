@@ -1,4 +1,4 @@
-"""The tables as files: LaTeX in the paper's layout, CSV with the digits of the page, all in a frame."""
+"""The tables as files: LaTeX in the paper's layout, CSV with the digits of the page, and all in a frame."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -6,9 +6,9 @@ import pandas as pd
 
 from pairflow.report import latex
 from pairflow.report.downloads import as_csv
-from pairflow.report.paper.compare import Cell, Grid, Section
-from pairflow.report.paper.measured import Run
+from pairflow.report.paper.grids import PaperCell, PaperGrid, PaperSection
 from pairflow.report.paper.printed import Printed
+from pairflow.report.results import FinishedExperiment
 
 _TEXTS = ("table", "dataset", "metric", "paper_method", "method", "experiment", "scale", "status", "reason")
 _NUMBERS = ("printed", "printed_std", "measured", "measured_std", "difference", "margin")
@@ -17,24 +17,26 @@ _COLUMNS = (
     *("experiment", "scale", "measured", "measured_std", "difference", "margin", "status", "reason"),
 )
 
+_AnyCell = Printed | PaperCell
 
-def files(section: Section) -> dict[str, str]:
-    """Name -> text of a table's files: the printed values and each run's in LaTeX, all of it in CSV."""
+
+def export_files(section: PaperSection) -> dict[str, str]:
+    """Name -> text of a table's files: LaTeX of the printed values and of each experiment's, CSV of all."""
     runs = {name: run for grid in section.grids for name, run in grid.runs.items()}
-    found = {f"{section.table}.tex": _document(section, None)}
-    found |= {f"{section.table}-{name}.tex": _document(section, run) for name, run in runs.items()}
-    return {**found, f"{section.table}.csv": _csv(section)}
+    texts = {f"{section.table}.tex": _document(section, None)}
+    texts |= {f"{section.table}-{name}.tex": _document(section, run) for name, run in runs.items()}
+    return {**texts, f"{section.table}.csv": as_csv(_COLUMNS, _rows(section))}
 
 
-def _document(section: Section, run: Run | None) -> str:
+def _document(section: PaperSection, run: FinishedExperiment | None) -> str:
     grids = [grid for grid in section.grids if run is None or run.name in grid.runs]
     return latex.HEAD + "\n".join(_latex(section, grid, run) for grid in grids)
 
 
-def _latex(section: Section, grid: Grid, run: Run | None) -> str:
-    made = "as printed in the paper" if run is None else f"measured: {run.name}, {run.scale}"
-    words = [section.title, *([grid.label] if grid.label else []), made]
-    rows = [
+def _latex(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | None) -> str:
+    origin = "as printed in the paper" if run is None else f"measured: {run.name}, {run.scale}"
+    caption = [section.title, *([grid.label] if grid.label else []), origin]
+    rows: list[tuple[str, Sequence[_AnyCell | None]]] = [
         (row.label, row.printed if run is None else row.runs[run.name])
         for row in grid.rows
         if run is None or run.name in row.runs
@@ -44,34 +46,36 @@ def _latex(section: Section, grid: Grid, run: Run | None) -> str:
         [latex.escape(label), *(_value(cell, top) for cell, top in zip(cells, best, strict=True))]
         for label, cells in rows
     ]
-    return latex.table("; ".join(words), ["NFE" if grid.sampled else "", *grid.columns], lines)
+    return latex.table("; ".join(caption), ["NFE" if grid.sampled else "", *grid.columns], lines)
 
 
-def _best(cells: Sequence[Printed | Cell | None], grid: Grid) -> str | None:
-    """What the best of a column prints; None where there is no choice."""
-    values = {_texts(cell)[0]: _number(cell) for cell in cells if _texts(cell)[0]}
-    if sum(bool(_texts(cell)[0]) for cell in cells) < 2 or not grid.better:
+def _best(cells: Sequence[_AnyCell | None], grid: PaperGrid) -> str | None:
+    """The text of the best value in a column; None where there is no choice."""
+    values = [(_number(cell), _texts(cell)[0]) for cell in cells if cell and _texts(cell)[0]]
+    if len(values) < 2 or not grid.better:
         return None
-    return (max if grid.better == "higher" else min)(values, key=values.get)
+    return (max if grid.better == "higher" else min)(values, key=lambda value: value[0])[1]
 
 
-def _number(cell: Printed | Cell) -> float:
-    return cell.value if isinstance(cell, Printed) else cell.measured.estimate.mean
+def _number(cell: _AnyCell) -> float:
+    if isinstance(cell, Printed):
+        return cell.value
+    return cell.measured.estimate.mean if cell.measured else float("nan")
 
 
-def _texts(cell: Printed | Cell | None) -> tuple[str, str]:
+def _texts(cell: _AnyCell | None) -> tuple[str, str]:
     """A value and its deviation; empty where there is none."""
     if isinstance(cell, Printed):
         return cell.text, cell.spread
     return (cell.text, cell.spread) if cell and cell.measured else ("", "")
 
 
-def _value(cell: Printed | Cell | None, best: str | None) -> str:
+def _value(cell: _AnyCell | None, best: str | None) -> str:
     text, spread = _texts(cell)
     return latex.value(text, spread, bold=text == best)
 
 
-def values(sections: Iterable[Section]) -> pd.DataFrame:
+def tabulate(sections: Iterable[PaperSection]) -> pd.DataFrame:
     """The rows of all CSV files together: numbers with the digits of the page, null where it has none."""
     rows = [row for section in sections for row in _rows(section)]
     frame = pd.DataFrame(rows, columns=list(_COLUMNS)).replace("", None)
@@ -79,22 +83,17 @@ def values(sections: Iterable[Section]) -> pd.DataFrame:
     return frame.astype(kinds)
 
 
-def _csv(section: Section) -> str:
-    return as_csv(_COLUMNS, _rows(section))
-
-
-def _rows(section: Section) -> Iterator[dict[str, str | int | None]]:
-    """A row for each printed value and run; one without a run where there is none."""
+def _rows(section: PaperSection) -> Iterator[dict[str, str | int | None]]:
+    """A row for each printed value and experiment; a single one where there is no experiment."""
     for grid in section.grids:
         for row in grid.rows:
             for i, value in enumerate(row.printed):
                 if value is None:
                     continue
-                cells = {name: cells[i] for name, cells in row.runs.items()}
-                known = _printed(value)
-                yield from (known | _measured(cell, grid.runs[name]) for name, cell in cells.items())
-                if not cells:
-                    yield known
+                measured = [
+                    _measured(cell, grid.runs[name]) for name, cells in row.runs.items() if (cell := cells[i])
+                ]
+                yield from (_printed(value) | columns for columns in measured or [{}])
 
 
 def _printed(value: Printed) -> dict[str, str | int | None]:
@@ -110,7 +109,7 @@ def _printed(value: Printed) -> dict[str, str | int | None]:
     }
 
 
-def _measured(cell: Cell, run: Run) -> dict[str, str]:
+def _measured(cell: PaperCell, run: FinishedExperiment) -> dict[str, str | int | None]:
     texts = {
         "measured": cell.text if cell.measured else "",
         "measured_std": cell.spread,

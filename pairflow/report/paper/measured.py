@@ -1,16 +1,19 @@
-"""A finished experiment, and the measured value that belongs to a printed one."""
+"""The measured value that belongs to a printed one."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pairflow.config import parse_method
 from pairflow.report.paper.printed import Printed
-from pairflow.report.paper.verdicts import SEEDS, Estimate, estimate
+from pairflow.report.paper.verdicts import SEEDS
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.stats import Estimate, estimate, group_by_seed
+from pairflow.report.words import pluralise
 
 _SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
 _CHECK = 50_000
@@ -21,8 +24,8 @@ _WORKERS = {"base": "udlm", "DCD": "udlm+dcd", "ReDi": "udlm+redi", "PairFlow": 
 MINUTES = ("pairing_minutes", "runtime_minutes")
 
 
-class Source(NamedTuple):
-    """Where a value may come from, and why it is then not comparable as a number (empty: it is).
+class MetricSource(NamedTuple):
+    """Metric rows that a value may come from, and why it then does not compare as a number (empty: it does).
 
     `extractor` is how the extractor's name begins; `unit` is what one of ours is in the printed unit.
     """
@@ -40,104 +43,82 @@ _NOT_FID = "not FID"
 _WEIGHTS = "the paper’s weights are not known"
 _KINDS = {"fd": "FD", "nn_cosine": "cosine"}
 _SOURCES = {
-    **{name: (Source(name),) for name in ("valid", "unique", "novel", "is")},
-    "fid": (Source("fid", "train", "inception"), Source("fd", "train", reason=_NOT_FID)),
-    "fid_test": (Source("fid", "test", "inception"), Source("fd", "test", reason=_NOT_FID)),
-    "fid_50k": (Source("fid", "train", "inception", samples=_CHECK),),
-    "is_50k": (Source("is", samples=_CHECK),),
-    "fid_dinov2_test": (Source("fd", "test", "dinov2", reason=_WEIGHTS),),
-    "nn_l2_train": (Source("nn_l2", "train", unit=1 / 255),),
-    "nn_cosine_dinov2_train": (Source("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
-    "total_correlation": (Source("total_correlation", evaluation="correlation", samples=_STATES),),
-    "unique_reached": (Source("unique_reached", evaluation="coverage"),),
-    "coverage": (Source("coverage", evaluation="coverage", unit=100),),
-    "coverage_predicted": (Source("coverage_predicted", evaluation="coverage", unit=100),),
+    **{name: (MetricSource(name),) for name in ("valid", "unique", "novel", "is")},
+    "fid": (MetricSource("fid", "train", "inception"), MetricSource("fd", "train", reason=_NOT_FID)),
+    "fid_test": (MetricSource("fid", "test", "inception"), MetricSource("fd", "test", reason=_NOT_FID)),
+    "fid_50k": (MetricSource("fid", "train", "inception", samples=_CHECK),),
+    "is_50k": (MetricSource("is", samples=_CHECK),),
+    "fid_dinov2_test": (MetricSource("fd", "test", "dinov2", reason=_WEIGHTS),),
+    "nn_l2_train": (MetricSource("nn_l2", "train", unit=1 / 255),),
+    "nn_cosine_dinov2_train": (MetricSource("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
+    "total_correlation": (MetricSource("total_correlation", evaluation="correlation", samples=_STATES),),
+    "unique_reached": (MetricSource("unique_reached", evaluation="coverage"),),
+    "coverage": (MetricSource("coverage", evaluation="coverage", unit=100),),
+    "coverage_predicted": (MetricSource("coverage_predicted", evaluation="coverage", unit=100),),
 }
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured value in the printed unit; `of` is what it was made of, `reason` why no number is judged.
+    """A measured value in the printed unit.
 
-    `kind` names it where it is not what is printed, such as another Fréchet distance than FID. `apart`: it is
-    of another kind or scale than the printed one, so that not even their difference is shown.
+    `origin` identifies the rows that it comes from: values of one origin compare. `reason` says why it is not
+    judged as a number. `kind` names it where it is not what is printed, such as a Fréchet distance other than
+    FID. `apart`: it is of another kind or scale than the printed one, so that not even their difference is
+    shown.
     """
 
     estimate: Estimate
-    of: tuple
+    origin: tuple
     reason: str = ""
     kind: str = ""
     apart: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """A finished experiment: its name, settings, metric rows and timings, as in `Contents`.
+class Measurements:
+    """The values that a finished experiment has for the paper's tables."""
 
-    `provenance` has the date and the commit of its report, if they are known.
-    """
+    run: FinishedExperiment
 
-    name: str
-    settings: Mapping[str, Any]
-    metrics: pd.DataFrame
-    timings: pd.DataFrame
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def dataset(self) -> str:
-        return self.settings["data"]["source"]
-
-    @property
-    def seeds(self) -> int:
-        return len(self.settings["seeds"])
-
-    @property
-    def reduced(self) -> bool:
-        """Whether its numbers are not the paper's by their scale or by a part of the data left out."""
-        data = self.settings["data"]
-        part = data["training_rows"] is not None or data.get("max_heavy_atoms") is not None
-        return self.settings["scale"] != "paper" or part
-
-    @property
-    def scale(self) -> str:
-        return "reduced scale" if self.reduced else "paper’s scale"
-
-    def measured(self, printed: Printed) -> Measured | None:
+    def find(self, printed: Printed) -> Measured | None:
         """What was measured where the paper has a printed value; None where nothing was."""
-        if printed.dataset != self.dataset:
+        if printed.dataset != self.run.dataset:
             return None
         if printed.metric in MINUTES:
             return self._minutes(printed)
         for source in _SOURCES.get(printed.metric, ()) if printed.method else ():
-            for of, rows in self._candidates(source, printed):
+            for origin, rows in self._candidates(source, printed):
                 rows = rows.dropna(subset="value")
                 if len(rows):
-                    return self._measured(rows, of, source, printed)
+                    return self._measured(rows, origin, source, printed)
         return None
 
-    def _measured(self, rows: pd.DataFrame, of: tuple, source: Source, printed: Printed) -> Measured:
-        found, seeds, samples = estimate(rows), rows.seed.nunique(), int(rows.samples.max())
-        wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.dataset])
-        kind = f"{_KINDS[source.metric]} by {of[-1]}, {source.reason}" if source.reason else ""
+    def _measured(
+        self, rows: pd.DataFrame, origin: tuple, source: MetricSource, printed: Printed
+    ) -> Measured:
+        own, seeds, samples = estimate(group_by_seed(rows)), rows.seed.nunique(), int(rows.samples.max())
+        wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.run.dataset])
+        kind = f"{_KINDS[source.metric]} by {origin[-1]}, {source.reason}" if source.reason else ""
         reasons = [
             (bool(kind), kind),
-            (self.reduced, "reduced scale"),
+            (self.run.reduced, "reduced scale"),
             (bool(printed.confounded), f"confounded: {printed.confounded}"),
             (samples != wanted, f"{samples:,} samples, the paper has {wanted:,}"),
-            (seeds < SEEDS, f"{seeds} training seed{'s' * (seeds > 1)}, {SEEDS} are needed"),
+            (seeds < SEEDS, f"{pluralise(seeds, 'training seed')}, {SEEDS} are needed"),
         ]
         return Measured(
-            Estimate(found.mean * source.unit, found.variance * source.unit**2, found.count),
-            of,
+            Estimate(own.mean * source.unit, own.variance * source.unit**2, own.count),
+            origin,
             reason=next((text for holds, text in reasons if holds), ""),
             kind=kind,
-            apart=self.reduced or bool(kind),
+            apart=self.run.reduced or bool(kind),
         )
 
-    def _candidates(self, source: Source, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:
-        """What rows that fit are made of, and the rows; those with the protocol's number of samples first."""
-        wanted = source.samples or _SAMPLES[self.dataset]
-        samples = {name: each["samples"] for name, each in self.settings["evaluations"].items()}
+    def _candidates(self, source: MetricSource, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:
+        """Origin and rows that fit; the evaluations with the protocol's number of samples first."""
+        wanted = source.samples or _SAMPLES[self.run.dataset]
+        samples = {name: settings.samples for name, settings in self.run.experiment.evaluations.items()}
         names = sorted(samples, key=lambda name: samples[name] != wanted)
         if source.samples:
             names = [name for name in names if samples[name] == wanted]
@@ -150,26 +131,29 @@ class Run:
     @cached_property
     def _groups(self) -> dict[tuple, dict[tuple[str, str], pd.DataFrame]]:
         """(evaluation, metric, method, NFE or 0) -> (reference, extractor) -> rows, which compare."""
-        rows = self.metrics[self.metrics.evaluation != "coupling"]
+        rows = self.run.metrics[self.run.metrics.evaluation != "coupling"]
         texts = dict.fromkeys(["reference", "extractor"], "")
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**texts, "nfe": 0})
-        found: dict[tuple, dict[tuple[str, str], pd.DataFrame]] = {}
+        groups: dict[tuple, dict[tuple[str, str], pd.DataFrame]] = {}
         for key, group in rows.groupby(_KEYS, sort=True):
-            found.setdefault(key[:4], {})[key[4:]] = group
-        return found
+            *outer, reference, extractor = key  # type: ignore[misc]
+            groups.setdefault(tuple(outer), {})[str(reference), str(extractor)] = group
+        return groups
 
     def _minutes(self, printed: Printed) -> Measured | None:
         """Minutes of a piece of work, mean over seeds; 0 for a pairing that a method does not have."""
-        reason = "another machine"
+        timings, reduced, reason = self.run.timings, self.run.reduced, "another machine"
+        steps: tuple[str, ...] = ("pair",)
+        method: str | None = None
         if printed.metric == "runtime_minutes":
             steps, method = _WORK[printed.name], _WORKERS[printed.name]
-        else:
-            steps, method = ("pair",), parse_method(printed.method).coupling
-            if method is None and (self.timings.step == "pair").any():
-                return Measured(Estimate(0.0), (), reason, apart=self.reduced)
-        jobs = self.timings[self.timings.step.isin(steps) & (self.timings.method == method)]
+        elif printed.method:
+            method = parse_method(printed.method).coupling
+            if method is None and (timings.step == "pair").any():
+                return Measured(Estimate(0.0), (), reason, apart=reduced)
+        jobs = timings[timings.step.isin(steps) & (timings.method == method)]
         seconds = jobs.groupby("seed")["seconds"].sum(min_count=len(steps)).mean()
         if not np.isfinite(seconds):
             return None
         devices = " and ".join(jobs.device.dropna().unique())
-        return Measured(Estimate(float(seconds) / 60), (), f"{reason} ({devices})", apart=self.reduced)
+        return Measured(Estimate(float(seconds) / 60), (), f"{reason} ({devices})", apart=reduced)

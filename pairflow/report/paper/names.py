@@ -30,7 +30,10 @@ TITLES = {
     "appendix_forward_velocity_coverage": "Coverage of the forward velocity",
     "computation_cost_table": "Cost",
 }
-BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # a row for each data set
+BY_DATASET = (
+    "appendix_forward_velocity_coverage",
+    "computation_cost_table",
+)  # tables with a row per data set
 METRICS = {
     "valid": "valid of 1,024",
     "unique": "unique of 1,024",
@@ -62,19 +65,15 @@ _OTHERS = {
     "mnist_continuous": "continuous MNIST",
 }
 NOTES = {
-    "nn_l2_train": "No scale is printed; ours is given for pixel values of 0 to 1.",
-    "nn_cosine_dinov2_train": "The table calls the lower cosine the better one.",
-    "total_correlation": "Printed as nats, but by this estimate ten independent molecules of the data show "
-    "22.5 nats, or 32.5 bits: the printed figures are read as bits, which ours are.",
-    "pairing_minutes": "Times are of other machines: shown, never judged.",
-    "runtime_minutes": "Times are of other machines: shown, never judged. Drawing the pairs of ReDi is part "
-    "of it here.",
+    "nn_l2_train": "No scale is printed; ours is for pixel values from 0 to 1.",
+    "nn_cosine_dinov2_train": "The table says that a lower cosine is better.",
+    "total_correlation": "The table says nats. But by this estimate ten independent molecules of the data "
+    "have 22.5 nats, or 32.5 bits. So the printed values are read as bits, the unit of ours.",
+    "pairing_minutes": "Times come from different machines. They are shown, but never judged.",
+    "runtime_minutes": "Times come from different machines. They are shown, but never judged. Here the "
+    "time of ReDi includes drawing its pairs.",
 }
 
 
-def number(value: float, digits: int) -> str:
-    return f"{value:,.{digits}f}".replace("-", "−")
-
-
-def dataset_name(dataset: str) -> str:
+def name_dataset(dataset: str) -> str:
     return DATASETS.get(dataset) or _OTHERS.get(dataset, dataset)

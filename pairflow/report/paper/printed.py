@@ -1,4 +1,4 @@
-"""The paper's printed values, as they stand in `tables.csv`, and what they are called here."""
+"""The paper's printed values, as in `tables.csv`, with the names of their methods in this workflow."""
 
 import csv
 import re
@@ -64,20 +64,20 @@ class Printed:
     def method(self) -> str | None:
         """The method in the grammar of this workflow, `forward` for the forward velocity; None for others.
 
-        All methods of data sets that the workflow has no experiment on are others.
+        It is None, too, for every method on data that the workflow has no experiment on.
         """
-        return method(self.name) if self.dataset in DATASETS else None
+        return parse_name(self.name) if self.dataset in DATASETS else None
 
     @property
     def confounded(self) -> str:
-        """Why the printed value was not made by the protocol that it is listed under; empty where it was."""
+        """Why the printed value does not follow the protocol that it is listed under; empty if it does."""
         if "ReDi" not in self.name and "ReFlow" not in self.name:
             return ""
         return {"qm9": _SCRIPTS, "cifar10": _FROM_SCRATCH}.get(self.dataset, "")
 
 
-def method(name: str) -> str | None:
-    """The paper's name of a method in the grammar of this workflow; None where there is no such method."""
+def parse_name(name: str) -> str | None:
+    """The paper's name of a method in the grammar of this workflow; None if there is no such method."""
     if name == _FORWARD:
         return "forward"
     match = _METHOD.fullmatch(name)
@@ -111,14 +111,14 @@ def printed() -> tuple[Printed, ...]:
 
 def tables() -> dict[str, list[Printed]]:
     """Table -> its values."""
-    found: dict[str, list[Printed]] = {}
+    by_table: dict[str, list[Printed]] = {}
     for value in printed():
-        found.setdefault(value.table, []).append(value)
-    return found
+        by_table.setdefault(value.table, []).append(value)
+    return by_table
 
 
 def best(values: Iterable[Printed]) -> set[Printed]:
-    """Of values that compare, those that are best as printed; none of one alone, or without a direction."""
+    """The best of values that compare, by what is printed; none of a single one, or without a direction."""
     values = [value for value in values if value.nfe is not None]
     if len(values) < 2 or not values[0].better:
         return set()
@@ -129,7 +129,7 @@ def best(values: Iterable[Printed]) -> set[Printed]:
 
 @cache
 def minutes(dataset: str) -> dict[str, float]:
-    """Work (base, DCD, ReDi, PairFlow) -> minutes, by the paper's table of cost; empty where it has none."""
+    """Work (base, DCD, ReDi, PairFlow) -> minutes by the paper's table of cost; empty for other data."""
     return {
         value.name: value.value
         for value in printed()

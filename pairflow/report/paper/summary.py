@@ -3,63 +3,62 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from pairflow.report.paper.compare import BASELINE, EffectCell, Section, Status, statuses
-from pairflow.report.paper.measured import Run
-from pairflow.report.paper.printed import method
+from pairflow.report.paper.grids import EffectCell, PaperSection, Status, statuses
+from pairflow.report.paper.printed import parse_name
 from pairflow.report.paper.verdicts import Comparison
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.words import BASELINE, OURS, join_words, name_scale, pluralise
 
-OURS = "pairflow"
 
-
-def sentences(sections: Sequence[Section], runs: Mapping[str, Run]) -> list[str]:
+def write_summary(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> list[str]:
     """How much of the paper is judged, compared and not run, and which effects hold."""
     return [*_counts(sections), *_effects(sections), *_held(sections, runs)]
 
 
-def _counts(sections: Sequence[Section]) -> Iterator[str]:
-    found = Counter(statuses(sections).values())
-    outside = found[Status.OUTSIDE]
+def _counts(sections: Sequence[PaperSection]) -> Iterator[str]:
+    counts = Counter(statuses(sections).values())
+    outside = counts[Status.OUTSIDE]
     yield (
-        f"The paper prints {_values(found.total())} in {_plural(len(sections), 'table')}; {outside:,} are of "
-        "data that this workflow has no experiment on, or properties of the data."
+        f"The paper prints {pluralise(counts.total(), 'value')} in {pluralise(len(sections), 'table')}; "
+        f"{outside:,} are on data that this workflow has no experiment on, or are properties of the data."
     )
-    judged = [(status, found[status]) for status in (Status.AGREES, Status.HIGHER, Status.LOWER)]
-    total = sum(number for _, number in judged)
+    judged = {status: counts[status] for status in (Status.AGREES, Status.HIGHER, Status.LOWER)}
+    total = sum(judged.values())
     parts = ", ".join(
-        f"{number:,} {'agree' if status == Status.AGREES else status}" for status, number in judged
+        f"{count:,} {'agree' if status == Status.AGREES else status}" for status, count in judged.items()
     )
     unjudged, by_effect, missing = (
-        f"{found[status]:,} {_is(found[status])}"
+        f"{counts[status]:,} {_is(counts[status])}"
         for status in (Status.UNJUDGED, Status.EFFECT, Status.NOT_RUN)
     )
     yield (
-        f"Of the other {_values(found.total() - outside)}, {total:,} {_is(total)} judged as numbers"
-        f"{f' ({parts})' if total else ''}, {unjudged} measured at the paper’s scale and not judged, "
-        f"{by_effect} compared by effect only, and {missing} not run."
+        f"Of the other {pluralise(counts.total() - outside, 'value')}, {total:,} {_is(total)} judged as "
+        f"numbers{f' ({parts})' if total else ''}, {unjudged} measured at the paper’s scale but not judged, "
+        f"{by_effect} compared only by effect, and {missing} not run."
     )
 
 
-def _effects(sections: Sequence[Section]) -> Iterator[str]:
-    found = Counter(cell.comparison for cell in _cells(sections).values() if cell.comparison)
-    if not found.total():
+def _effects(sections: Sequence[PaperSection]) -> Iterator[str]:
+    counts = Counter(cell.comparison for cell in _cells(sections).values() if cell.comparison)
+    if not counts.total():
         return
-    parts = [f"{found[each]:,} {word}" for each, word in _WORDS.items()]
+    parts = [f"{counts[comparison]:,} {word}" for comparison, word in _WORDS.items()]
     yield (
-        "Effects of pairing, each method of PairFlow against UDLM with the same distillations at one NFE: "
-        f"of {found.total():,} that compare, {parts[0]}, {parts[1]} and {parts[2]}."
+        "Each method of PairFlow is compared with UDLM at the same NFE and with the same distillations. Of "
+        f"the {counts.total():,} effects that compare, {join_words(parts)}."
     )
 
 
 _WORDS = {
     Comparison.SAME: "have the paper’s sign",
-    Comparison.OPPOSITE: "the opposite one",
+    Comparison.OPPOSITE: "have the opposite one",
     Comparison.UNDECIDED: "are undecided",
 }
 
 
-def _held(sections: Sequence[Section], runs: Mapping[str, Run]) -> Iterator[str]:
-    """One sentence per run and metric of PairFlow itself against UDLM."""
-    found: dict[tuple[str, str], dict[Comparison, list[str]]] = {}
+def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> Iterator[str]:
+    """One sentence per experiment and metric on PairFlow itself against UDLM."""
+    columns: dict[tuple[str, str], dict[Comparison, list[str]]] = {}
     kinds = {
         (run, grid.label): kind
         for section in sections
@@ -68,27 +67,30 @@ def _held(sections: Sequence[Section], runs: Mapping[str, Run]) -> Iterator[str]
     }
     for (run, label, name, column), cell in _cells(sections).items():
         if name == OURS and cell.comparison:
-            found.setdefault((run, label), {}).setdefault(cell.comparison, []).append(column)
-    for (run, label), parts in found.items():
-        scale = "reduced scale" if runs[run].reduced else "the paper’s scale"
-        told = [
-            f"{word} at NFE {_enumerate(parts[each])}"
-            for each, word in {
-                Comparison.SAME: "the paper’s sign",
-                Comparison.OPPOSITE: "the opposite sign",
-                Comparison.UNDECIDED: "undecided",
-            }.items()
-            if each in parts
+            columns.setdefault((run, label), {}).setdefault(cell.comparison, []).append(column)
+    for (run, label), parts in columns.items():
+        texts = [
+            f"{word} at NFE {join_words(parts[comparison])}"
+            for comparison, word in _SHORT.items()
+            if comparison in parts
         ]
         kind = kinds.get((run, label))
-        what = f"{kind}, beside the printed {label}" if kind else label
-        yield f"{run} ({scale}), {what}, {OURS} against {BASELINE}: {'; '.join(told)}."
+        metric = f"{kind}, beside the printed {label}" if kind else label
+        scale = name_scale(runs[run].reduced)
+        yield f"{run} ({scale}), {metric}, {OURS} against {BASELINE}: {'; '.join(texts)}."
 
 
-def _cells(sections: Sequence[Section]) -> dict[tuple[str, str, str, str], EffectCell]:
-    """(Run, metric, method, column) -> its effect, once, even if several tables print it."""
+_SHORT = {
+    Comparison.SAME: "the paper’s sign",
+    Comparison.OPPOSITE: "the opposite sign",
+    Comparison.UNDECIDED: "undecided",
+}
+
+
+def _cells(sections: Sequence[PaperSection]) -> dict[tuple[str, str, str, str], EffectCell]:
+    """(experiment, metric, method, column) -> its effect, once, even if several tables print it."""
     return {
-        (run, grid.label, method(row.method) or "", column): cell
+        (run, grid.label, parse_name(row.method) or "", column): cell
         for section in sections
         for grid in section.grids
         for row in grid.effects
@@ -97,17 +99,5 @@ def _cells(sections: Sequence[Section]) -> dict[tuple[str, str, str, str], Effec
     }
 
 
-def _values(number: int) -> str:
-    return _plural(number, "value")
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
 def _is(number: int) -> str:
     return "is" if number == 1 else "are"
-
-
-def _enumerate(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -3,8 +3,9 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from pairflow.report.compare import render, sections
-from pairflow.report.compare.page import p_value
+from pairflow.report.compare.page import render
+from pairflow.report.compare.sections import make_sections
+from pairflow.report.words import format_p_value
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def page(make_run) -> str:
         make_run("b" * 60, 2, network={"name": "mlp", "width": 768}),
         make_run("c", 1, seeds=(0,)),
     ]
-    return render(sections(runs), "comparison.parquet")
+    return render(make_sections(runs), "comparison.parquet")
 
 
 def test_every_section_is_there_and_nothing_is_fetched(page, parse):
@@ -25,7 +26,7 @@ def test_every_section_is_there_and_nothing_is_fetched(page, parse):
 
 
 def test_names_are_escaped(make_run):
-    page = render(sections([make_run("<script>alert(1)</script>")]), "comparison.parquet")
+    page = render(make_sections([make_run("<script>alert(1)</script>")]), "comparison.parquet")
     assert "<script>" not in page
 
 
@@ -48,4 +49,4 @@ def test_the_page_is_accessible(page, open_page, scheme):
 
 @pytest.mark.parametrize(("p", "text"), [(0.0123, "p = 0.012"), (0.0004, "p < 0.001"), (1, "p = 1.000")])
 def test_p_values(p, text):
-    assert p_value(p) == text
+    assert format_p_value(p) == text

@@ -6,9 +6,9 @@ import pytest
 
 from pairflow.metrics.chemistry import histograms
 from pairflow.report.experiment import files
-from pairflow.report.experiment.chemistry import chemistry
+from pairflow.report.experiment.chemistry import describe_molecules
 from pairflow.report.experiment.page import draw, render
-from pairflow.report.tables import METRICS, named
+from pairflow.report.tables import METRICS, list_metrics
 
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
 VALUES = {
@@ -71,7 +71,7 @@ def contents(make):
 
 @pytest.fixture(scope="module")
 def found(contents):
-    return chemistry(contents, "main", "e0")
+    return describe_molecules(contents, "main", "e0")
 
 
 def test_every_measured_metric_is_in_one_table(found):
@@ -121,7 +121,7 @@ def test_speed_is_valid_molecules_over_the_time_of_all_trials(found):
 
 
 def test_without_times_or_histograms_those_parts_are_left_out(make):
-    bare = chemistry(make(), "main", "e0")
+    bare = describe_molecules(make(), "main", "e0")
     assert (bare.reasons, bare.properties, bare.speed) == (None, [], None)
     assert [group.title for group in bare.groups] == ["Unique and novel, counted strictly"]
 
@@ -130,7 +130,7 @@ def test_the_page_explains_what_it_shows(contents):
     page = render(contents)
     for words in (
         "Wasserstein distance: udlm –, pairflow 0.012.",
-        "two spellings of a molecule are two here, and one counted strictly",
+        "two spellings of a molecule count as two; in the strict counts they are one",
         "Morgan fingerprints, radius 2, 2,048 bits",
         "Valid molecules per second, evaluation main",
         "Invalid samples, each under the first reason that RDKit meets",
@@ -140,13 +140,13 @@ def test_the_page_explains_what_it_shows(contents):
 
 
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
-    groups = {METRICS[name].group for name in named("molecules")}
+    groups = {METRICS[name].group for name in list_metrics("molecules")}
     assert groups == {"", "strict", "reasons", "structure", "properties", "speed"}
-    assert named("molecules", "") == ["valid", "unique", "novel"]
+    assert list_metrics("molecules", "") == ["valid", "unique", "novel"]
 
 
 def test_its_charts_have_names_as_files(contents):
-    names = [name for name, _ in files.charts(draw(contents)) if name.startswith("main")]
+    names = [name for name, _ in files.name_charts(draw(contents)) if name.startswith("main")]
     properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
     assert names == [
         *("main-valid", "main-invalid-udlm", "main-invalid-pairflow"),

@@ -27,7 +27,7 @@ def picture() -> Picture:
 
 
 def test_names_say_what_is_shown(parts):
-    assert [name for name, _ in files.charts(parts)] == [
+    assert [name for name, _ in files.name_charts(parts)] == [
         *("main-valid", "main-unique", "main-novel"),
         *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
     ]
@@ -36,7 +36,7 @@ def test_names_say_what_is_shown(parts):
 def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
     for contents in (many, make_images()):
         parts = draw(contents)
-        names = [name for name, _ in files.charts(parts)]
+        names = [name for name, _ in files.name_charts(parts)]
         assert render(contents, parts).count('<div class="chart"') == len(names) == len(set(names))
         assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
 
@@ -71,7 +71,7 @@ def test_the_same_bytes_every_time_without_a_date(tmp_path):
 
 
 def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
-    [(_, picture)] = [each for each in files.charts(draw(many)) if each[0] == "main-valid"]
+    [(_, picture)] = [each for each in files.name_charts(draw(many)) if each[0] == "main-valid"]
     figure = picture.drawing.figure
     files.save_chart(picture, tmp_path / "main-valid")
     [legend] = figure.legends
@@ -83,7 +83,7 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
     contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
     contents = dataclasses.replace(contents, accuracies={})
-    found = dict(files.pictures(draw(contents)))
+    found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow"),
     ]

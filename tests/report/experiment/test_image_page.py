@@ -9,7 +9,7 @@ import pytest
 from pairflow.report import figures, tables
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
-from pairflow.report.experiment.summary import sentences
+from pairflow.report.experiment.summary import write_summary
 
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
@@ -76,8 +76,8 @@ def test_the_lowest_distance_is_best_and_the_highest_score(page):
 
 
 def test_of_nearest_images_none_is_best(make_images):
-    [block] = quality.blocks(make_images())
-    found = {table.metric: table for table in [*block.tables, *block.plain]}
+    [block] = quality.evaluation_blocks(make_images())
+    found = {table.metric: table for table in [*block.metric_tables, *block.plain]}
     best = {
         metric: any(c.best for cells in table.rows.values() for c in cells) for metric, table in found.items()
     }
@@ -85,8 +85,8 @@ def test_of_nearest_images_none_is_best(make_images):
 
 
 def test_tables_follow_the_order_of_metrics_and_references(make_images):
-    [block] = quality.blocks(make_images())
-    assert [table.label for table in block.tables] == [
+    [block] = quality.evaluation_blocks(make_images())
+    assert [table.label for table in block.metric_tables] == [
         "FD to the training images",
         "FD to the test images",
         "KD to the training images",
@@ -98,14 +98,14 @@ def test_tables_follow_the_order_of_metrics_and_references(make_images):
 
 def test_the_floor_is_a_dotted_line_a_row_and_named(make_images):
     contents = make_images()
-    [block] = quality.blocks(contents)
+    [block] = quality.evaluation_blocks(contents)
     fd, test, *_ = block.charts
     assert fd.alt.endswith("; real images: 4.8.")
     assert "real images" not in test.alt
     html = render(contents)
     assert html.count('<td class="real">4.8</td>') == 3
     said = words(html)
-    assert "The dotted line is the floor, what real images show against real ones:" in said
+    assert "The dotted line is the floor, the same distance between real images:" in said
     assert (
         "FD to the training images 4.8 (from 540); L2 to the nearest training image 1,234.5 (from 540)."
         in said
@@ -126,17 +126,21 @@ def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(mak
     other = metrics.assign(evaluation=np.where(real, "halves", metrics.evaluation))
     contents = make_images(metrics=other)
     assert contents.evaluations == ["main"]
-    [block] = quality.blocks(contents)
+    [block] = quality.evaluation_blocks(contents)
     assert block.floors[0] == "FD to the training images 4.8 (from 540)"
     own = other[real].assign(evaluation="main", value=5.5)
-    [block] = quality.blocks(make_images(metrics=pd.concat([other, own])))
+    [block] = quality.evaluation_blocks(make_images(metrics=pd.concat([other, own])))
     assert block.floors[0] == "FD to the training images 5.5 (from 540)"
 
 
 def test_data_is_no_method(make_images):
     contents = make_images()
     assert contents.methods == ["udlm", "random", "pairflow"]
-    assert all("data" not in table.rows for block in quality.blocks(contents) for table in block.tables)
+    assert all(
+        "data" not in table.rows
+        for block in quality.evaluation_blocks(contents)
+        for table in block.metric_tables
+    )
 
 
 def test_a_distance_names_its_extractor_and_its_samples(page):
@@ -158,7 +162,7 @@ def test_a_distance_names_its_extractor_and_its_samples(page):
     ],
 )
 def test_names_of_extractors(make_images, extractor, name):
-    assert quality.extractor_name(extractor, make_images()) == name
+    assert quality.name_extractor(extractor, make_images()) == name
 
 
 def test_fid_is_called_so_and_leads_the_summary(make_images):
@@ -166,14 +170,14 @@ def test_fid_is_called_so_and_leads_the_summary(make_images):
     fid = metrics[metrics.metric == "fd"].assign(metric="fid", extractor="inception")
     contents = make_images(metrics=pd.concat([metrics, fid]))
     assert "FID, from 1,000 samples: Fréchet distance on features of Inception." in words(render(contents))
-    assert sentences(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
+    assert write_summary(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
 
 
 def test_two_extractors_have_tables_of_their_own(make_images):
     metrics = make_images().metrics
     other = metrics[metrics.metric == "fd"].assign(extractor="dinov2-0011aabb")
-    [block] = quality.blocks(make_images(metrics=pd.concat([metrics, other])))
-    assert [table.label for table in block.tables[:2]] == [
+    [block] = quality.evaluation_blocks(make_images(metrics=pd.concat([metrics, other])))
+    assert [table.label for table in block.metric_tables[:2]] == [
         "FD to the training images (classifier-1a2b3c4d)",
         "FD to the training images (dinov2-0011aabb)",
     ]
@@ -184,7 +188,7 @@ def test_fewer_images_than_features_are_warned_of(make_images, value, warned):
     metrics = make_images().metrics
     few = metrics.iloc[:1].assign(metric="rank_deficient", value=value)
     html = render(make_images(metrics=pd.concat([metrics, few])))
-    assert ("no more than the features of the classifier 1a2b3c4d" in html) is warned
+    assert ("no more samples or reference images than features of the classifier 1a2b3c4d" in html) is warned
     assert "rank_deficient" not in words(html)
 
 
@@ -206,7 +210,7 @@ def test_a_metric_over_all_trials_has_single_values(make_images):
 
 
 def test_summary_of_images(make_images):
-    relative, quality_, distance, _ = sentences(make_images())
+    relative, quality_, distance, _ = write_summary(make_images())
     assert quality_ == (
         "FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with random and "
         "84.0 with udlm (one value each; 1,000 samples × 1 trial × 1 seed)."
@@ -221,7 +225,7 @@ def test_summary_of_images(make_images):
 def test_numbers_of_steps_are_whole_where_other_rows_have_none(make_images):
     metrics = make_images().metrics
     contents = make_images(metrics=metrics.assign(nfe=metrics.nfe.astype("float64")))
-    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in sentences(contents)[0]
+    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in write_summary(contents)[0]
 
 
 def test_pictures_are_data_with_alternative_texts(page):
@@ -272,7 +276,7 @@ def test_deviations_wider_than_the_mean_are_drawn(recwarn):
 def test_digits_suit_the_smallest_value(values, text):
     rows = pd.DataFrame({"method": ["a", "b"], "nfe": 1, "seed": 0, "value": values})
     summary = tables.summarise(rows.assign(metric="fd", evaluation="main"))
-    assert tables.table(summary, "main", "fd", ["a", "b"]).rows["a"][0].text == text
+    assert tables.make_table(summary, "main", "fd", ["a", "b"]).rows["a"][0].text == text
 
 
 def test_long_rows_have_binned_distances():
@@ -281,7 +285,7 @@ def test_long_rows_have_binned_distances():
     edges, width = figures._bins([shares])
     assert width == 2
     assert (edges[0], edges[-1]) == (2800, 3000)
-    assert figures._binned(shares, edges) == pytest.approx(np.full(100, 0.01))
+    assert figures._sum_bins(shares, edges) == pytest.approx(np.full(100, 0.01))
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
 
 

@@ -1,6 +1,5 @@
 """What the report step gathers of images."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.experiment import pictures
 
@@ -16,36 +14,26 @@ X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
 
 
 def test_states_between_hold_data_with_probability_t():
-    states = pictures.between(X0, X1, seed=0)
+    states = pictures.draw_between(X0, X1, seed=0)
     assert states.shape == (3, 3, 400)
     assert states.dtype == np.uint8
     assert states.mean(axis=(0, 2)) == pytest.approx([0.75, 0.5, 0.25], abs=0.04)
 
 
 def test_a_position_that_left_the_data_stays_away():
-    late, middle, early = np.moveaxis(pictures.between(X0, X1, seed=0), 1, 0)
+    late, middle, early = np.moveaxis(pictures.draw_between(X0, X1, seed=0), 1, 0)
     assert ((late >= middle) & (middle >= early)).all()
 
 
 def test_states_between_are_a_function_of_the_seed():
-    assert (pictures.between(X0, X1, 3) == pictures.between(X0, X1, 3)).all()
-    assert (pictures.between(X0, X1, 3) != pictures.between(X0, X1, 4)).any()
-    assert (pictures.between(X0, X1, 3)[0] != pictures.between(X0, X1, 3)[1]).any()
+    assert (pictures.draw_between(X0, X1, 3) == pictures.draw_between(X0, X1, 3)).all()
+    assert (pictures.draw_between(X0, X1, 3) != pictures.draw_between(X0, X1, 4)).any()
+    assert (pictures.draw_between(X0, X1, 3)[0] != pictures.draw_between(X0, X1, 3)[1]).any()
 
 
 @pytest.fixture
-def experiment() -> Experiment:
-    if "shape" not in {each.name for each in dataclasses.fields(Metadata)}:
-        pytest.skip("no images in this version")
-    return Experiment(
-        description="Pictures",
-        scale="reduced",
-        data={"source": "digits"},
-        network={"name": "mlp"},
-        training={"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
-        methods=("udlm", "random", "pairflow"),
-        evaluations={"main": {"nfe": [1, 4]}},
-    )
+def experiment(make_experiment):
+    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
 
 
 @pytest.fixture
@@ -73,8 +61,7 @@ def test_pictures_of_known_samples(experiment, folder):
     other = tokens[7].copy()
     other[:3] = 1 - other[:3]
     drawn = np.stack([tokens[5], other])
-    found = pictures.contents(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
-    assert found["modality"] == "images"
+    found = pictures.read_images(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
     assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
     samples, nearest, distances = found["neighbours"]["udlm"]
     assert (samples == found["images"]["udlm"][4]).all()
@@ -86,7 +73,7 @@ def test_pictures_of_known_samples(experiment, folder):
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
     root, _ = folder
-    found = pictures.contents(root, experiment, {})["pairs"]
+    found = pictures.read_images(root, experiment, {})["pairs"]
     assert list(found) == ["pairflow", "random"]
     for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
         assert x1.shape == x0.shape == (6, 8, 8, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
-from pairflow.report.paper import Run
+from pairflow.report.results import FinishedExperiment
 
 DATA = {
     "qm9": {"source": "qm9", "length": 32},
@@ -70,15 +70,17 @@ def metric_rows() -> Callable[..., pd.DataFrame]:
 
 
 @pytest.fixture
-def make_run() -> Callable[..., Run]:
+def make_run() -> Callable[..., FinishedExperiment]:
     """A run of metric rows, or of (method, NFE) -> trials per seed as `valid`; the rest are settings."""
 
-    def build(rows: Any, name: str = "qm9", timings: pd.DataFrame | None = None, **settings: Any) -> Run:
+    def build(
+        rows: Any, name: str = "qm9", timings: pd.DataFrame | None = None, **settings: Any
+    ) -> FinishedExperiment:
         frame = rows if isinstance(rows, pd.DataFrame) else metrics(rows)
         none = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
-        return Run(
+        return FinishedExperiment(
             name=name,
-            settings=experiment(**settings).model_dump(mode="json"),
+            experiment=experiment(**settings),
             metrics=frame,
             timings=none if timings is None else timings,
         )

@@ -6,9 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from pairflow.report.paper import Page, render
-from pairflow.report.paper.compare import TITLES, sections
-from pairflow.report.paper.export import files, values
+from pairflow.report.paper.export import export_files, tabulate
+from pairflow.report.paper.grids import TITLES, make_sections
+from pairflow.report.paper.page import PaperPage, render
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
 
@@ -24,7 +24,7 @@ def runs(make_run):
 @pytest.fixture
 def exported(runs):
     """Name -> text of all files."""
-    return {name: text for section in sections(runs) for name, text in files(section).items()}
+    return {name: text for section in make_sections(runs) for name, text in export_files(section).items()}
 
 
 def test_each_table_has_its_files(exported):
@@ -98,8 +98,8 @@ NUMBERS = ["printed", "printed_std", "measured", "measured_std", "difference", "
 
 def test_page_csv_and_parquet_agree_to_the_last_digit(runs, exported, make_experiment, tmp_path):
     """Every number of the CSV files stands in the page's tables; the Parquet has the same rows."""
-    found = sections(runs)
-    values(found).to_parquet(tmp_path / "values.parquet")
+    found = make_sections(runs)
+    tabulate(found).to_parquet(tmp_path / "values.parquet")
     table = pd.read_parquet(tmp_path / "values.parquet")
     rows = [row for each in found for row in csv.DictReader(io.StringIO(exported[f"{each.table}.csv"]))]
     assert len(table) == len(rows) == 1284
@@ -108,7 +108,7 @@ def test_page_csv_and_parquet_agree_to_the_last_digit(runs, exported, make_exper
         kind = float if name in NUMBERS else int if name == "nfe" else str
         assert found == [kind(row[name]) if row[name] else None for row in rows], name
 
-    page = render(Page({"qm9": make_experiment()}, {run.name: run for run in runs}))
+    page = render(PaperPage({"qm9": make_experiment()}, {run.name: run for run in runs}))
     shown = {name: text_of(page, name) for name in TITLES}
     for row in rows:
         parts = {"printed": ["", "± "], "measured": ["", "± ", "", "margin "]}

@@ -5,7 +5,7 @@ from pairflow.report.paper import illustration
 
 
 def test_distances_go_from_nothing_to_those_of_the_pairing():
-    found = illustration.illustration()
+    found = illustration.illustrate()
     rows = illustration.toy_set()
     rules = {"vocabulary_size": illustration.SYMBOLS, "steps": illustration.STEPS}
     x0 = pairflow.pair(rows, **rules, seed=illustration.SEED, backend="cpu", progress=False)
@@ -16,7 +16,7 @@ def test_distances_go_from_nothing_to_those_of_the_pairing():
 
 
 def test_uniform_corruption_is_linear_in_time_and_backward_pairing_nearer():
-    found = illustration.illustration()
+    found = illustration.illustrate()
     expected = (1 - found.times) * 9.0  # N (K-1) / K, as the paper prints
     # 1,000 rows of 10 positions: the mean distance has a standard deviation of at most 0.05.
     assert np.abs(found.uniform - expected).max() < 0.25

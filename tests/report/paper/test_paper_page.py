@@ -4,17 +4,17 @@ import re
 import pytest
 
 from pairflow.report.downloads import data_uri
-from pairflow.report.paper import Page, render
-from pairflow.report.paper.advice import advice, seed_minutes
-from pairflow.report.paper.page import factor
-from pairflow.report.paper.summary import sentences
+from pairflow.report.paper.advice import advise, seed_minutes
+from pairflow.report.paper.page import PaperPage, render
+from pairflow.report.paper.summary import write_summary
+from pairflow.report.words import format_ratio
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
 
 
 @pytest.fixture
 def empty(make_experiment):
-    return Page({"qm9": make_experiment(seeds=(0,))}, {})
+    return PaperPage({"qm9": make_experiment(seeds=(0,))}, {})
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def full(make_experiment, make_run):
         make_run(values, "qm9_small", scale="reduced"),
     ]
     experiments = {"qm9": make_experiment(), "qm9_small": make_experiment(scale="reduced")}
-    return Page(experiments, {run.name: run for run in runs}, ["<b>stale</b>"])
+    return PaperPage(experiments, {run.name: run for run in runs}, ["<b>stale</b>"])
 
 
 @pytest.mark.parametrize("kind", ["empty", "full"])
@@ -55,7 +55,7 @@ def test_the_same_bytes_every_time(full):
 
 def test_without_results_there_are_printed_values_and_commands(empty, parse):
     words = parse(render(empty)).words()
-    assert "The paper prints 1,284 values in 26 tables; 210 are of data" in words
+    assert "The paper prints 1,284 values in 26 tables; 210 are on data" in words
     assert "Of the other 1,074 values, 0 are judged as numbers, 0 are measured" in words
     assert "and 1,074 are not run." in words
     assert "No experiment on the paper’s data is finished here" in words
@@ -86,8 +86,8 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run(rows, "small", **settings)
-    page = Page({"small": make_experiment(**settings)}, {"small": run})
-    *_, held = sentences(page.sections, page.runs)
+    page = PaperPage({"small": make_experiment(**settings)}, {"small": run})
+    *_, held = write_summary(page.sections, page.runs)
     assert held == (
         "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
         "pairflow against udlm: the paper’s sign at NFE 1."
@@ -97,12 +97,15 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
 
 
 def test_the_summary_counts(full):
-    counts, kinds, effects, *held = sentences(full.sections, full.runs)
+    counts, kinds, effects, *held = write_summary(full.sections, full.runs)
     assert counts.startswith("The paper prints 1,284 values")
     assert "4 are judged as numbers (2 agree, 0 higher, 2 lower)" in kinds  # in two tables each
-    assert "of 2 that compare, 2 have the paper’s sign, 0 the opposite one and 0 are undecided." in effects
+    assert (
+        "Of the 2 effects that compare, 2 have the paper’s sign, 0 have the opposite one and 0 are undecided."
+        in effects
+    )
     assert held == [
-        "qm9 (the paper’s scale), valid of 1,024, pairflow against udlm: the paper’s sign at NFE 1.",
+        "qm9 (paper’s scale), valid of 1,024, pairflow against udlm: the paper’s sign at NFE 1.",
         "qm9_small (reduced scale), valid of 1,024, pairflow against udlm: the paper’s sign at NFE 1.",
     ]
 
@@ -115,29 +118,29 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     parts = make_experiment("zinc250k", methods=("pairflow-sub2", "pairflow-sub4"))
     assert seed_minutes(parts) == pytest.approx(2 * 1110 + 13 / 2 + 13 / 4)
     section = empty.sections[0]
-    [found] = advice(section, {"qm9": experiment}, {})
+    [found] = advise(section, {"qm9": experiment}, {})
     assert (
         found.text == "Not run yet: qm9, at the paper’s scale. Numbers are judged from 3 seeds on; it has 1."
     )
     assert found.cost.startswith(
-        "One seed of all its 7 models is about 35 h on one RTX A6000 by the paper’s own"
+        "One seed of all its 7 models takes about 35 h on one RTX A6000 by the paper’s own"
     )
-    [found] = advice(section, {"qm9": experiment}, {"qm9": make_run({("udlm", 1): THREE[:1]}, seeds=(0,))})
+    [found] = advise(section, {"qm9": experiment}, {"qm9": make_run({("udlm", 1): THREE[:1]}, seeds=(0,))})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
 
 
 def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make_experiment, make_run):
     run = make_run({("udlm", 1): THREE, ("udlm", 2): THREE})
-    page = Page({"qm9": make_experiment(methods=("udlm",))}, {"qm9": run})
+    page = PaperPage({"qm9": make_experiment(methods=("udlm",))}, {"qm9": run})
     [section] = [each for each in page.sections if each.table == "qm9_results_valid"]
-    [found] = advice(section, page.experiments, page.runs)
+    [found] = advise(section, page.experiments, page.runs)
     assert found.text == (
         "Finished without all values of this table: qm9, which needs the methods mdlm, random, pairflow, "
         "udlm+dcd, pairflow+dcd, udlm+redi, pairflow+redi; NFE 4, 8, 16, 32, 64 of the methods that it has."
     )
     assert found.command == "snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html"
     # Three bases of 450 minutes, two DCD of 115, two ReDi of 100, one pairing of 0.8.
-    assert "7 models more is about 30 h on one RTX A6000" in found.cost
+    assert "7 further models takes about 30 h on one RTX A6000" in found.cost
 
 
 def test_downloads_hold_their_files(full):
@@ -151,6 +154,6 @@ def test_downloads_hold_their_files(full):
 
 
 def test_factors_are_told_from_1():
-    assert [factor(each) for each in (0.9944, 1.0, 1.996, 9.99, 12.77, 1234.5)] == [
+    assert [format_ratio(each) for each in (0.9944, 1.0, 1.996, 9.99, 12.77, 1234.5)] == [
         *("0.994", "1.000", "2.00", "9.99", "12.8", "1,234.5"),
     ]

@@ -3,7 +3,7 @@ from collections import Counter
 
 from pairflow.config import PAPER_SOURCES, parse_method
 from pairflow.report.paper.names import METRICS, TITLES
-from pairflow.report.paper.printed import DATASETS, best, method, minutes, printed, tables
+from pairflow.report.paper.printed import DATASETS, best, minutes, parse_name, printed, tables
 
 
 def one(table: str, name: str, nfe: int | None, metric: str | None = None, dataset: str | None = None):
@@ -89,8 +89,8 @@ def test_other_data_have_no_methods_here():
     names = {value.dataset for value in others}
     assert names == {"ffhq64", "mnist_continuous", *(f"lm1b_n{n}" for n in (16, 32, 64, 128))}
     assert {value.method for value in others} == {None}
-    assert method("CondOT") is None
-    assert method("PairFlow+RF") is None
+    assert parse_name("CondOT") is None
+    assert parse_name("PairFlow+RF") is None
 
 
 def test_data_are_those_of_the_configuration():

@@ -1,39 +1,19 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from pairflow.report.paper.verdicts import (
     Comparison,
     Effect,
-    Estimate,
     Verdict,
-    compare,
-    effect,
-    estimate,
+    compare_effects,
     judge,
     margin,
+    measure_effect,
 )
-
-
-def rows(*seeds: list[float]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [{"seed": seed, "value": value} for seed, values in enumerate(seeds) for value in values]
-    )
-
-
-def test_observations_are_trials_of_one_seed_and_means_of_several():
-    assert estimate(rows([1.0, 3.0])) == Estimate(2.0, 2.0, 2)
-    assert estimate(rows([1.0, 3.0], [4.0, 4.0], [np.nan, 6.0])) == Estimate(4.0, 4.0, 3)
-
-
-def test_nan_is_no_observation():
-    assert estimate(rows([np.nan, np.nan])) is None
-    one = estimate(rows([5.0, np.nan]))
-    assert (one.mean, one.count) == (5.0, 1)
-    assert math.isnan(one.variance)
+from pairflow.report.stats import Estimate
 
 
 def test_the_margin_by_hand():
@@ -88,7 +68,7 @@ def test_the_sign_of_an_effect_is_welchs_test():
     random = np.random.default_rng(1)
     for shift in np.linspace(-3, 3, 25):
         a, b = random.normal(20 + shift, 2, 10), random.normal(20, 1, 7)
-        found = effect(*(Estimate(x.mean(), x.var(ddof=1), len(x)) for x in (a, b)))
+        found = measure_effect(*(Estimate(x.mean(), x.var(ddof=1), len(x)) for x in (a, b)))
         decided = stats.ttest_ind(a, b, equal_var=False).pvalue < 0.05
         assert found.sign == (np.sign(a.mean() - b.mean()) if decided else 0)
         assert (found.low <= 1 <= found.high) == (not decided)
@@ -97,7 +77,7 @@ def test_the_sign_of_an_effect_is_welchs_test():
 
 def test_the_ends_of_the_interval_are_where_the_test_turns():
     a, b = Estimate(223.4, 12.7**2, 10), Estimate(17.5, 3.2**2, 10)
-    found = effect(a, b)
+    found = measure_effect(a, b)
     freedom = (a.error + b.error) ** 2 / (a.error**2 / 9 + b.error**2 / 9)
     for ratio in (found.low, found.high):
         width = stats.t.ppf(0.975, freedom) * math.sqrt(a.error + ratio**2 * b.error)
@@ -105,14 +85,14 @@ def test_the_ends_of_the_interval_are_where_the_test_turns():
 
 
 def test_a_baseline_that_may_be_nothing_leaves_the_ratio_open():
-    found = effect(Estimate(9.9, 2.3**2, 10), Estimate(0.3, 0.5**2, 10))
+    found = measure_effect(Estimate(9.9, 2.3**2, 10), Estimate(0.3, 0.5**2, 10))
     assert found.sign == 1
     assert 10 < found.low < found.ratio
     assert math.isnan(found.high)
-    found = effect(Estimate(9.9, 2.3**2, 10), Estimate(0.0, 0.0, 10))
+    found = measure_effect(Estimate(9.9, 2.3**2, 10), Estimate(0.0, 0.0, 10))
     assert found.sign == 1
     assert math.isnan(found.ratio)
-    both = effect(Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10))
+    both = measure_effect(Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10))
     assert both.sign == 0
     assert math.isnan(both.low)
 
@@ -122,31 +102,31 @@ def test_the_border_of_an_effect_is_undecided():
     quantile = stats.t.ppf(0.975, 18)
     baseline = Estimate(0.0, 5.0, 10)
     for sign in (1, -1):
-        assert effect(Estimate(sign * quantile * (1 - 1e-6), 5.0, 10), baseline).sign == 0
-        assert effect(Estimate(sign * quantile * (1 + 1e-6), 5.0, 10), baseline).sign == sign
+        assert measure_effect(Estimate(sign * quantile * (1 - 1e-6), 5.0, 10), baseline).sign == 0
+        assert measure_effect(Estimate(sign * quantile * (1 + 1e-6), 5.0, 10), baseline).sign == sign
 
 
 def test_nan_decides_nothing():
     for ours, baseline in ((math.nan, 5.0), (5.0, math.nan)):
-        found = effect(Estimate(ours, math.nan, 1), Estimate(baseline, 1.0, 10))
+        found = measure_effect(Estimate(ours, math.nan, 1), Estimate(baseline, 1.0, 10))
         assert found.sign == 0
         assert math.isnan(found.ratio)
 
 
 def test_a_single_value_decides_nothing_unless_it_is_printed():
     ours, baseline = Estimate(269.87), Estimate(340.47)
-    found = effect(ours, baseline)
+    found = measure_effect(ours, baseline)
     assert (found.sign, found.ratio) == (0, pytest.approx(0.7926, abs=1e-4))
     assert math.isnan(found.low)
-    assert effect(ours, baseline, as_printed=True).sign == -1
-    assert effect(ours, ours, as_printed=True).sign == 0
-    assert effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # one side alone has a spread
+    assert measure_effect(ours, baseline, as_printed=True).sign == -1
+    assert measure_effect(ours, ours, as_printed=True).sign == 0
+    assert measure_effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # one side alone has a spread
 
 
 def test_equal_values_without_spread_are_undecided():
     zero = Estimate(0.0, 0.0, 10)
-    assert effect(zero, zero).sign == 0
-    assert effect(Estimate(1.0, 0.0, 10), zero).sign == 1
+    assert measure_effect(zero, zero).sign == 0
+    assert measure_effect(Estimate(1.0, 0.0, 10), zero).sign == 1
 
 
 @pytest.mark.parametrize(
@@ -161,4 +141,4 @@ def test_equal_values_without_spread_are_undecided():
     ],
 )
 def test_comparisons(here, paper, expected):
-    assert compare(Effect(here, 1.0), Effect(paper, 1.0)) is expected
+    assert compare_effects(Effect(here, 1.0), Effect(paper, 1.0)) is expected

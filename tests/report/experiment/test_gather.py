@@ -8,7 +8,7 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.steps.report import _timings
+from pairflow.report.experiment.gather import read_timings
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
@@ -28,7 +28,7 @@ def experiment() -> Experiment:
 
 
 def test_every_model_on_the_way_has_its_jobs_parents_first(experiment, tmp_path):
-    times = _timings(tmp_path, experiment)
+    times = read_timings(tmp_path, experiment)
     trained = times[times.step.isin(["train", "teach", "distill"])]
     assert list(zip(trained.step, trained.method, strict=True)) == [
         ("train", "pairflow"),
@@ -49,7 +49,7 @@ def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
         path = provenance_path(paths.model(tmp_path, 0, method) / "model.safetensors")
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(facts))
-    times = _timings(tmp_path, experiment)
+    times = read_timings(tmp_path, experiment)
     train = times[times.step == "train"].set_index("method")
     assert train.loc["pairflow", ["device_seconds", "samples_seen"]].tolist() == [3.5, 32]
     assert train.loc["udlm", "seconds"] == 2.0

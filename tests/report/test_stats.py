@@ -1,9 +1,10 @@
 """Known answers, worked out by hand or taken from the literature."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pairflow.report.compare.inference import Over, difference, estimate, holm, interval
+from pairflow.report.stats import Over, compare_ratio, compare_sign, difference, estimate, group_by_seed, holm
 
 NAN = np.nan
 # Student (1908), The probable error of a mean: hours of sleep gained by ten patients under two drugs.
@@ -19,20 +20,20 @@ def seeds(means, first=0):
 def test_the_interval_of_three_seeds():
     """Means 2, 6, 10 deviate by 4, and t(0.975, 2) is 4.302653: 6 -+ 4.302653 x 4 / sqrt(3)."""
     found = estimate({0: {0: 1, 1: 3}, 1: {0: 4, 1: 8}, 2: {0: 10, 1: 10}})
-    assert (found.mean, found.between, found.over, found.n) == (6.0, 4.0, Over.SEEDS, 3)
+    assert (found.mean, found.between, found.over, found.count) == (6.0, 4.0, Over.SEEDS, 3)
     assert (found.seeds, found.trials) == (3, 6)
     assert found.within == pytest.approx(np.sqrt((2 + 8 + 0) / 3))
     half = 4.302652729911275 * 4 / np.sqrt(3)
-    assert (found.low, found.high) == pytest.approx((6 - half, 6 + half))
+    assert found.interval == pytest.approx((6 - half, 6 + half))
 
 
 def test_of_one_seed_the_interval_is_over_its_trials_and_says_so():
     """Of 1, 2, 3: 2 -+ 4.302653 / sqrt(3)."""
     found = estimate({7: {0: 1, 1: 2, 2: 3}})
-    assert (found.mean, found.within, found.over, found.n, found.seeds) == (2.0, 1.0, Over.TRIALS, 3, 1)
+    assert (found.mean, found.within, found.over, found.count, found.seeds) == (2.0, 1.0, Over.TRIALS, 3, 1)
     assert np.isnan(found.between)
     assert found.std == found.within
-    assert found.high - 2 == pytest.approx(4.302652729911275 / np.sqrt(3))
+    assert found.interval[1] - 2 == pytest.approx(4.302652729911275 / np.sqrt(3))
 
 
 def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
@@ -42,9 +43,8 @@ def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
 
 def test_a_single_value_has_no_interval():
     found = estimate({0: {-1: 5.0}})
-    assert (found.mean, found.over, found.n) == (5.0, Over.TRIALS, 1)
-    assert np.isnan([found.low, found.high, found.between, found.within]).all()
-    assert np.isnan(interval([1.0])).all()
+    assert (found.mean, found.over, found.count) == (5.0, Over.TRIALS, 1)
+    assert np.isnan([*found.interval, found.std, found.between, found.within]).all()
 
 
 def test_paired_over_seeds_is_students_own_example():
@@ -97,7 +97,7 @@ def test_one_seed_against_several_is_over_the_trials_of_the_seed_that_they_share
 def test_one_seed_against_several_others_is_not_tested():
     found = difference({9: {0: 5, 1: 7}}, {0: {0: 1, 1: 3}, 1: {0: 1, 1: 5}})
     assert (found.test, found.value) == ("", 3.5)
-    assert found.reason == "several seeds against one that is none of them"
+    assert found.reason == "the single seed is not among the several"
     assert np.isnan([found.low, found.high, found.p]).all()
 
 
@@ -148,3 +148,56 @@ def test_holm():
     assert holm([0.01, NAN, 0.04, 0.03]) == pytest.approx([0.03, NAN, 0.06, 0.06], nan_ok=True)
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def observed(values: list[float], of_seeds: list[int] | None = None):
+    """Values by seed, from rows like those of metrics.parquet."""
+    return group_by_seed(pd.DataFrame({"value": values, "seed": of_seeds or [0] * len(values)}))
+
+
+def test_rows_are_grouped_by_seed_and_nan_is_no_observation():
+    """Seeds with means 2, 4, 6; of one seed the trials count, and a single one has no variance."""
+    several = estimate(observed([1, 3, 4, 4, NAN, 6], [0, 0, 1, 1, 2, 2]))
+    assert (several.mean, several.variance, several.count) == (4.0, 4.0, 3)
+    one = estimate(observed([1.0, 3.0]))
+    assert (one.mean, one.variance, one.count) == (2.0, 2.0, 2)
+    assert observed([NAN, NAN]) == {}
+    single = estimate(observed([5.0, NAN]))
+    assert (single.mean, single.count) == (5.0, 1)
+    assert np.isnan(single.variance)
+
+
+@pytest.mark.parametrize(
+    ("ours", "baseline", "expected"),
+    [
+        # Both sides have a relative standard error of 1/5: sqrt(2) / 5 of the ratio.
+        (([8.0, 12.0],), ([4.0, 6.0],), (2.0, 2 * np.sqrt(2) / 5)),
+        # A seed is one observation.
+        (([9.0, 11.0, 19.0, 21.0], [0, 0, 1, 1]), ([5.0] * 4, [0, 0, 1, 1]), (3.0, 1.0)),
+        (([3.0],), ([2.0],), (1.5, NAN)),
+        (([1.0],), ([],), (NAN, NAN)),
+        (([1.0],), ([0.0, 0.0],), (NAN, NAN)),
+        (([1.0],), ([NAN],), (NAN, NAN)),
+    ],
+)
+def test_ratio_of_means_and_its_standard_error(ours, baseline, expected):
+    assert compare_ratio(observed(*ours), observed(*baseline)) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([6.1, 6.1], 1),
+        ([1.9, 1.9], -1),
+        ([6.0, 6.0], 0),  # exactly two standard errors
+        ([2.0, 2.0], 0),
+        ([4.0, 4.0], 0),  # a tie
+        ([9.0], 0),  # a single value has no error
+        ([NAN, 9.0], 0),
+        ([], 0),
+    ],
+)
+def test_the_sign_needs_more_than_two_standard_errors(ours, expected):
+    baseline = observed([3.0, 5.0])  # mean 4, standard error 1
+    assert compare_sign(observed(ours), baseline) == expected
+    assert compare_sign(baseline, observed(ours)) == -expected

@@ -2,10 +2,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.experiment.cost import TrainingCost, training_costs
+from pairflow.config import Experiment
+from pairflow.report.costs import TrainingCost, training_costs
 
 COLUMNS = ["step", "method", "seed", "seconds", "device_seconds", "samples_seen", "peak_memory_mb"]
-SETTINGS = {"distillation": {"dcd": None, "redi": {"pairs": {"count": 500}}}}
+RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
+EXPERIMENT = Experiment(
+    description="Costs",
+    scale="reduced",
+    data={"source": "small_molecules", "length": 16},
+    network={"name": "mlp"},
+    training=RUN,
+    distillation={"redi": {**RUN, "pairs": {"count": 500}}},
+    methods=("pairflow+redi",),
+    evaluations={"main": {"nfe": [1]}},
+)
 
 
 def timings(*rows: tuple) -> pd.DataFrame:
@@ -13,7 +24,7 @@ def timings(*rows: tuple) -> pd.DataFrame:
 
 
 def costs(*rows: tuple) -> dict[str, list[TrainingCost]]:
-    return training_costs(timings(*rows), SETTINGS)
+    return training_costs(timings(*rows), EXPERIMENT)
 
 
 TRAIN = ("train", "pairflow", 0, 200.0, 380.0, 64_000, 500.0)
@@ -97,7 +108,7 @@ def test_an_unknown_training_has_no_shares():
 
 def test_timings_from_before_device_seconds_are_read():
     [base] = training_costs(
-        pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [3.0]}), SETTINGS
+        pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [3.0]}), EXPERIMENT
     )["udlm"]
     assert (base.seconds, base.share, base.device) == (3.0, 1.0, "")
     assert np.isnan([base.device_seconds, base.samples_seen, base.peak_memory_mb]).all()
@@ -105,9 +116,9 @@ def test_timings_from_before_device_seconds_are_read():
 
 def test_devices_are_named_once_each():
     both = timings(TRAIN, TEACH, REDI, REDI).assign(device=["cpu", "cuda", "cpu", "cuda"])
-    assert [cost.device for cost in training_costs(both, SETTINGS)["pairflow"]] == ["cpu", "cuda and cpu"]
+    assert [cost.device for cost in training_costs(both, EXPERIMENT)["pairflow"]] == ["cpu", "cuda and cpu"]
 
 
 def test_nothing_trained_is_no_table():
     assert costs(PAIR, ("sample", "pairflow", 0, 1.0, 1.0, None, 1.0)) == {}
-    assert training_costs(timings().iloc[:0], SETTINGS) == {}
+    assert training_costs(timings().iloc[:0], EXPERIMENT) == {}

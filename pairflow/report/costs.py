@@ -1,0 +1,96 @@
+"""What training costs: seconds, memory and samples of each piece of work, from the recorded timings only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pairflow.config import Experiment
+from pairflow.report.words import name_distillation
+
+_MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
+
+
+@dataclass(frozen=True)
+class TrainingCost:
+    """One piece of work on the way to a method's model; NaN where a number is unknown or does not apply.
+
+    `method` is the base for its training and its pairing, the distilled method for a round of distillation.
+    Numbers are means over seeds, memory (MiB) the largest; `share` is of the base training's wall time.
+    """
+
+    method: str
+    work: str
+    seconds: float
+    device_seconds: float
+    samples_seen: float
+    samples_generated: float
+    peak_memory_mb: float
+    share: float
+    device: str
+
+
+def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, list[TrainingCost]]:
+    """Base that was trained -> its training, its pairing, each round of distillation.
+
+    A round of ReDi is both drawing the teacher's pairs and training on them. `timings` has the columns step,
+    method and seconds; any other column may be absent.
+    """
+    columns = dict.fromkeys([*timings, "seed", "device", *_MEASURES])
+    timings = timings.reindex(columns=list(columns)).astype(dict.fromkeys(_MEASURES, "float64"))
+    bases = timings.loc[timings.step == "train", "method"].dropna().unique()
+    return {base: _costs(base, timings, experiment) for base in bases}
+
+
+def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
+    pieces = _pieces(base, timings)
+    training = _measure(pieces[0][2])["seconds"]
+    return [
+        TrainingCost(
+            method=method,
+            work=work,
+            **measures,
+            samples_generated=_count_generated(jobs, experiment),
+            share=measures["seconds"] / training if training else np.nan,
+            device=" and ".join(jobs.device.dropna().unique()),
+        )
+        for method, work, jobs in pieces
+        for measures in [_measure(jobs)]
+    ]
+
+
+def _pieces(base: str, timings: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
+    """(method, work, its jobs), the base training first."""
+    own = timings[timings.method == base]
+    pieces = [(base, "base training", own[own.step == "train"]), (base, "pairing", own[own.step == "pair"])]
+    later = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
+    pieces += [
+        (str(method), _name_round(str(method)), jobs) for method, jobs in later.groupby("method", sort=False)
+    ]
+    return [piece for piece in pieces if len(piece[2])]
+
+
+def _measure(jobs: pd.DataFrame) -> dict[str, float]:
+    """A seed's jobs added up, then the mean over seeds: a seed with an unknown time is left out."""
+    seeds = jobs.groupby("seed", dropna=False)
+    times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
+    times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)]
+    return {
+        "seconds": float(times["seconds"].mean()),
+        "device_seconds": float(times["device_seconds"].mean()),
+        "samples_seen": float(jobs.loc[jobs.step.isin(["train", "distill"]), "samples_seen"].mean()),
+        "peak_memory_mb": float(jobs.peak_memory_mb.max()),
+    }
+
+
+def _name_round(method: str) -> str:
+    """`DCD`, `ReDi`, and the second and later ones of a kind with their number: `ReDi, round 2`."""
+    *before, last = method.split("+")[1:]
+    number = before.count(last) + 1
+    return f"{name_distillation(method)}{f', round {number}' * (number > 1)}"
+
+
+def _count_generated(jobs: pd.DataFrame, experiment: Experiment) -> float:
+    """Pairs that a teacher drew for these jobs."""
+    redi = experiment.distillation.redi
+    return float(redi.pairs.count) if redi and (jobs.step == "teach").any() else np.nan

@@ -1,0 +1,30 @@
+"""The Jinja environment of all pages: it escapes everything, and its filters write numbers as words do."""
+
+from pathlib import Path
+
+import jinja2
+
+from pairflow.report import downloads, interactive, words
+
+
+def make_environment() -> jinja2.Environment:
+    """Templates below this folder, an error for every name that they do not get, and their filters."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "breakable": words.make_breakable,
+        "count": words.format_count,
+        "data_uri": downloads.data_uri,
+        "duration": words.format_duration,
+        "embedded": interactive.embed,
+        "p_value": words.format_p_value,
+        "percent": words.format_percent,
+        "ratio": words.format_ratio,
+        "sort_keys": downloads.sort_keys,
+    }
+    return environment

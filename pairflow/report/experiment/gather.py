@@ -1,0 +1,161 @@
+"""Reads all that an experiment's page shows. `plan.lineage.require` must have checked its files before."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
+from pairflow.config import Experiment
+from pairflow.plan import paths
+from pairflow.plan.jobs import jobs
+from pairflow.report.experiment import pictures
+from pairflow.report.experiment.contents import Contents
+
+_UNTIMED = ("diagnose", "report")
+_TIMINGS = {
+    "step": "string",
+    "method": "string",
+    "seed": "Int64",
+    "evaluation": "string",
+    "nfe": "Int64",
+    "seconds": "float64",
+    "device_seconds": "float64",
+    "samples_seen": "Int64",
+    "peak_memory_mb": "float64",
+    "device": "string",
+    "machine": "string",
+    "date": "string",
+}
+_METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs that hold metric rows
+
+
+def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """All metric rows over the seeds: of samples, couplings, correlations and real images."""
+    frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
+    return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
+
+
+def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
+    """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
+    return Metadata(
+        kind="metrics",
+        parameters=experiment.model_dump(mode="json"),
+        inputs={str(path.relative_to(root)): digest(path) for path in _metric_files(root, experiment)},
+    )
+
+
+def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
+    inputs = paths.report_inputs(root, experiment)
+    return [path for kind in _METRICS for path in inputs.get(kind, [])]
+
+
+def read_timings(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """A row per job, from the provenance beside its first output."""
+    rows = [
+        {
+            **read_provenance(job.record),
+            "step": job.rule,
+            **{key: getattr(job, key) for key in ("method", "seed", "evaluation", "nfe")},
+        }
+        for job in jobs(root, experiment)
+        if job.rule not in _UNTIMED
+    ]
+    return pd.DataFrame(rows).reindex(columns=list(_TIMINGS)).astype(_TIMINGS)
+
+
+def read_contents(
+    root: Path, experiment: Experiment, metrics: pd.DataFrame, timings: pd.DataFrame
+) -> Contents:
+    """What the page shows, given its metric rows and timings."""
+    seed = experiment.seeds[0]
+    methods = experiment.methods
+    provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
+    logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
+    read_samples = pictures.read_images if experiment.modality == "images" else _read_molecules
+    return Contents(
+        name=root.name,
+        experiment=experiment,
+        metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
+        couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
+        correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
+        timings=timings,
+        provenance={**provenance, "command": _command(root)},
+        data=_describe_data(root, experiment),
+        training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
+        **read_samples(root, experiment, _read_samples(root, experiment)),
+    )
+
+
+def _command(root: Path) -> str:
+    """What makes the page again, as a shell takes it."""
+    return f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
+
+
+def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:
+    train, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
+    shared = {
+        "training_rows": len(train),
+        "validation_rows": _count_rows(root, "validation.parquet", "tokens"),
+        "length": metadata.length,
+        "vocabulary_size": metadata.vocabulary_size,
+    }
+    if experiment.modality == "images":
+        return {**shared, "shape": metadata.shape, "partial": metadata.parameters["partial"]}
+    return {
+        **shared,
+        "rejected_rows": _count_rows(root, "rejected.parquet", "rejected rows"),
+        "reference_rows": _count_rows(root, "smiles.parquet", "smiles"),
+    }
+
+
+def _count_rows(root: Path, name: str, kind: str) -> int:
+    return len(read_table(paths.data(root, name), kind)[0])
+
+
+def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
+    """Method, coupling, or `forward` for the coverage -> its metrics of one seed."""
+    return {
+        str(method): dict(zip(group["metric"], group["value"], strict=True))
+        for method, group in metrics[metrics["seed"] == seed].groupby("method", sort=False)
+    }
+
+
+def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
+    """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
+    most = pictures.SAMPLES if experiment.modality == "images" else None
+    first = next(iter(experiment.evaluations))
+    samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
+    for run in paths.runs(experiment):
+        if (run.seed, run.evaluation) != (experiment.seeds[0], first):
+            continue
+        if run.nfe in paths.shown_nfe(experiment, run):
+            table, _ = read_table(paths.samples(root, run), "samples")
+            tokens = token_array(table["tokens"])
+            samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
+    return samples
+
+
+def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Samples) -> dict[str, Any]:
+    """The samples as SMILES, and the histograms of properties at the lowest and the highest NFE."""
+    from pairflow.data.molecules import Vocabulary
+
+    vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
+    decoded = {
+        method: {nfe: [vocabulary.decode(row) for row in tokens] for nfe, tokens in by_nfe.items()}
+        for method, by_nfe in samples.items()
+    }
+    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
+    for run in paths.runs(experiment):
+        if run.nfe in paths.shown_nfe(experiment, run):
+            table, _ = read_table(paths.properties(root, run), "property histograms")
+            by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
+            by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
+    return {"samples": decoded, "properties": properties}
+
+
+def _add_counts(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:
+    """Histograms of another seed's samples added to those before; the training molecules are the same."""
+    return counts if before is None else before.assign(samples=before["samples"] + counts["samples"])

@@ -1,0 +1,143 @@
+"""The tables of an experiment's page as sheets to download."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pairflow.report.costs import TrainingCost
+from pairflow.report.downloads import Entry, Part, Sheet
+from pairflow.report.experiment.contents import Contents
+from pairflow.report.tables import METRICS, REAL, Cell, Table
+from pairflow.report.words import format_count, format_duration, format_percent, name_scale
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Runs of one step, method and device: seconds in all, largest memory (MiB), share of the longest."""
+
+    step: str
+    method: str
+    device: str
+    runs: int
+    seconds: float
+    memory: float
+    share: float
+
+
+def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title: str) -> Sheet:
+    """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
+    [evaluation] = {table.evaluation for table in tables}
+    group = METRICS[tables[0].metric].group or "quality"
+    origin = _origin(contents, f"evaluation {evaluation}")
+    return Sheet(
+        name=f"{contents.name}-{evaluation}-{group}",
+        title=title,
+        parts=[_part(table, f"{table.label}; {origin}; {scope}") for table in tables],
+        records=[record for table in tables for record in _records(table, contents.modality == "images")],
+    )
+
+
+def correlation_sheet(contents: Contents, correlation: Mapping[str, Any], title: str) -> Sheet:
+    """Total correlation per method, and its ceiling; `correlation` is that part of the page."""
+    names = ("total_correlation", "total_correlation_se")
+    values = {method: [metrics[name] for name in names] for method, metrics in correlation["rows"].items()}
+    rows = [
+        *([method, Entry(f"{mean:.2f}", f"{error:.2f}")] for method, (mean, error) in values.items()),
+        ["ceiling: draws from the data", Entry(f"{correlation['ceiling']:.2f}")],
+    ]
+    over = f"mean ± standard error over {correlation['sources']:,} source states"
+    caption = f"Conditional total correlation; {_origin(contents)}; {over}"
+    return Sheet(
+        name=f"{contents.name}-correlation",
+        title=title,
+        parts=[Part(caption, ["Method", "Total correlation (bits)"], rows)],
+        records=[
+            {"method": method, **dict(zip(names, numbers, strict=True))}
+            for method, numbers in {**values, REAL: [correlation["ceiling"], None]}.items()
+        ],
+    )
+
+
+def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]], title: str) -> Sheet:
+    """The cost of every base, with its pairing and its distillations."""
+    rows = [cost for base in costs.values() for cost in base]
+    columns = {
+        "Method": [row.method for row in rows],
+        "Work": [row.work for row in rows],
+        "Wall time": [format_duration(row.seconds) for row in rows],
+        "Of base": [format_percent(row.share) for row in rows],
+        "Device time": [format_duration(row.device_seconds) for row in rows],
+        "Samples seen": [format_count(row.samples_seen) for row in rows],
+        "Generated": [format_count(row.samples_generated) for row in rows],
+        "Peak memory (MiB)": [format_count(row.peak_memory_mb) for row in rows],
+        "Device": [row.device or "–" for row in rows],
+    }
+    return _text_sheet(contents, "training-cost", title, columns, [*map(asdict, rows)], "llrrrrrrl")
+
+
+def step_sheet(contents: Contents, costs: Sequence[StepCost], title: str) -> Sheet:
+    """Time and memory of every step."""
+    columns = {
+        "Step": [row.step for row in costs],
+        "Method": [row.method or "–" for row in costs],
+        "Time": [format_duration(row.seconds) for row in costs],
+        "Peak memory (MiB)": [format_count(row.memory) for row in costs],
+        "Runs": [str(row.runs) for row in costs],
+        "Device": [row.device or "–" for row in costs],
+    }
+    return _text_sheet(contents, "cost", title, columns, [*map(asdict, costs)], "llrrrl")
+
+
+def _text_sheet(
+    contents: Contents,
+    name: str,
+    title: str,
+    columns: Mapping[str, Sequence[str]],
+    records: Sequence[Mapping[str, Any]],
+    align: str,
+) -> Sheet:
+    """A table of words: heading -> its column."""
+    rows = list(zip(*columns.values(), strict=True))
+    part = Part(f"{title}; {_origin(contents)}", list(columns), rows, align)
+    return Sheet(f"{contents.name}-{name}", title, [part], records)
+
+
+def _origin(contents: Contents, *beside: str) -> str:
+    """Where numbers come from: the experiment and its scale."""
+    return ", ".join([f"measured: {contents.name}", *beside, name_scale(contents.reduced)])
+
+
+def _part(table: Table, caption: str) -> Part:
+    rows: list[list[Entry | str]] = [
+        [method, *(_entry(cell, table) for cell in cells)] for method, cells in table.rows.items()
+    ]
+    if table.floor:
+        rows.append(["real images", *[Entry(table.floor.text)] * len(table.columns)])
+    marked = any(cell.best for cells in table.rows.values() for cell in cells)
+    spread = "; ± is between seeds" if table.seeds > 1 else ""
+    bold = f"; {METRICS[table.metric].best} mean in bold" if marked else ""
+    return Part(f"{caption}{spread}{bold}", ["NFE", *map(str, table.columns)], rows)
+
+
+def _entry(cell: Cell, table: Table) -> Entry:
+    if not cell.count:
+        return Entry("")
+    return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
+
+
+def _records(table: Table, images: bool) -> Iterable[dict[str, Any]]:
+    """A record per method and NFE, named as in metrics.parquet; the last one is that of real data."""
+    shared = {"evaluation": table.evaluation, "metric": table.metric}
+    if images:
+        shared |= {"reference": table.reference, "extractor": table.extractor}
+    for method, cells in table.rows.items():
+        for nfe, cell in zip(table.columns, cells, strict=True):
+            yield shared | {"method": method, "nfe": nfe, **_numbers(cell, table.seeds)}
+    if table.floor:
+        yield shared | {"method": REAL, "nfe": None, **_numbers(table.floor, table.seeds)}
+
+
+def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:
+    """Over several seeds `std` is between these, as on the page, and `trial_std` between trials of one."""
+    trials = {"seeds": cell.seeds, "trial_std": cell.trials} if seeds > 1 else {}
+    return {"mean": cell.mean, "std": cell.std, "count": cell.count, **trials}

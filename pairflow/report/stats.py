@@ -1,0 +1,272 @@
+"""Means with intervals, and comparisons of two methods, from metric values of seeds and sampling trials.
+
+Another seed is another training. So the observations are the means of the seeds where there are several.
+Where there is one seed they are its sampling trials, which say nothing about another training. `Over` tells
+the two apart everywhere.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+LEVEL = 0.95  # of every interval
+_QUANTILE = (1 + LEVEL) / 2
+_NOISE = 1e-12  # a spread below this share of the values is rounding
+
+Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, and no seed without a trial
+
+
+class Over(StrEnum):
+    """What the observations are."""
+
+    SEEDS = "seeds"
+    TRIALS = "trials"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean and sample variance of `count` independent observations, which are what `over` says.
+
+    The variance of one observation is NaN. `within` is the standard deviation between the trials of a seed
+    (variances pooled over seeds); `trials` counts those of all `seeds`.
+    """
+
+    mean: float
+    variance: float = np.nan
+    count: int = 1
+    over: Over = Over.TRIALS
+    within: float = np.nan
+    seeds: int = 1
+    trials: int = 1
+
+    @property
+    def std(self) -> float:
+        """Standard deviation between the observations."""
+        return self.variance**0.5
+
+    @property
+    def between(self) -> float:
+        """Standard deviation between the seeds' means; NaN for a single seed."""
+        return self.std if self.over == Over.SEEDS else np.nan
+
+    @property
+    def error(self) -> float:
+        """Squared standard error of the mean."""
+        return self.variance / self.count
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's t interval of the mean; NaN for a single observation."""
+        if self.count < 2:
+            return np.nan, np.nan
+        half = t_quantile(self.count - 1) * self.error**0.5
+        return self.mean - half, self.mean + half
+
+
+def estimate(values: Values) -> Estimate:
+    """The mean over the seeds' means, or over the trials of a single seed. There must be a value."""
+    observations, over = observe(values)
+    seeds = [[*trials.values()] for trials in values.values()]
+    return Estimate(
+        mean=float(np.mean(observations)),
+        variance=_variance(observations),
+        count=len(observations),
+        over=over,
+        within=_pooled(seeds),
+        seeds=len(seeds),
+        trials=sum(map(len, seeds)),
+    )
+
+
+def observe(values: Values, over_seeds: bool = False) -> tuple[list[float], Over]:
+    """The independent observations among some values: the seeds' means, or the trials of a single seed.
+
+    `over_seeds`: a single seed, too, counts as one observation, because it is compared with several.
+    """
+    if len(values) > 1 or over_seeds:
+        return [float(np.mean([*trials.values()])) for trials in values.values()], Over.SEEDS
+    return [value for trials in values.values() for value in trials.values()], Over.TRIALS
+
+
+def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
+    """`Values` from rows seed, value and, if known, trial. Values that are NaN are dropped."""
+    rows = rows.dropna(subset="value")
+    trials = rows["trial"] if "trial" in rows and rows["trial"].notna().all() else range(len(rows))
+    values: dict[int, dict[int, float]] = {}
+    for seed, trial, value in zip(rows["seed"], trials, rows["value"], strict=True):
+        values.setdefault(int(seed), {})[int(trial)] = float(value)
+    return values
+
+
+def t_quantile(freedom: float) -> float:
+    """Student's t that holds both sides of `LEVEL`."""
+    return float(stdtrit(freedom, _QUANTILE))
+
+
+def welch_freedom(one: Estimate, other: Estimate) -> float:
+    """Degrees of freedom of the difference of two means, by Welch and Satterthwaite; not both exact."""
+    u, v = one.error, other.error
+    return float((u + v) ** 2 / (u**2 / (one.count - 1) + v**2 / (other.count - 1)))
+
+
+def compare_ratio(ours: Values, baseline: Values, over_seeds: bool = False) -> tuple[float, float]:
+    """Ratio of two means and its standard error by the delta method.
+
+    The error is NaN where one side has a single observation; both are NaN where there is no ratio.
+    """
+    one, other = _both(ours, baseline, over_seeds)
+    if one is None or other is None or other.mean == 0:
+        return np.nan, np.nan
+    ratio = one.mean / other.mean
+    return ratio, float(np.hypot(one.error**0.5 / other.mean, ratio * other.error**0.5 / other.mean))
+
+
+def compare_sign(ours: Values, baseline: Values, over_seeds: bool = False) -> int:
+    """1 or -1 where two means are more than two standard errors of their difference apart, else 0."""
+    one, other = _both(ours, baseline, over_seeds)
+    if one is None or other is None:
+        return 0
+    difference = one.mean - other.mean
+    return int(np.sign(difference)) if abs(difference) > 2 * (one.error + other.error) ** 0.5 else 0
+
+
+def _both(ours: Values, baseline: Values, over_seeds: bool) -> list[Estimate | None]:
+    """Both sides over the same kind of observations; None where a side has no value."""
+    over_seeds = over_seeds or len(ours) > 1 or len(baseline) > 1
+    sides = [observe(values, over_seeds)[0] for values in (ours, baseline)]
+    return [_summarise(observations) if observations else None for observations in sides]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ours less the baseline's, over what the two share where they share it, with its interval and test.
+
+    `n` and `n_baseline` count the observations: pairs, if `test` is paired. Without a test `reason` says why,
+    and interval and p are NaN. `adjusted` is p after Holm's correction over a table.
+    """
+
+    value: float
+    over: Over | None = None
+    n: int = 0
+    n_baseline: int = 0
+    test: str = ""
+    statistic: float = np.nan
+    freedom: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
+    adjusted: float = np.nan
+    reason: str = ""
+
+
+def difference(ours: Values, baseline: Values) -> Difference:
+    """Paired over the seeds that both have; Welch's test over seeds where both have several, but share none.
+
+    Where one of them has a single seed, the same over trials: of the seed that they share, or of their single
+    seeds.
+    """
+    shared = sorted(ours.keys() & baseline.keys())
+    if len(shared) > 1:
+        one, other = ([*observe({seed: side[seed] for seed in shared})[0]] for side in (ours, baseline))
+        return _paired(one, other, Over.SEEDS)
+    if len(ours) > 1 and len(baseline) > 1:
+        return _welch(observe(ours)[0], observe(baseline)[0], Over.SEEDS)
+    if not shared and len(ours) + len(baseline) > 2:
+        value = float(np.mean(observe(ours, True)[0]) - np.mean(observe(baseline, True)[0]))
+        return Difference(value, reason="the single seed is not among the several")
+    single, against = (side[shared[0]] if shared else next(iter(side.values())) for side in (ours, baseline))
+    trials = sorted(single.keys() & against.keys()) if shared else []
+    if len(trials) > 1:
+        one, other = ([side[trial] for trial in trials] for side in (single, against))
+        return _paired(one, other, Over.TRIALS)
+    return _welch([*single.values()], [*against.values()], Over.TRIALS)
+
+
+def holm(p: Collection[float]) -> list[float]:
+    """Holm's adjustment of p values for how many there are. NaN stays NaN and does not count.
+
+    The i-th smallest of m is multiplied by m - i + 1, and is no less than those before it.
+    """
+    values = np.array([*p], dtype=float)
+    order = np.argsort(values)[: np.isfinite(values).sum()]
+    factors = np.arange(len(order), 0, -1)
+    values[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    return values.tolist()
+
+
+def fieller(a: float, b: float, u: float, v: float) -> tuple[float, float]:
+    """Ends of the ratios r >= 0 with (a - r b)^2 <= u + r^2 v: Fieller's interval of a / b.
+
+    u and v are squared standard errors times the squared quantile. An end that does not exist is NaN.
+    """
+    if b <= 0:
+        return np.nan, np.nan
+    square, constant = b * b - v, a * a - u
+    root = max(a * a * b * b - square * constant, 0.0) ** 0.5
+    if square > 0:
+        return max((a * b - root) / square, 0.0), (a * b + root) / square
+    if constant <= 0:
+        return np.nan, np.nan
+    return constant / (a * b + root), np.nan  # the baseline may be 0: no upper end
+
+
+def _paired(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Difference:
+    pairs = _summarise(np.subtract(ours, baseline).tolist())
+    counts = pairs.count, pairs.count
+    if _is_constant(np.subtract(ours, baseline).tolist(), [*ours, *baseline]):
+        return Difference(pairs.mean, over, *counts, reason="no spread")
+    return _student(pairs.mean, over, counts, "paired t", pairs.error, pairs.count - 1)
+
+
+def _welch(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Difference:
+    one, other = _summarise(ours), _summarise(baseline)
+    value, counts = one.mean - other.mean, (one.count, other.count)
+    if min(counts) < 2:
+        return Difference(value, over, *counts, reason="a single value")
+    if all(_is_constant(side, [*ours, *baseline]) for side in (ours, baseline)):
+        return Difference(value, over, *counts, reason="no spread")
+    return _student(value, over, counts, "Welch", one.error + other.error, welch_freedom(one, other))
+
+
+def _student(
+    value: float, over: Over, counts: tuple[int, int], test: str, error: float, freedom: float
+) -> Difference:
+    """Student's test of a difference with this squared standard error against 0."""
+    statistic, half = value / error**0.5, t_quantile(freedom) * error**0.5
+    return Difference(
+        value,
+        over,
+        *counts,
+        test,
+        statistic=statistic,
+        freedom=float(freedom),
+        low=value - half,
+        high=value + half,
+        p=float(2 * stdtr(freedom, -abs(statistic))),
+    )
+
+
+def _summarise(observations: Sequence[float]) -> Estimate:
+    return Estimate(float(np.mean(observations)), _variance(observations), len(observations))
+
+
+def _variance(observations: Sequence[float]) -> float:
+    return float(np.var(observations, ddof=1)) if len(observations) > 1 else np.nan
+
+
+def _pooled(seeds: Sequence[Sequence[float]]) -> float:
+    """Deviation between the trials of a seed, from the variances of all seeds that have several."""
+    several = [trials for trials in seeds if len(trials) > 1]
+    if not several:
+        return np.nan
+    freedom = [len(trials) - 1 for trials in several]
+    return float(np.average([_variance(trials) for trials in several], weights=freedom) ** 0.5)
+
+
+def _is_constant(observations: Sequence[float], values: Sequence[float]) -> bool:
+    """Whether observations differ by no more than rounding at the size of `values`."""
+    return bool(np.ptp(observations) <= _NOISE * np.abs(values).max())

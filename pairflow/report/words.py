@@ -1,0 +1,81 @@
+"""Numbers, lists and labels, as every page and every table writes them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
+REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
+_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi"}
+
+
+def format_number(value: float, digits: int, sign: str = "") -> str:
+    """A number with commas and a true minus sign; NaN is a dash. `sign` is that of `format`."""
+    return "–" if np.isnan(value) else f"{value:{sign},.{digits}f}".replace("-", "−")
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds in the units that a reader would choose: `0.8 s`, `45 s`, `3 min 20 s`, `2 h 05 min`."""
+    if np.isnan(seconds):
+        return "–"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def format_percent(share: float) -> str:
+    """A share as `2.67 %`, or from a tenth on as `26.7 %`; NaN is a dash."""
+    return "–" if np.isnan(share) else f"{100 * share:,.{1 if share >= 0.1 else 2}f} %"
+
+
+def format_count(value: float) -> str:
+    """A rounded number with commas; NaN is a dash."""
+    return format_number(value, 0)
+
+
+def format_p_value(p: float) -> str:
+    """`p = 0.012`, `p < 0.001`."""
+    return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"
+
+
+def format_ratio(ratio: float) -> str:
+    """A ratio with the digits that tell it from 1: `0.994`, `1.004`, `12.8`."""
+    return format_number(ratio, 3 if ratio < 1.995 else 2 if ratio < 9.995 else 1)
+
+
+def pluralise(count: int, word: str) -> str:
+    """`1 seed`, `1,024 seeds`."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def join_words(parts: Sequence[object]) -> str:
+    """`a, b and c`."""
+    *first, last = map(str, parts)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def join_steps(numbers: Sequence[int]) -> str:
+    """`1 sampling step`, `2 and 4 sampling steps`."""
+    return f"{join_words(numbers)} sampling step{'s' * ([*numbers] != [1])}"
+
+
+def name_scale(reduced: bool) -> str:
+    """Whether numbers come from the paper's protocol."""
+    return "reduced scale" if reduced else "paper’s scale"
+
+
+def name_distillation(method: str) -> str:
+    """The last distillation of a method: `DCD`, `ReDi`, a new one under its own name; empty for a base."""
+    last = method.rpartition("+")[2] if "+" in method else ""
+    return _DISTILLATIONS.get(last, last)
+
+
+def make_breakable(method: str) -> Markup:
+    """A method's name that a narrow table may break before its distillations."""
+    return Markup("<wbr>+").join(method.split("+"))
