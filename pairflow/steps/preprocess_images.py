@@ -21,7 +21,7 @@ from pairflow.steps.command import out, quiet, step
 @out("--vocabulary", help="Shape and levels, on which models and token rows must agree (JSON).")
 @out("--known", help="Hashes of molecules (Parquet): an empty table for images.")
 @quiet
-def main(settings: Images, train: Path, validation: Path, vocabulary: Path, known: Path, quiet: bool):
+def main(settings: Images, quiet: bool, **files: Path):
     """Turn images into token rows, in channel-height-width order.
 
     The source is embedded or your own folder. A published data set is taken from the folder that
@@ -35,7 +35,22 @@ def main(settings: Images, train: Path, validation: Path, vocabulary: Path, know
     prepared = image_source(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
-    made = Metadata(
+    rows = _metadata(settings, prepared)
+    origin = {"vocabulary": rows.vocabulary, "data": rows.data, "inputs": rows.inputs}
+    levels = prepared.levels
+    with atomic(*files.values()) as temporary:
+        paths = dict(zip(files, temporary, strict=True))
+        write_table(paths["train"], _table(prepared.train, prepared.train_labels, levels), rows)
+        test = _table(prepared.test, prepared.test_labels, levels)
+        write_table(paths["validation"], test, replace(rows, split="validation"))
+        paths["vocabulary"].write_text(contract(prepared.shape, levels) + "\n")
+        KnownMolecules.from_smiles([]).save(paths["known"], **origin)
+    provenance.write(files["train"])
+
+
+def _metadata(settings: Images, prepared) -> Metadata:
+    """The metadata of the training rows."""
+    return Metadata(
         kind="tokens",
         length=prepared.train.shape[1],
         vocabulary_size=prepared.levels,
@@ -46,20 +61,6 @@ def main(settings: Images, train: Path, validation: Path, vocabulary: Path, know
         parameters={**settings.model_dump(mode="json"), "partial": prepared.partial},
         inputs={"source": prepared.source},
     )
-    held_out = replace(made, split="validation")
-    with atomic(train, validation, vocabulary, known) as [
-        new_train,
-        new_validation,
-        new_vocabulary,
-        new_known,
-    ]:
-        new_vocabulary.write_text(contract(prepared.shape, prepared.levels) + "\n")
-        KnownMolecules.from_smiles([]).save(
-            new_known, vocabulary=made.vocabulary, data=made.data, inputs=made.inputs
-        )
-        write_table(new_train, _table(prepared.train, prepared.train_labels, prepared.levels), made)
-        write_table(new_validation, _table(prepared.test, prepared.test_labels, prepared.levels), held_out)
-    provenance.write(train)
 
 
 def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
