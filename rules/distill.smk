@@ -63,4 +63,3 @@ rule distill:
         " --parent $(dirname {input.parent:q}) --data {input.data:q} --validation {input.validation:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/distill"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
-

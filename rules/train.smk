@@ -34,4 +34,3 @@ rule train:
         " --vocabulary {input.vocabulary:q} --known {input.known:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"
-
