@@ -70,6 +70,29 @@ def test_steps_do_not_import_one_another():
             assert f"pairflow.steps.{other.stem}" not in (PACKAGE / path).read_text() or path == other
 
 
+def definitions(kind: type[ast.AST]):
+    """(module, definition) of every class or function of the package."""
+    for path in modules():
+        for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
+            if isinstance(node, kind):
+                yield path, node
+
+
+def test_each_class_has_a_name_of_its_own():
+    names = [node.name for _, node in definitions(ast.ClassDef)]
+    assert [name for name in set(names) if names.count(name) > 1] == []
+
+
+def test_functions_are_short_and_called_by_what_they_do():
+    for path, node in definitions(ast.FunctionDef):
+        docstring = node.body[0] if ast.get_docstring(node) else None
+        lines = node.end_lineno - node.lineno + 1
+        lines -= docstring.end_lineno - docstring.lineno + 1 if docstring else 0
+        most = 30 if path.parts[0] == "steps" and node.name == "main" else 60
+        assert lines <= most, f"{path}: {node.name} has {lines} lines"
+        assert node.name != "of", path
+
+
 @pytest.mark.parametrize(
     "module",
     [
