@@ -12,6 +12,7 @@ from pairflow.config.file import parse
 from pairflow.errors import InputError
 
 _LONGEST_LINE = 4096  # characters; a list stays on one line
+_NULL = "tag:yaml.org,2002:null"  # ruamel.yaml would write nothing for it
 _IN_BRACES = 5  # keys at most in a mapping that is written on one line
 
 
@@ -33,6 +34,9 @@ def append(text: str, name: str, experiment: dict[str, Any], comment: str, path:
     round_trip = YAML()
     round_trip.preserve_quotes = True
     round_trip.width = _LONGEST_LINE
+    round_trip.representer.add_representer(
+        type(None), lambda writer, _: writer.represent_scalar(_NULL, "null")
+    )
     document = round_trip.load(text.replace("\r\n", "\n"))
     experiments = document["experiments"]
     # ruamel.yaml attaches the comments below an entry to its last value: they move to the new last entry.
