@@ -78,8 +78,5 @@ def parse_method(name: str) -> Method:
     if distillations and BASES[match["base"]].corruption != "uniform":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     return Method(
-        name=name,
-        base=match["base"],
-        subsets=int(match["subsets"] or 1),
-        distillations=distillations,
+        name=name, base=match["base"], subsets=int(match["subsets"] or 1), distillations=distillations
     )

@@ -42,10 +42,7 @@ class Moments:
 
     def columns(self, prefix: str = "") -> dict[str, pa.Array]:
         """Columns of a table with a row per feature: its mean and its covariances."""
-        return {
-            f"{prefix}mean": pa.array(self.mean),
-            f"{prefix}covariance": matrix_column(self.covariance),
-        }
+        return {f"{prefix}mean": pa.array(self.mean), f"{prefix}covariance": matrix_column(self.covariance)}
 
     def __add__(self, other: "Moments") -> "Moments":
         if not (self.count and other.count):

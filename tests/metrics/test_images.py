@@ -9,13 +9,7 @@ import scipy.linalg
 from pairflow.errors import InputError
 from pairflow.metrics import images
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.images import (
-    inception_score,
-    kernel_distance,
-    mean_kernel,
-    most_similar,
-    nearest,
-)
+from pairflow.metrics.images import inception_score, kernel_distance, mean_kernel, most_similar, nearest
 
 
 def gaussian(mean, covariance, count: int = 101) -> Moments:

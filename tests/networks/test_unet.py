@@ -34,11 +34,7 @@ HEADS = ("logistic", "categorical")
 def unet(levels=4, *, masked=False, shape=SHAPE, **changes):
     mask = levels if masked else None
     return build(
-        {**SMALL, **changes},
-        length=math.prod(shape),
-        vocabulary_size=levels + masked,
-        shape=shape,
-        mask=mask,
+        {**SMALL, **changes}, length=math.prod(shape), vocabulary_size=levels + masked, shape=shape, mask=mask
     )
 
 
