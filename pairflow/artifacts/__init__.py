@@ -15,24 +15,3 @@ from pairflow.artifacts.tables import (
     token_dtype,
     write_table,
 )
-
-__all__ = [
-    "METRIC_COLUMNS",
-    "Metadata",
-    "Provenance",
-    "as_metrics",
-    "atomic",
-    "atomic_folder",
-    "digest",
-    "identity",
-    "machine",
-    "provenance_path",
-    "read_metadata",
-    "read_provenance",
-    "read_table",
-    "save_table",
-    "token_array",
-    "token_column",
-    "token_dtype",
-    "write_table",
-]
