@@ -9,6 +9,7 @@ from pairflow.artifacts.tables import (
     identity,
     read_metadata,
     read_table,
+    row_column,
     save_table,
     token_array,
     token_column,
