@@ -85,9 +85,8 @@ def prepare(
     """Split images into training and test rows of K = `levels` grey levels.
 
     The test rows are the published ones, else a random share `validation_fraction`; `training_rows` keeps a
-    random subset of the others, and `flips` appends their mirror images.
-
-    Raises InputError for levels that do not divide 256, and where there are fewer than `training_rows`.
+    random subset of the others, and `flips` appends their mirror images. Raises InputError for levels that do
+    not divide 256, and where there are fewer than `training_rows`.
     """
     rows = range(len(raw.images))
     split = split_rows(rows, validation_fraction, raw.test_rows, split_seed, training_rows)

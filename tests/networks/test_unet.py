@@ -223,16 +223,12 @@ def test_it_computes_in_float32_under_autocast():
         assert torch.equal(network(x_t, sigma), expected)
 
 
-def two_images(levels):
-    """Rows that are black or white all over."""
-    return torch.tensor([[0], [levels - 1]]).repeat(4, N).numpy()
-
-
 def trained(corruption, masked, seed=0):
     torch.manual_seed(seed)
     network = unet(corruption.symbols - masked, masked=masked, dropout=0.1)
     settings = Training(batch_size=8, iterations=60, learning_rate=3e-3, ema_decay=0.9, loss="cross_entropy")
-    objective = FlowObjective(two_images(2), None, corruption, 8, "cross_entropy", seed, torch.device("cpu"))
+    images = torch.tensor([[0], [1]]).repeat(4, N).numpy()  # black or white all over
+    objective = FlowObjective(images, None, corruption, 8, "cross_entropy", seed, torch.device("cpu"))
     return optimise(network, objective, settings, seed=seed, progress=False)
 
 
