@@ -172,12 +172,16 @@ def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListAr
     for token in (tokens.min(initial=0), tokens.max(initial=0)):
         if not 0 <= token <= np.iinfo(dtype).max:
             raise InputError(f"token {token} cannot be kept with a vocabulary of {vocabulary_size} symbols")
-    flat = np.ascontiguousarray(tokens, dtype=dtype).reshape(-1)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat), tokens.shape[1])
+    return row_column(tokens.astype(dtype, copy=False))
+
+
+def row_column(rows: np.ndarray) -> pa.FixedSizeListArray:
+    """The rows of an array (M, N) as a fixed-size list column."""
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).reshape(-1)), rows.shape[1])
 
 
 def token_array(column: pa.ChunkedArray) -> np.ndarray:
-    """A fixed-size list column as token rows (M, N)."""
+    """A fixed-size list column as an array (M, N), of token rows or of other numbers."""
     rows = column.combine_chunks()
     return rows.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), column.type.list_size)
 

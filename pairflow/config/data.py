@@ -15,8 +15,9 @@ Split = Annotated[
         "`scaffold` keeps all molecules of a Bemis-Murcko scaffold together."
     ),
 ]
-
-
+LongShare = Annotated[
+    Share, Field(description="Largest share of the molecules that may be longer than N and are left out.")
+]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
@@ -51,9 +52,7 @@ class Molecules(Standardisation):
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
     max_heavy_atoms: int | None = Field(None, ge=1, description="Leave out molecules with more heavy atoms.")
-    max_too_long_share: Share = Field(
-        0.001, description="Largest share of the molecules that may be longer than N and are left out."
-    )
+    max_too_long_share: LongShare = 0.001
 
     @field_validator("source")
     @classmethod
@@ -116,9 +115,8 @@ class Images(Settings):
             return self
         for key in ("folder", "size", "mode", "levels"):
             if getattr(self, key) is not None:
-                raise ValueError(
-                    f"{key}: only the source image_folder takes this key, {self.source} has its own"
-                )
+                why = f"only the source image_folder takes this key, {self.source} has its own"
+                raise ValueError(f"{key}: {why}")
         if self.source != "digits" and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self

@@ -147,10 +147,8 @@ class Experiment(Settings):
 
     def floor_settings(self, evaluation: str) -> FloorSettings:
         """Settings of the noise floor, with the first seed: real images are the same for all seeds."""
-        protocol, extractor = self.evaluations[evaluation], self.extractor_settings().model_dump()
-        return FloorSettings(
-            **extractor, samples=protocol.samples, trials=protocol.trials, seed=self.seeds[0]
-        )
+        protocol = self.evaluations[evaluation].model_dump(include={"samples", "trials"})
+        return FloorSettings(**self.extractor_settings().model_dump(), **protocol, seed=self.seeds[0])
 
     def chemistry_settings(self) -> Chemistry:
         return self.chemistry or Chemistry()
@@ -181,11 +179,8 @@ class Configuration(Settings):
 
     def paper_settings(self) -> "PaperSettings":
         """Settings of the page on the paper's tables: the experiments on its data."""
-        on_its_data = {
-            name: experiment
-            for name, experiment in self.experiments.items()
-            if experiment.data.source in PAPER_SOURCES
-        }
+        named = self.experiments.items()
+        on_its_data = {name: entry for name, entry in named if entry.data.source in PAPER_SOURCES}
         return PaperSettings(experiments=on_its_data)
 
 

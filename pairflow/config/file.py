@@ -16,9 +16,8 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; go to the workflow's folder, or name it with --config"
-        ) from None
+        advice = "go to the workflow's folder, or name it with --config"
+        raise InputError(f"{path}: no such file; {advice}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a readable configuration: {error}") from None
 
@@ -30,9 +29,8 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
-        raise InputError(
-            f"{path}: expected a mapping with the key 'experiments', found {type(values).__name__}"
-        )
+        kind = type(values).__name__
+        raise InputError(f"{path}: expected a mapping with the key 'experiments', found {kind}")
     check(Configuration, values, path)
     return values
 

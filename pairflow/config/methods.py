@@ -77,9 +77,5 @@ def parse_method(name: str) -> Method:
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
     if distillations and BASES[match["base"]].corruption != "uniform":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
-    return Method(
-        name=name,
-        base=match["base"],
-        subsets=int(match["subsets"] or 1),
-        distillations=distillations,
-    )
+    subsets = int(match["subsets"] or 1)
+    return Method(name=name, base=match["base"], subsets=subsets, distillations=distillations)

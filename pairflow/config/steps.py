@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
-from pairflow.config.data import Share, Split, Standardisation
+from pairflow.config.data import LongShare, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
@@ -34,9 +34,7 @@ class NewSettings(Standardisation):
     validation_fraction: Share = Field(
         0.05, gt=0, description="Share of the molecules that is held out for validation."
     )
-    max_too_long_share: Share = Field(
-        0.001, description="Largest share of the molecules that may be longer than N and are left out."
-    )
+    max_too_long_share: LongShare = 0.001
 
 
 class PairSettings(Settings):

@@ -106,10 +106,9 @@ def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImag
     """Training and test images and labels of a class of torchvision, which checks them; TorchvisionError."""
     from torchvision import datasets
 
+    dataset = getattr(datasets, name)
     try:
-        parts = [
-            getattr(datasets, name)(str(root), train=train, download=download) for train in (True, False)
-        ]
+        parts = [dataset(str(root), train=train, download=download) for train in (True, False)]
     except (OSError, RuntimeError) as error:
         raise TorchvisionError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
     arrays = [(np.asarray(part.data), np.asarray(part.targets)) for part in parts]

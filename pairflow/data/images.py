@@ -85,29 +85,23 @@ def prepare(
     """Split images into training and test rows of K = `levels` grey levels.
 
     The test rows are the published ones, else a random share `validation_fraction`; `training_rows` keeps a
-    random subset of the others, and `flips` appends their mirror images.
-
-    Raises InputError for levels that do not divide 256, and where there are fewer than `training_rows`.
+    random subset of the others, and `flips` appends their mirror images. Raises InputError for levels that do
+    not divide 256, and where there are fewer than `training_rows`.
     """
     rows = range(len(raw.images))
     split = split_rows(rows, validation_fraction, raw.test_rows, split_seed, training_rows)
-    train, train_labels = _select(raw, split == "train")
-    test, test_labels = _select(raw, split == "validation")
+    train, test = (raw.images[split == part] for part in ("train", "validation"))
+    train_labels = test_labels = None
+    if raw.labels is not None:
+        train_labels, test_labels = (raw.labels[split == part] for part in ("train", "validation"))
     if flips:
         train = np.concatenate([train, train[:, :, ::-1]])
         train_labels = None if train_labels is None else np.tile(train_labels, 2)
     height, width, channels = raw.images.shape[1:]
     return PreparedImages(
-        train=to_tokens(train, levels),
-        test=to_tokens(test, levels),
-        train_labels=train_labels,
-        test_labels=test_labels,
+        *(to_tokens(train, levels), to_tokens(test, levels), train_labels, test_labels),
         shape=(channels, height, width),
         levels=levels,
         source=raw.digest,
         partial=raw.partial,
     )
-
-
-def _select(raw: RawImages, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    return raw.images[rows], None if raw.labels is None else raw.labels[rows]

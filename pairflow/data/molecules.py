@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,6 @@ from pairflow.data.standardise import parse, scaffold, standardise
 from pairflow.errors import InputError
 
 ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
-
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
@@ -110,8 +109,13 @@ class Vocabulary:
             raise InputError(f"{path}: no such file; expected a vocabulary") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
+        tokens = content.get("tokens") if isinstance(content, dict) else None
+        strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
+        if tokens != strings or content.get("kind") != "smiles":
+            expected = '{"kind": "smiles", "tokens": [strings]}'
+            raise InputError(f"{path}: not a vocabulary: expected {expected}")
         try:
-            return cls(_tokens_of(content))
+            return cls(tuple(strings))
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -127,16 +131,6 @@ class Vocabulary:
     def _json(self) -> str:
         content = {"kind": "smiles", "tokens": self.tokens}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-
-
-def _tokens_of(content: Any) -> tuple[str, ...]:
-    """The tokens in the parsed JSON of a vocabulary file."""
-    tokens = content.get("tokens") if isinstance(content, dict) else None
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        tokens = None
-    if tokens is None or content.get("kind") != "smiles":
-        raise InputError('not a vocabulary: expected {"kind": "smiles", "tokens": [strings]}')
-    return tuple(tokens)
 
 
 @dataclass(frozen=True)
@@ -196,7 +190,10 @@ def prepare(
         validation_rows, groups = None, [read.scaffolds[k] for k in usable]
     else:
         groups = None
-        _check_rows(validation_rows or (), read.total)
+        outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
+        if outside is not None:
+            rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
+            raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     side = split_rows(places, validation_fraction, validation_rows, split_seed, training_rows, groups)
     rejected = [(row, *read.rejected[row]) for row in sorted(read.rejected)]
     return PreparedMolecules(
@@ -234,7 +231,7 @@ class _Read:
             for row, text in enumerate(rows):
                 self.total += 1
                 try:
-                    molecule, smiles = canonicalise(text, rules)
+                    _, molecule, smiles = canonicalise(text, rules)
                     if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
                         raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
                     tokens = tokenize(smiles)
@@ -269,12 +266,16 @@ def _encode(read: _Read, vocabulary: Vocabulary, length: int) -> tuple[np.ndarra
     return table[: len(usable)], usable
 
 
-def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, str]:
-    """A raw row as a molecule and its canonical SMILES; InputError gives the reason against the row."""
+def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, str]:
+    """The molecule of a raw row, as it is and standardised, and the canonical SMILES of the latter.
+
+    InputError gives the reason against the row.
+    """
     if isinstance(text, Unreadable):
         raise InputError(text.reason)
-    molecule = standardise(parse(text.strip()), rules)
-    return molecule, Chem.MolToSmiles(molecule)
+    raw = parse(text.strip())
+    molecule = standardise(raw, rules)
+    return raw, molecule, Chem.MolToSmiles(molecule)
 
 
 def _check_length(counts: Sequence[int], length: int, max_too_long_share: float) -> None:
@@ -293,9 +294,3 @@ def _nothing_left(read: _Read) -> str:
     reason, number = Counter(reason for _, reason in read.rejected.values()).most_common(1)[0]
     row, text = next((row, text) for row, (text, why) in sorted(read.rejected.items()) if why == reason)
     return f"no molecule is left of {read.total} rows: {number} {reason} (the first: row {row}, {text!r})"
-
-
-def _check_rows(validation_rows: Sequence[int], total: int) -> None:
-    outside = next((row for row in validation_rows if not 0 <= row < total), None)
-    if outside is not None:
-        raise InputError(f"validation rows: expected 0 to {total - 1} (the data's rows), found {outside}")

@@ -14,7 +14,7 @@ from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, Molecul
 from pairflow.data.source import DatasetSize
 
 _GITHUB = "https://raw.githubusercontent.com"
-_MOLNET = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish"
+_QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 _ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
@@ -23,9 +23,7 @@ _TABLES = (
     # All small molecules of C, N, O and F, made by pairflow.data.enumerate_molecules.
     MoleculeTable("small_molecules", RawFile(("small_molecules.csv.gz",)), DatasetSize(7_561, 398, 24)),
     # QM9, molecules of up to 9 heavy atoms, as DeepChem publishes it.
-    MoleculeTable(
-        "qm9", RawFile(("qm9.csv.gz", "qm9.csv"), f"{_MOLNET}/qm9.csv"), DatasetSize(127_190, 6_695, 40)
-    ),
+    MoleculeTable("qm9", RawFile(("qm9.csv.gz", "qm9.csv"), _QM9), DatasetSize(127_190, 6_695, 40)),
     # ZINC-250k, drug-like molecules, with the validation split that GDSS publishes.
     MoleculeTable(
         "zinc250k",

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from rdkit import Chem, rdBase
 from pairflow.config import Standardisation
 from pairflow.data.known import hash_text
 from pairflow.data.library import SMILES_COLUMNS, Unreadable, columns
-from pairflow.data.molecules import SPECIALS, tokenize
-from pairflow.data.standardise import parse, scaffold, standardise
+from pairflow.data.molecules import SPECIALS, canonicalise, tokenize
+from pairflow.data.standardise import parse, scaffold
 from pairflow.errors import InputError
 
 _SAMPLED_ROWS = 200
@@ -72,7 +73,8 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
         for row, text in enumerate(rows):
             total += 1
             try:
-                raw, molecule, tokens = _read(text, rules)
+                raw, molecule, smiles = canonicalise(text, rules)
+                tokens = tokenize(smiles)
             except InputError as error:
                 reason = str(error).partition(":")[0]
                 raw_text = text.text if isinstance(text, Unreadable) else text
@@ -85,8 +87,7 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
             if scaffolds:
                 groups.append(hash_text(scaffold(molecule)))
             for token in tokens:
-                if shortest.get(token, len(tokens) + 3) > len(tokens) + 2:
-                    shortest[token] = len(tokens) + 2
+                shortest[token] = min(len(tokens) + 2, shortest.get(token, len(tokens) + 2))
     if not hashes:
         examples = "; ".join(
             f"{number:,} {reason}, the first in row {row}: {text[:60]!r}"
@@ -135,20 +136,9 @@ def find_column(path: Path) -> str:
 
 def is_molecule(text: str) -> bool:
     """Whether RDKit reads a text as a molecule with atoms."""
-    try:
-        with rdBase.BlockLogs():
-            return parse(text.strip()).GetNumAtoms() > 0
-    except InputError:
-        return False
-
-
-def _read(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, list[str]]:
-    """The molecule of the file, the standardised molecule, and the tokens of the latter."""
-    if isinstance(text, Unreadable):
-        raise InputError(text.reason)
-    raw = parse(text.strip())
-    molecule = standardise(raw, rules)
-    return raw, molecule, tokenize(Chem.MolToSmiles(molecule))
+    with rdBase.BlockLogs(), suppress(InputError):
+        return parse(text.strip()).GetNumAtoms() > 0
+    return False
 
 
 def _features(molecule: Chem.Mol) -> list[str]:

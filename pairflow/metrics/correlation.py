@@ -1,22 +1,10 @@
 """Conditional total correlation: how much the positions of x1 still depend on one another, given x0.
 
-See docs/method.md, "Total correlation".
-
-For one source state x0 and R samples of x1 drawn from it,
-
-    TC = sum_i H(x^i) - H(x)    in bits, plug-in entropies from the counts over the R samples.
-
-The truth is 0 where the positions are independent given x0, as a single update draws them. The plug-in
-estimate is biased, and at few samples the bias is nearly all of it:
-
-- H(x) <= log2 R and H(x^i) <= min(log2 R, log2 K): no estimate exceeds (N - 1) min(log2 R, log2 K).
-- R samples that all differ give H(x) = log2 R exactly, whatever the model. What is left is how diverse the
-  samples are, position by position: independent positions, too, show far more than their 0.
-
-At the usual R = 10 the estimate is near its ceiling. Read a figure only beside that: the same estimate
-for R independent draws from the data, which know no x0 (`data_total_correlation`). It is what a model of the
-data shows if x0 decides nothing; samples that are more diverse than data exceed it. For QM9 it is 32.47 bits,
-and 32.48 where each position is shuffled over the rows, so that the truth is 0.
+The equation and its use are in docs/method.md, "Total correlation". The entropies are plug-in estimates from
+the counts over R samples: no estimate exceeds (N - 1) min(log2 R, log2 K), and R samples that all differ give
+H(x) = log2 R exactly, whatever the model. At the usual R = 10 the estimate is nearly all bias. Read it only
+beside the same estimate for independent rows of the data (`data_total_correlation`), which samples that are
+more diverse than data exceed.
 """
 
 import numpy as np

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from pairflow.artifacts import row_column, token_array
 from pairflow.errors import InputError
 
 
@@ -37,15 +38,12 @@ class Moments:
     @classmethod
     def from_columns(cls, table: pa.Table, count: int, prefix: str = "") -> "Moments":
         """The moments of `count` rows, from the columns that `columns` made."""
-        covariance = matrix(table[f"{prefix}covariance"])
+        covariance = token_array(table[f"{prefix}covariance"])
         return cls(count, table[f"{prefix}mean"].to_numpy(), covariance * (count - 1))
 
     def columns(self, prefix: str = "") -> dict[str, pa.Array]:
         """Columns of a table with a row per feature: its mean and its covariances."""
-        return {
-            f"{prefix}mean": pa.array(self.mean),
-            f"{prefix}covariance": matrix_column(self.covariance),
-        }
+        return {f"{prefix}mean": pa.array(self.mean), f"{prefix}covariance": row_column(self.covariance)}
 
     def __add__(self, other: "Moments") -> "Moments":
         if not (self.count and other.count):
@@ -82,15 +80,3 @@ def frechet_distance(samples: Moments, reference: Moments) -> float:
     values = np.linalg.eigvalsh(reference.root @ samples.covariance @ reference.root)
     traces = np.trace(samples.covariance) + np.trace(reference.covariance)
     return float(offset @ offset + traces - 2 * np.sqrt(values.clip(0)).sum())
-
-
-def matrix_column(rows: np.ndarray) -> pa.FixedSizeListArray:
-    """The rows of a matrix (n, D) as a column of a table."""
-    flat = np.ascontiguousarray(rows).reshape(-1)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat), rows.shape[1])
-
-
-def matrix(column: pa.ChunkedArray) -> np.ndarray:
-    """The matrix (n, D) in a column that `matrix_column` made."""
-    column = column.combine_chunks()
-    return column.flatten().to_numpy().reshape(len(column), column.type.list_size)

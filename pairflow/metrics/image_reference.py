@@ -9,12 +9,12 @@ import pyarrow as pa
 import torch
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, write_table
+from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
 from pairflow.config import ExtractorSettings
 from pairflow.errors import InputError
 from pairflow.metrics import extractors
 from pairflow.metrics.extractors import Extractor
-from pairflow.metrics.frechet import Moments, matrix, matrix_column
+from pairflow.metrics.frechet import Moments
 from pairflow.metrics.image_rows import ImageRows, extract, read_images
 from pairflow.metrics.images import RealImages, mean_kernel
 
@@ -40,21 +40,20 @@ class ReferenceStatistics:
     @cached_property
     def kernel(self) -> tuple[np.ndarray, float]:
         """Features (n, D) for the kernel distance, and their mean kernel."""
-        return self._kernel(kernel_rows(self.whole.count))
+        features = self.features[np.isin(self.rows, kernel_rows(self.whole.count))]
+        return features, mean_kernel(features)
 
     @cached_property
     def held_kernel(self) -> tuple[np.ndarray, float]:
         """The same, only of the held-out half."""
-        return self._kernel(np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1]))
-
-    def _kernel(self, rows: np.ndarray) -> tuple[np.ndarray, float]:
+        rows = np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1])
         features = self.features[np.isin(self.rows, rows)]
         return features, mean_kernel(features)
 
     def write(self, path: Path) -> None:
         """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
         columns = {**self.whole.columns(), **self.held.columns("held_")}
-        write_table(path, pa.table({**columns, "features": matrix_column(self.features.T)}), self.metadata)
+        write_table(path, pa.table({**columns, "features": row_column(self.features.T)}), self.metadata)
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
@@ -68,7 +67,7 @@ class ReferenceStatistics:
         count = facts["count"]
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
-        features = np.ascontiguousarray(matrix(table["features"]).T)
+        features = np.ascontiguousarray(token_array(table["features"]).T)
         return cls(whole, held, _stored(facts["count"], facts["kept"]), features, metadata)
 
 
@@ -121,21 +120,12 @@ def measure(extractor: Extractor, images: ImageRows, progress: bool) -> Referenc
         rest += Moments.from_features(batch[~is_held[rows]])
         held += Moments.from_features(batch[is_held[rows]])
         features.append(batch[is_stored[rows]])
-    facts = {
-        "extractor": extractor.name,
-        "dimension": extractor.dimension,
-        "count": count,
-        "kept": len(stored),
-    }
-    metadata = Metadata(
-        kind="reference",
-        length=images.metadata.length,
-        vocabulary_size=images.metadata.vocabulary_size,
-        vocabulary=images.metadata.vocabulary,
-        shape=images.metadata.shape,
-        parameters=facts,
-        inputs={"tokens": digest(images.path)},
-    )
+    facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count}
+    facts["kept"] = len(stored)
+    same = ("length", "vocabulary_size", "vocabulary", "shape")
+    shared = {key: getattr(images.metadata, key) for key in same}
+    inputs = {"tokens": digest(images.path)}
+    metadata = Metadata(kind="reference", parameters=facts, inputs=inputs, **shared)
     return ReferenceStatistics(rest + held, held, stored, np.concatenate(features), metadata)
 
 

@@ -30,7 +30,9 @@ class ImageRows:
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         """Images uint8 (B, H, W, C)."""
-        return to_images(self.tokens[rows], self._shape, self._levels)
+        assert self.metadata.shape is not None  # `read_images` refuses rows without a shape
+        channels, height, width = self.metadata.shape
+        return to_images(self.tokens[rows], (channels, height, width), self._levels)
 
     @property
     def originals(self) -> int:
@@ -46,12 +48,6 @@ class ImageRows:
     @property
     def unit(self) -> int:
         return 255 // (self._levels - 1) if 255 % (self._levels - 1) == 0 else 1
-
-    @property
-    def _shape(self) -> tuple[int, int, int]:
-        assert self.metadata.shape is not None  # `read_images` refuses rows without a shape
-        channels, height, width = self.metadata.shape
-        return channels, height, width
 
     @property
     def _levels(self) -> int:
@@ -74,9 +70,9 @@ def read_images(path: Path) -> ImageRows:
     table, metadata = read_table(path, "tokens")
     if metadata.shape is None:
         raise InputError(f"{path}: holds no images; its metadata name no shape")
-    labels = table["label"] if "label" in table.column_names else None
-    if labels is not None:
-        labels = labels.to_numpy().astype(np.int64) if labels.null_count == 0 else None
+    labels = None
+    if "label" in table.column_names and not table["label"].null_count:
+        labels = table["label"].to_numpy().astype(np.int64)
     return ImageRows(path, token_array(table["tokens"]), metadata, labels)
 
 

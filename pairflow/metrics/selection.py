@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Container
 
-from rdkit import rdBase
-
 from pairflow.metrics.molecules import canonical
 
 
@@ -24,7 +22,7 @@ class Selection:
 
     def keep(self, text: str) -> str | None:
         """The string to keep (canonical with `parsed`), or None."""
-        molecule = self._molecule(text) if self.parsed else text
+        molecule = canonical(text) if self.parsed else text
         verdict = self._verdict(molecule)
         self.counts[verdict] += 1
         if verdict != "kept":
@@ -34,11 +32,6 @@ class Selection:
         if self.unique and molecule is not None:
             self._kept.add(molecule)
         return molecule
-
-    @staticmethod
-    def _molecule(text: str) -> str | None:
-        with rdBase.BlockLogs():
-            return canonical(text)
 
     def _verdict(self, molecule: str | None) -> str:
         if molecule is None:

@@ -52,23 +52,10 @@ def test_a_namesake_is_replaced():
     both = append(once, "other", MINE, "c", PATH)
     changed = {**MINE, "description": "changed"}
     twice = append(both, "mine", changed, "d", PATH)
-    assert list(yaml.safe_load(twice)["experiments"].items()) == [
-        ("demo", DEMO),
-        ("mine", changed),
-        ("other", MINE),
-    ]
-    assert comments(twice) == [
-        "top",
-        "above",
-        "above",
-        "beside",
-        "behind",
-        "of the demo",
-        "d",
-        "c",
-        "of the machine",
-        "jobs",
-    ]
+    experiments = yaml.safe_load(twice)["experiments"]
+    assert list(experiments.items()) == [("demo", DEMO), ("mine", changed), ("other", MINE)]
+    above = ["top", "above", "above", "beside", "behind", "of the demo"]
+    assert comments(twice) == [*above, "d", "c", "of the machine", "jobs"]
     assert append(twice, "mine", MINE, "c", PATH) == both
 
 
@@ -95,11 +82,8 @@ def test_experiments_in_braces_are_extended():
 
 def test_a_taken_name():
     require_free(SHIPPED, "mine", PATH)
-    with pytest.raises(
-        InputError,
-        match=r"^workflow_config\.yaml: there is an experiment 'demo' already; "
-        r"give another --name, or --force$",
-    ):
+    message = r"_config\.yaml: there is an experiment 'demo' already; give another --name, or --force$"
+    with pytest.raises(InputError, match=message):
         require_free(SHIPPED, "demo", PATH)
 
 

@@ -103,84 +103,34 @@ def test_the_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
         ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
         ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
-        (
-            "training.learning_rate",
-            float("nan"),
-            r"learning_rate: input should be a finite number, found nan",
-        ),
+        ("training.learning_rate", float("nan"), "rate: input should be a finite number, found nan"),
         ("training.batch_size", None, r"missing key 'experiments\.demo\.training\.batch_size'"),
         ("training.warmup_iterations", 10**6, r"warmup_iterations: 1000000 is not below \d+ iterations"),
         ("training.final_learning_rate", 0.5, r"final_learning_rate: 0\.5 is above 0\.002"),
         ("data.validation_fraction", 1.0, r"validation_fraction: input should be less than 1, found 1\.0"),
-        (
-            "network.name",
-            "mpl",
-            r"network: unknown name 'mpl' \(did you mean 'mlp'\?\): known are transformer, mlp",
-        ),
+        ("network.name", "mpl", r"network: unknown name 'mpl' \(did you mean 'mlp'\?\): known are"),
         ("network.heads", 4, r"unknown key 'experiments\.demo\.network\.mlp\.heads'"),
-        (
-            "methods",
-            ["udlm", "pairflw"],
-            r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are mdlm, udlm",
-        ),
+        ("network", {"name": "transformer", "width": 100, "heads": 3}, "heads: 2 x 3 does not divide"),
+        ("methods", ["pairflw"], r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are"),
         ("methods", ["udlm", "udlm"], r"methods: \['udlm', 'udlm'\] names one twice"),
         ("methods", [], r"methods: tuple should have at least 1 item"),
+        ("distillation", {}, r"methods: 'udlm\+dcd' needs the settings distillation\.dcd"),
         ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] names a number twice"),
         ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
-        (
-            "evaluations.main.methods",
-            ["udlm", "pairflow+redi+redi"],
-            r"evaluations\.main\.methods: 'pairflow\+redi\+redi' is not among methods \(did you mean",
-        ),
+        ("evaluations.main.methods", ["udlm+dc"], r"methods: 'udlm\+dc' is not among methods \(did you"),
         ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
         ("chemistry", {"fdc": True}, r"unknown key 'experiments\.demo\.chemistry\.fdc' \(did you mean 'fcd'"),
         ("chemistry", {"fcd": "ja"}, r"chemistry\.fcd: input should be a valid boolean.*found 'ja'"),
-        (
-            "data",
-            {"source": "qm9", "lenght": 8},
-            r"unknown key 'experiments\.demo\.data\.lenght' \(did you mean 'length'",
-        ),
-        (
-            "data",
-            {"source": "qm9", "length": 8, "size": 8},
-            r"^my\.yaml: unknown key 'experiments\.demo\.data\.size'",
-        ),
+        ("data", {"source": "qm9", "lenght": 8}, r"unknown key '.*\.data\.lenght' \(did you mean 'length'"),
+        ("data", {"source": "qm9", "length": 8, "size": 8}, r"unknown key 'experiments\.demo\.data\.size'"),
         ("data", {"length": 8}, r"^my\.yaml: missing key 'experiments\.demo\.data\.source'$"),
-        (
-            "data",
-            {"source": "digits", "lenght": 8},
-            r"unknown key 'experiments\.demo\.data\.lenght' \(did you mean",
-        ),
-        (
-            "data",
-            {"source": "digits", "size": 8},
-            r"demo\.data: size: only the source image_folder takes this key, digits has its",
-        ),
-        (
-            "data",
-            {"source": "mnist_binray"},
-            r"data\.source: unknown name 'mnist_binray' \(did you mean 'mnist_binary'",
-        ),
-        (
-            "data",
-            {"source": "cifar10", "validation_fraction": 0.2},
-            r"demo\.data: validation_fraction: cifar10 has a published test set$",
-        ),
-        (
-            "data",
-            {"source": "image_folder"},
-            r"demo\.data: folder: expected a folder, which the source image_folder needs; found none$",
-        ),
-        (
-            "data",
-            {**IMAGES, "levels": 100},
-            r"data\.levels: 100 does not divide 256; 2, 4, 8, \.\.\. 256 do$",
-        ),
-        (
-            "data",
-            {**IMAGES, "levels": 512},
-            r"data\.levels: input should be less than or equal to 256, found 512$",
-        ),
+        ("data", {"source": "digits", "lenght": 8}, r"unknown key '.*\.data\.lenght' \(did you mean"),
+        ("data", {"source": "digits", "size": 8}, r"size: only the source image_folder takes this key"),
+        ("data", {"source": "mnist_binray"}, r"unknown name 'mnist_binray' \(did you mean 'mnist_binary'"),
+        ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
+        ("data", {"source": "image_folder"}, r"data: folder: expected a folder, which .* needs; found none$"),
+        ("data", {**IMAGES, "levels": 100}, r"levels: 100 does not divide 256; 2, 4, 8, \.\.\. 256 do$"),
+        ("data", {**IMAGES, "levels": 512}, r"levels: input should be less than or equal to 256, found"),
         ("data", {**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
         ("data", "digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
         ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
@@ -193,58 +143,21 @@ def test_a_mistake_is_one_line_that_names_it(path, value, message):
     assert "\n" not in str(raised.value)
 
 
-def test_transformer_heads_must_divide_the_width():
-    network = {"name": "transformer", "width": 100, "heads": 3}
-    with pytest.raises(InputError, match="heads: 2 x 3 does not divide the width 100"):
-        check(Configuration, changed("network", network), "my.yaml")
-
-
-def test_methods_follow_one_grammar():
-    assert [parse_method(name).base for name in BASES] == list(BASES)
-    assert parse_method("pairflow-sub4").subsets == 4
-    assert parse_method("pairflow-sub4").coupling == "pairflow-sub4"
-    assert parse_method("udlm").coupling is None
-    for name in (
-        "pairflow-sub0",
-        "pairflow-sub1",
-        "udlm-sub2",
-        "pairflow+",
-        "Pairflow",
-        "pairflow-sub",
-        "../x",
-        "",
-    ):
-        with pytest.raises(InputError, match="method"):
-            parse_method(name)
-
-
 def test_settings_hold_only_what_the_step_depends_on():
     experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
     assert experiment.couplings() == ["pairflow", "random"]
-    assert (
-        experiment.pair_settings("random", 0).steps is None
-    )  # a changed step count does not affect `random`
-    assert experiment.pair_settings("pairflow", 3).model_dump() == {
-        "coupling": "pairflow",
-        "steps": 20,
-        "subsets": 1,
-        "seed": 3,
-    }
-    assert set(experiment.sample_settings("main", 4, 0).model_dump()) == {
-        "nfe",
-        "samples",
-        "trials",
-        "sampler",
-        "conversion",
-        "greedy_tail",
-        "seed",
-    }
+    assert experiment.pair_settings("random", 0).steps is None  # a changed step count does not affect it
+    pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3}
+    assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
+    keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
+    assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 
 def test_a_methods_lineage_is_trained_from_the_base_on():
     method = parse_method("pairflow-sub4+redi+dcd")
     assert (method.base, method.subsets, method.distillations) == ("pairflow", 4, ("redi", "dcd"))
     assert (method.parent, method.coupling) == ("pairflow-sub4+redi", "pairflow-sub4")
+    assert [parse_method(name).base for name in BASES] == list(BASES)
     assert method.lineage == ["pairflow-sub4", "pairflow-sub4+redi", "pairflow-sub4+redi+dcd"]
     assert (parse_method("mdlm").parent, parse_method("mdlm").coupling) == (None, None)
 
@@ -256,16 +169,13 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("mdlm+dcd", r"'mdlm\+dcd': mdlm starts from masks, and no distillation supports that"),
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
+        ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
+        *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),
     ],
 )
 def test_a_method_that_cannot_be_is_refused_by_the_part_that_is_wrong(name, message):
     with pytest.raises(InputError, match=message):
         parse_method(name)
-
-
-def test_a_distillation_named_needs_its_settings():
-    with pytest.raises(InputError, match=r"methods: 'udlm\+dcd' needs the settings distillation\.dcd"):
-        check(Configuration, changed("distillation", {}), "my.yaml")
 
 
 def test_chemistry_is_only_for_molecules():
@@ -306,28 +216,21 @@ def test_an_evaluation_of_some_methods_samples_only_those():
     runs = list(paths.runs(experiment.experiments["demo"]))
     assert {run.method for run in runs} == {"pairflow"}
     assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
-    settings = experiment.experiments["demo"].sample_settings("main", 1, 0)
-    assert "methods" not in settings.model_dump()
 
 
 def test_the_schema_in_the_repository_is_up_to_date():
     """`python -m pairflow.config.file > config.schema.json` writes it again."""
     assert (REPOSITORY / "config.schema.json").read_text() == schema()
-    assert (
-        (REPOSITORY / "workflow_config.yaml")
-        .read_text()
-        .startswith("# yaml-language-server: $schema=config.schema.json\n")
-    )
+    first = (REPOSITORY / "workflow_config.yaml").read_text().partition("\n")[0]
+    assert first == "# yaml-language-server: $schema=config.schema.json"
     assert {"experiments", "pair_shards"} == set(json.loads(schema())["properties"])
 
 
 def test_every_help_is_a_sentence_or_a_noun_phrase():
-    settings = [
-        value for value in vars(config).values() if isinstance(value, type) and issubclass(value, Settings)
-    ]
-    texts = [
-        info.description for model in settings for info in model.model_fields.values() if info.description
-    ]
+    classes = [value for value in vars(config).values() if isinstance(value, type)]
+    settings = [model for model in classes if issubclass(model, Settings)]
+    fields = [info for model in settings for info in model.model_fields.values()]
+    texts = [info.description for info in fields if info.description]
     assert len(texts) > 100
     assert not [text for text in texts if not text.endswith(".") or not (text[0].isupper() or text[0] == "`")]
 

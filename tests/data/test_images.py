@@ -30,9 +30,8 @@ def folder(tmp_path):
 
     def write(**files):
         for name, pixels in files.items():
-            path = (
-                tmp_path / "images" / name.replace("__", "/").replace("_png", ".png").replace("_jpg", ".JPG")
-            )
+            name = name.replace("__", "/").replace("_png", ".png").replace("_jpg", ".JPG")
+            path = tmp_path / "images" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(np.asarray(pixels, np.uint8)).save(path)
         return tmp_path / "images"
@@ -61,11 +60,6 @@ def test_tokens_survive_the_way_to_an_image_and_back(levels):
     assert np.array_equal(to_tokens(shown, levels), tokens)
 
 
-def test_all_values_survive_256_levels():
-    values = np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1)
-    assert np.array_equal(to_images(to_tokens(values, 256), (1, 16, 16), 256), values)
-
-
 def test_a_binary_token_is_a_value_of_128_or_more_and_shown_as_0_or_255():
     values = np.array([0, 127, 128, 255], np.uint8).reshape(1, 2, 2, 1)
     tokens = to_tokens(values, 2)
@@ -74,12 +68,9 @@ def test_a_binary_token_is_a_value_of_128_or_more_and_shown_as_0_or_255():
 
 
 @pytest.mark.parametrize("levels", [0, 1, 3, 100, 512])
-def test_levels_must_divide_256(levels):
+def test_levels_must_divide_256_and_rows_must_fit_their_shape(levels):
     with pytest.raises(InputError, match=rf"^levels: {levels} does not divide 256; 2, 4, 8, \.\.\. 256 do$"):
         to_tokens(TWO, levels)
-
-
-def test_tokens_of_another_resolution_are_no_images():
     with pytest.raises(InputError, match=r"^tokens: expected \(B, 64\), found \(2, 36\)$"):
         to_images(to_tokens(TWO, 256), (1, 8, 8), 256)
 
@@ -95,30 +86,13 @@ def test_the_hash_is_that_of_shape_and_levels():
 # ---- digits
 
 
-def test_digits_are_1797_known_pictures():
+def test_digits_are_1797_pictures_and_the_same_bytes_everywhere():
     raw = read_digits()
     assert raw.images.shape == (1797, 8, 8, 1)
     assert np.bincount(raw.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
     assert raw.labels[:4].tolist() == [0, 1, 2, 3]
-    three = ["".join(".#"[value // 255] for value in row) for row in raw.images[3, :, :, 0].tolist()]
-    assert three == [
-        "...##...",
-        ".##.#...",
-        "...##...",
-        "...##...",
-        "....##..",
-        ".....##.",
-        "..#..##.",
-        "...###..",
-    ]
-
-
-def test_digits_are_the_same_bytes_everywhere():
-    raw = read_digits()
-    assert (
-        hashlib.sha256(raw.images.tobytes() + raw.labels.tobytes()).hexdigest()
-        == "2df74158ebda24249d98754b098814e76b8778c0c5f465298007030dbda18d94"
-    )
+    expected = "2df74158ebda24249d98754b098814e76b8778c0c5f465298007030dbda18d94"  # on every machine
+    assert hashlib.sha256(raw.images.tobytes() + raw.labels.tobytes()).hexdigest() == expected
 
 
 def test_digits_are_those_of_scikit_learn():
@@ -204,26 +178,25 @@ def test_a_failed_download_says_how_to_go_on(monkeypatch):
         raise RuntimeError("Error downloading\ntrain-images")
 
     monkeypatch.setattr(datasets, "MNIST", fail)
-    with pytest.raises(
-        InputError,
-        match=r"^cannot download MNIST \(RuntimeError: Error downloading train-images\); "
-        r"or put mnist/\*\.gz into a folder and set PAIRFLOW_DATA_DIR to it$",
-    ):
+    with pytest.raises(InputError) as error:
         prepare("mnist_binary")
+    assert str(error.value) == (
+        "cannot download MNIST (RuntimeError: Error downloading train-images); "
+        "or put mnist/*.gz into a folder and set PAIRFLOW_DATA_DIR to it"
+    )
 
 
 def test_a_broken_mnist_file_is_named(tmp_path):
     small_mnist(tmp_path / "mnist")
     labels = tmp_path / "mnist" / "train-labels-idx1-ubyte.gz"
-    labels.write_bytes(gzip.compress(idx(np.zeros(3, np.uint8))[:-1]))
-    with pytest.raises(InputError, match=r"train-labels-idx1-ubyte\.gz: not an idx file of bytes in 1 dim"):
-        prepare("mnist_binary", data_dir=tmp_path)
-    labels.write_bytes(b"no gzip")
-    with pytest.raises(InputError, match=r"train-labels-idx1-ubyte\.gz: not readable: Not a gzipped file"):
-        prepare("mnist_binary", data_dir=tmp_path)
-    labels.write_bytes(gzip.compress(idx(np.zeros(2, np.uint8))))
-    with pytest.raises(InputError, match=r"expected images .* with a label each, .* and 2 labels"):
-        prepare("mnist_binary", data_dir=tmp_path)
+    for content, message in (
+        (gzip.compress(idx(np.zeros(3, np.uint8))[:-1]), r"ubyte\.gz: not an idx file of bytes in 1 dim"),
+        (b"no gzip", r"train-labels-idx1-ubyte\.gz: not readable: Not a gzipped file"),
+        (gzip.compress(idx(np.zeros(2, np.uint8))), "expected images .* with a label each, .* and 2 labels"),
+    ):
+        labels.write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            prepare("mnist_binary", data_dir=tmp_path)
     labels.unlink()
     with pytest.raises(InputError, match=r"mnist/train-labels-idx1-ubyte: no such file, gzipped or not"):
         prepare("mnist_binary", data_dir=tmp_path)
@@ -346,10 +319,8 @@ def test_mnist_in_full(data_dir):
     assert (made.train.shape, made.test.shape) == ((60_000, 784), (10_000, 784))
     assert made.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
     assert made.test_labels[:5].tolist() == [7, 2, 1, 0, 4]
-    assert np.bincount(made.train_labels).tolist() == [
-        *(5923, 6742, 5958, 6131, 5842),
-        *(5421, 5918, 6265, 5851, 5949),
-    ]
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert np.bincount(made.train_labels).tolist() == counts
     raw = IMAGES["mnist_binary"].load(data_dir).images
     shown = to_images(made.train, made.shape, 2)
     assert np.array_equal(shown, np.where(raw[:60_000] >= 128, 255, 0))

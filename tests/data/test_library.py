@@ -18,11 +18,11 @@ def read(path, column="smiles"):
 
 @pytest.fixture
 def written(tmp_path):
-    """Write bytes or text under a name; returns the path."""
+    """Write bytes or text under a name, packed if it ends in .gz; returns the path."""
 
-    def write(name, content):
+    def write(name, content, pack=gzip.compress):
         content = content.encode() if isinstance(content, str) else content
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        (tmp_path / name).write_bytes(pack(content) if name.endswith(".gz") else content)
         return tmp_path / name
 
     return write
@@ -79,18 +79,15 @@ def test_csv_plain_packed_and_quoted(written):
 def test_separators(written):
     assert read(written("a.tsv", 'smiles\ta,"b\nCCO\t1\n')) == ["CCO"]
     assert read(written("a.csv", "id;smiles;mass\n1;CCO;1,5\n")) == ["CCO"]
-    assert columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2) == {
-        "id": ["1", "2"],
-        "smiles": ["C", ""],
-    }
+    table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
+    assert table == {"id": ["1", "2"], "smiles": ["C", ""]}
 
 
 @pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])
 def test_sdf_keeps_stereochemistry_charges_and_isotopes(written, name):
     smiles = ["C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "CC(=O)[O-].[Na+]"]
-    assert [Chem.CanonSmiles(text) for text in read(written(name, sdf(*smiles)))] == [
-        Chem.CanonSmiles(text) for text in smiles
-    ]
+    actual = read(written(name, sdf(*smiles)))
+    assert list(map(Chem.CanonSmiles, actual)) == list(map(Chem.CanonSmiles, smiles))
 
 
 def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
@@ -116,25 +113,14 @@ def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
         ("a.smi", "CCO\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
         ("a.smi", b"C" * 1_000_001, "a line of over 1,000,000 characters: not a text file"),
         ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
-    ],
-)
-def test_refusals(written, name, content, message):
-    with pytest.raises(InputError, match=f"{name}: {message}"):
-        read(written(name, content))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
         ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
         ("a.smi.gz", gzip.compress(b"C\n" * 9)[:-9], "not a readable SMILES file: Compressed file ended"),
         ("a.sdf.gz", gzip.compress(b"C\n" * 9)[:-8] + bytes(8), "not a readable SDF file: CRC check failed"),
     ],
 )
-def test_broken_archives(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
+def test_refusals(written, name, content, message):
     with pytest.raises(InputError, match=f"{name}: {message}"):
-        read(tmp_path / name)
+        read(written(name, content, pack=bytes))
 
 
 def test_no_file_and_a_folder(tmp_path):
@@ -155,11 +141,8 @@ def test_memory_does_not_grow_with_the_file(written):
     line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O " + "name " * 10 + "\n"
     path = written("long.smi.gz", line * 300_000)
     code = (
-        "import sys, tracemalloc\n"
-        "from pairflow.data.library import rows\n"
-        "tracemalloc.start()\n"
-        "number = sum(1 for _ in rows(sys.argv[1]))\n"
-        "print(number, tracemalloc.get_traced_memory()[1])\n"
+        "import sys, tracemalloc; from pairflow.data.library import rows; tracemalloc.start(); "
+        "print(sum(1 for _ in rows(sys.argv[1])), tracemalloc.get_traced_memory()[1])"
     )
     run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     number, peak = map(int, run.stdout.split())

@@ -9,13 +9,8 @@ from pairflow.data.molecule_files import writer
 from pairflow.errors import InputError
 
 SMILES = ["CCO", "c1ccncc1", "C[C@H](N)C(=O)O", "F/C=C/F", "[NH3+]CC(=O)[O-]", "C"]
-TABLE = pd.DataFrame(
-    {
-        "name": [f"pairflow-{n}" for n in range(1, 7)],
-        "smiles": SMILES,
-        "weight": [46.069, 79.102, 89.094, 64.034, 75.067, 16.043],
-    }
-)
+NAMES, WEIGHTS = [f"pairflow-{n}" for n in range(1, 7)], [46.069, 79.102, 89.094, 64.034, 75.067, 16.043]
+TABLE = pd.DataFrame({"name": NAMES, "smiles": SMILES, "weight": WEIGHTS})
 MADE = Metadata(kind="molecules", parameters={"seed": 0})
 
 
@@ -66,12 +61,7 @@ def test_strings_that_are_no_molecules_come_back_from_csv(write):
         ("x.txt", True, False, r"x\.txt: unknown suffix '\.txt'; expected \.smi, \.csv, \.sdf, \.parquet"),
         ("x", True, False, "x: unknown suffix ''"),
         ("x.sdf", False, False, r"x\.sdf: SDF files can only hold valid molecules; add --valid"),
-        (
-            "x.smi",
-            True,
-            True,
-            r"x\.smi: SMILES files cannot hold properties; expected \.csv, \.sdf or \.parquet",
-        ),
+        ("x.smi", True, True, r"SMILES files cannot hold properties; expected \.csv, \.sdf or \.parquet"),
     ],
 )
 def test_a_file_that_cannot_hold_the_table_is_refused(tmp_path, name, parsed, properties, message):

@@ -70,25 +70,22 @@ def test_vocabulary_file(vocabulary, tmp_path):
         ('{"kind": "smiles", "tokens": [1]}', "not a vocabulary: expected"),
         ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
         (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),
+        (None, "no such file; expected a vocabulary"),
     ],
 )
 def test_broken_vocabulary_file(tmp_path, content, message):
-    (tmp_path / "v.json").write_text(content)
+    if content is not None:
+        (tmp_path / "v.json").write_text(content)
     with pytest.raises(InputError, match=rf"v\.json: .*{message}"):
         Vocabulary.load(tmp_path / "v.json")
 
 
-def test_missing_vocabulary_file(tmp_path):
-    with pytest.raises(InputError, match=r"v\.json: no such file; expected a vocabulary"):
-        Vocabulary.load(tmp_path / "v.json")
-
-
 ROWS = ["OCC\n", "", "CCO", "C1CC", "c1ccccc1", " C ", "CCCCCCCC", "CN"]
+SETTINGS = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5, "progress": False}
 
 
 def small(**changes):
-    settings = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5, "progress": False}
-    return prepare(ROWS, **(settings | changes))
+    return prepare(ROWS, **SETTINGS | changes)
 
 
 def test_prepare():
@@ -102,10 +99,7 @@ def test_prepare():
     for split in ("train", "validation"):
         decoded = [prepared.vocabulary.decode(ids) for ids in getattr(prepared, split)]
         assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
-
-
-def test_rejected_rows_have_reasons():
-    assert small().rejected.to_dict("list") == {
+    assert prepared.rejected.to_dict("list") == {
         "row": [1, 3, 4, 6],
         "text": ["", "C1CC", "c1ccccc1", "CCCCCCCC"],
         "reason": ["empty", "unparsable", "too long (8 tokens, limit 7)", "too long (8 tokens, limit 7)"],
@@ -116,11 +110,8 @@ def reasons(prepared):
     return dict(zip(prepared.rejected["row"], prepared.rejected["reason"], strict=True))
 
 
-def test_duplicates_are_dropped_on_request():
+def test_duplicates_are_dropped_and_a_given_vocabulary_stays_on_request():
     assert reasons(small(drop_duplicates=True))[2] == "duplicate of row 0"
-
-
-def test_a_given_vocabulary_stays(vocabulary):
     prepared = small(vocabulary=Vocabulary.from_tokens("CN"))
     assert prepared.vocabulary == Vocabulary.from_tokens("CN")
     assert reasons(prepared)[0] == "unknown token O"
@@ -148,27 +139,23 @@ def test_the_split_is_a_function_of_its_seed():
 
 
 def test_a_published_split():
-    prepared = small(validation_rows=[2, 7])
-    assert list(prepared.smiles["split"]) == ["train", "validation", "train", "validation"]
+    assert list(small(validation_rows=[2, 7]).smiles["split"]) == ["train", "validation"] * 2
 
 
-def test_refusals():
-    with pytest.raises(
-        InputError,
-        match=r"length: 2 of 6 molecules \(33.33%\) do not fit N = 9, allowed are "
-        r"10.00%; all fit N = 10",
-    ):
-        small(max_too_long_share=0.1)
-    with pytest.raises(InputError, match=r"training_rows: expected 1 to 3 \(the training split\), found 4"):
-        small(training_rows=4)
-    with pytest.raises(InputError, match=r"validation rows: expected 0 to 7 \(the data's rows\), found 8"):
-        small(validation_rows=[0, 8])
-    with pytest.raises(
-        InputError, match=r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"
-    ):
-        prepare(["", "x", "y"], length=9, progress=False)
-    with pytest.raises(InputError, match="no molecule is left: there are no rows"):
-        prepare([], length=9, progress=False)
+@pytest.mark.parametrize(
+    ("rows", "changes", "message"),
+    [
+        (ROWS, {"max_too_long_share": 0.1}, r"length: 2 of 6 molecules \(33.33%\) do not fit N = 9, allowed"),
+        (ROWS, {"max_too_long_share": 0.1}, r"allowed are 10.00%; all fit N = 10"),
+        (ROWS, {"training_rows": 4}, r"training_rows: expected 1 to 3 \(the training split\), found 4"),
+        (ROWS, {"validation_rows": [8]}, r"validation rows: expected 0 to 7 \(the data's rows\), found 8"),
+        (["", "x", "y"], {}, r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"),
+        ([], {}, "no molecule is left: there are no rows"),
+    ],
+)
+def test_refusals(rows, changes, message):
+    with pytest.raises(InputError, match=message):
+        prepare(rows, **SETTINGS | changes)
 
 
 def test_rdkit_prints_nothing(capfd):
@@ -187,10 +174,8 @@ def test_all_of_qm9(data_dir):
     assert (prepared.train != 3).sum(1).max() == 24
     assert not len(prepared.rejected)
     for split in ("train", "validation"):
-        expected = prepared.smiles["smiles"][prepared.smiles["split"] == split]
-        assert [prepared.vocabulary.decode(row) for row in getattr(prepared, split).tolist()] == list(
-            expected
-        )
+        decoded = [prepared.vocabulary.decode(row) for row in getattr(prepared, split).tolist()]
+        assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
 
 
 @pytest.mark.data
@@ -206,7 +191,5 @@ def test_all_of_zinc(data_dir):
     for text, row in zip(rows, tokens, strict=True):
         assert vocabulary.decode(vocabulary._row(row, 74)) == text.strip()
     assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
-    split = split_rows(
-        list(range(len(rows))), 0.05, MOLECULES["zinc250k"].validation_rows(data_dir), 42, None
-    )
+    split = split_rows(range(len(rows)), 0.05, MOLECULES["zinc250k"].validation_rows(data_dir), 42, None)
     assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

@@ -75,9 +75,8 @@ def source(rows, length, seed=0):
 
 
 def sample(denoise, x0, prediction, **options):
-    return ancestral(
-        denoise, x0, steps=6, prediction=prediction, generator=torch.Generator().manual_seed(1), **options
-    )
+    options |= {"steps": 6, "prediction": prediction, "generator": torch.Generator().manual_seed(1)}
+    return ancestral(denoise, x0, **options)
 
 
 def test_the_same_generator_gives_the_same_samples():
@@ -140,9 +139,8 @@ def unmasked_by(data):
 
 def masked_law(data, steps):
     """The law of MDLM's ancestral sampler, from all masks."""
-    length = data.shape[1]
-    source = (states(length) == MASK).all(-1).double()
-    return sampled_law(unmasked_by(data), length, steps, source=source, transition=euler_transition)
+    source = (states(data.shape[1]) == MASK).all(-1).double()
+    return sampled_law(unmasked_by(data), data.shape[1], steps, source=source, transition=euler_transition)
 
 
 # The exact law after a sampler's updates, for data of one kind: ancestral and Euler updates of uniform noise,
@@ -152,7 +150,7 @@ LAWS = {
     "euler": lambda data, steps: sampled_law(
         posterior_of(data), data.shape[1], steps, transition=euler_transition
     ),
-    "mdlm": lambda data, steps: masked_law(data, steps),
+    "mdlm": masked_law,
 }
 SMALL = {"ancestral": (ONE, TWO), "euler": (ONE, TWO), "mdlm": (ONE_MASKED, TWO_MASKED)}
 
@@ -197,12 +195,11 @@ def test_the_other_kind_of_denoiser_is_converted_and_needs_to_be(transition, own
 )
 def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sampler, transition, own):
     rows, options = 20_000, {"steps": 4, "greedy_tail": False}
-    samples, same = (
-        sampler(
-            denoise, source(rows, 2), prediction=kind, generator=torch.Generator().manual_seed(1), **options
-        )
-        for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out"))
-    )
+    both = []
+    for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out")):
+        options["generator"] = torch.Generator().manual_seed(1)
+        both.append(sampler(denoise, source(rows, 2), prediction=kind, **options))
+    samples, same = both
     assert torch.equal(samples, same)
     share = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
     expected = sampled_law(own(TWO), 2, 4, schedule=DIFFUSION, transition=transition)
@@ -286,20 +283,12 @@ def test_a_corruption_samples_by_the_names_of_its_settings():
 
     x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
     for conversion in ("exact", "none"):
-        settings = {"sampler": "euler", "steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
-        actual = corruption.sample(
-            network, x0, **settings, conversion=conversion, generator=torch.Generator().manual_seed(3)
-        )
-        expected = euler(
-            corruption.denoiser(network),
-            x0,
-            steps=3,
-            prediction="leave_one_out",
-            convert=conversion == "exact",
-            greedy_tail=False,
-            generator=torch.Generator().manual_seed(3),
-        )
-        assert torch.equal(actual, expected)
+        settings = {"steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
+        settings["generator"] = torch.Generator().manual_seed(3)
+        actual = corruption.sample(network, x0, sampler="euler", conversion=conversion, **settings)
+        settings["generator"].manual_seed(3)
+        denoise, convert = corruption.denoiser(network), conversion == "exact"
+        assert torch.equal(actual, euler(denoise, x0, convert=convert, **settings))
 
 
 def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():

@@ -9,16 +9,8 @@ from pairflow.metrics.similarity import Neighbours
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "C1CC1C"]
 # Distinct molecules: ethanol, toluene, phenol, cyclopropanol, cyclobutane, pyridine.
 DRAWN = [
-    "OCC",
-    "CCO",
-    "C1=CC=CC=C1C",
-    "Oc1ccccc1",
-    "C1CC1O",
-    "C1CCC1",
-    "c1ccncc1",
-    "C1CC",
-    "",
-    "CC(C)(C)(C)C",
+    *("OCC", "CCO", "C1=CC=CC=C1C", "Oc1ccccc1", "C1CC1O", "C1CCC1", "c1ccncc1"),
+    *("C1CC", "", "CC(C)(C)(C)C"),
 ]
 
 
@@ -59,10 +51,8 @@ def test_the_training_set_itself_is_at_no_distance(training):
 
 def test_the_distance_of_a_property_is_in_its_unit(training):
     """One molecule against five: the mean distance of its weight from theirs."""
-    actual = describe(["CCCCO"], training)
-    weights = training.properties[:, 3]
-    expected = np.abs(74.123 - weights).mean()
-    assert chemistry.compare(actual, training)["weight_wasserstein"] == pytest.approx(expected, abs=1e-3)
+    distance = chemistry.compare(describe(["CCCCO"], training), training)["weight_wasserstein"]
+    assert distance == pytest.approx(np.abs(74.123 - training.properties[:, 3]).mean(), abs=1e-3)
 
 
 def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):

@@ -25,16 +25,10 @@ def slow(samples) -> float:
     return sum(entropy(column) for column in zip(*samples, strict=True)) - entropy(map(tuple, samples))
 
 
-def test_a_product_of_fair_bits_has_none():
+def test_fair_bits_equal_samples_and_a_single_position_have_none():
     samples = np.array(list(itertools.product([0, 1], repeat=4)), np.uint8)  # (16, 4)
     assert total_correlation(samples[None]) == pytest.approx([0], abs=1e-12)
-
-
-def test_equal_samples_have_none():
     assert total_correlation(np.full((3, 10, 8), 7)).tolist() == [0, 0, 0]
-
-
-def test_a_single_position_has_none():
     samples = np.random.default_rng(0).integers(0, 4, (50, 10, 1))
     assert total_correlation(samples) == pytest.approx(np.zeros(50), abs=1e-12)
 

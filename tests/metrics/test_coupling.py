@@ -19,14 +19,11 @@ def test_independent_distance_is_the_mean_over_uniform_pairs():
 
 
 def test_symbol_frequencies():
-    frequencies = symbol_frequencies(np.array([[0, 1], [1, 3]], dtype=np.uint8), 5)
-    assert frequencies.tolist() == [0.25, 0.5, 0, 0.25, 0]
+    assert symbol_frequencies(np.array([[0, 1], [1, 3]], np.uint8), 5).tolist() == [0.25, 0.5, 0, 0.25, 0]
 
 
 def test_shapes_that_do_not_fit():
-    with pytest.raises(
-        InputError, match=r"x0, x1: expected one shape \(rows, positions\), found \(2, 3\) and \(2, 4\)"
-    ):
+    with pytest.raises(InputError, match=r"x0, x1: expected one shape .*, found \(2, 3\) and \(2, 4\)"):
         hamming_histogram(np.zeros((2, 3), int), np.zeros((2, 4), int))
 
 
@@ -46,6 +43,6 @@ def test_the_expected_deviation_is_that_of_uniform_symbols():
     rng = np.random.default_rng(0)
     x1 = np.zeros((2000, 10), np.uint8)
     diagnostics = [diagnose(rng.integers(0, 30, x1.shape), x1, 30) for _ in range(40)]
-    mean = np.mean([each["symbol_deviation"] for each in diagnostics])
-    spread = np.std([each["symbol_deviation"] for each in diagnostics]) / np.sqrt(40)
-    assert mean == pytest.approx(diagnostics[0]["symbol_deviation_expected"], abs=4 * spread)
+    deviations = np.array([values["symbol_deviation"] for values in diagnostics])
+    expected, spread = diagnostics[0]["symbol_deviation_expected"], deviations.std() / np.sqrt(40)
+    assert deviations.mean() == pytest.approx(expected, abs=4 * spread)

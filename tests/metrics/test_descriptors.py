@@ -34,7 +34,7 @@ def test_scaffolds_are_rings_and_what_links_them():
     assert scaffolds == expected
 
 
-def test_odd_molecules_have_values_and_unreadable_ones_none(capfd):
+def test_odd_molecules_have_values_unreadable_ones_none_and_none_no_rows(capfd):
     odd = ["[H][H]", "*", "[Na+].[Cl-]", "[He]"]
     assert np.isfinite(descriptors.properties(odd)).all()
     assert np.isnan(descriptors.properties(["C1CC"])).all()
@@ -43,9 +43,6 @@ def test_odd_molecules_have_values_and_unreadable_ones_none(capfd):
     assert not fingerprints[0].any()
     assert fingerprints[1].any()
     assert capfd.readouterr() == ("", "")
-
-
-def test_no_molecules_are_no_rows():
     fingerprints, scaffolds = descriptors.structures([])
     assert fingerprints.shape == (0, 32)
     assert scaffolds == []

@@ -1,7 +1,5 @@
 """Distances between sets of images against closed forms, pytorch-fid and brute force."""
 
-import inspect
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -9,13 +7,7 @@ import scipy.linalg
 from pairflow.errors import InputError
 from pairflow.metrics import images
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.images import (
-    inception_score,
-    kernel_distance,
-    mean_kernel,
-    most_similar,
-    nearest,
-)
+from pairflow.metrics.images import inception_score, kernel_distance, mean_kernel, most_similar, nearest
 
 
 def gaussian(mean, covariance, count: int = 101) -> Moments:
@@ -25,9 +17,8 @@ def gaussian(mean, covariance, count: int = 101) -> Moments:
 def features(rows: int, dimension: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     """Like a network's: not negative, correlated."""
     draw = np.random.default_rng(seed)
-    return (
-        np.maximum(draw.normal(size=(rows, dimension)) @ draw.normal(size=(dimension, dimension)), 0) * scale
-    )
+    values = draw.normal(size=(rows, dimension)) @ draw.normal(size=(dimension, dimension))
+    return np.maximum(values, 0) * scale
 
 
 def test_moments_of_parts_add_up_to_those_of_the_whole():
@@ -64,10 +55,8 @@ def test_the_frechet_distance_is_pytorch_fids(rows, monkeypatch):
 
     sqrtm = scipy.linalg.sqrtm
     monkeypatch.setattr(fid_score.linalg, "sqrtm", lambda product, disp: (sqrtm(product), 0.0))
-    one, other = (
-        Moments.from_features(features(rows, 40)),
-        Moments.from_features(features(500, 40, seed=1, scale=1.2)),
-    )
+    one = Moments.from_features(features(rows, 40))
+    other = Moments.from_features(features(500, 40, seed=1, scale=1.2))
     expected = fid_score.calculate_frechet_distance(one.mean, one.covariance, other.mean, other.covariance)
     assert frechet_distance(one, other) == pytest.approx(expected, rel=1e-6)
 
@@ -86,11 +75,7 @@ def test_the_inception_score_of_constructed_probabilities():
     halves = np.array([[0.75, 0.25], [0.25, 0.75]])
     divergence = 0.75 * np.log(1.5) + 0.25 * np.log(0.5)
     assert inception_score(np.tile(halves, (10, 1))) == pytest.approx(np.exp(divergence))
-
-
-def test_the_inception_score_has_ten_splits():
-    assert inspect.signature(inception_score).parameters["splits"].default == 10
-    by_class = np.repeat(np.eye(10), 10, axis=0)  # each split holds one class alone
+    by_class = np.repeat(np.eye(10), 10, axis=0)  # each of ten splits holds only one class
     assert inception_score(by_class) == pytest.approx(1)
     with pytest.raises(InputError, match="Inception Score: expected at least 10 samples, found 9"):
         inception_score(by_class[:9])
@@ -114,15 +99,10 @@ def test_the_kernel_distance_is_its_double_loop(monkeypatch):
 
 def test_the_kernel_distance_is_unbiased():
     """The mean over draws of one distribution is 0 within 3 standard errors, at 8 rows each."""
-    draw = np.random.default_rng(0)
-    actual = np.array(
-        [kernel_distance(draw.normal(size=(8, 3)), draw.normal(size=(8, 3))) for _ in range(3000)]
-    )
+    draws = np.random.default_rng(0).normal(size=(3000, 2, 8, 3))
+    actual = np.array([kernel_distance(one, other) for one, other in draws])
     assert abs(actual.mean()) < 3 * actual.std() / len(actual) ** 0.5
     assert (actual < 0).mean() > 0.3
-
-
-def test_one_row_has_no_kernel_distance():
     with pytest.raises(InputError, match="kernel distance: expected at least 2 rows, found 1"):
         kernel_distance(np.ones((1, 3)), np.ones((4, 3)))
 
@@ -175,9 +155,8 @@ def test_mnists_own_rows_are_at_distance_zero(data_dir):
 def test_the_most_similar_row_is_that_of_brute_force(monkeypatch, float32_error):
     monkeypatch.setattr(images, "_SAMPLE_ROWS", 7)
     data, samples = features(30, 6), features(20, 6, seed=1, scale=5)
-    cosine = (samples / np.linalg.norm(samples, axis=1)[:, None]) @ (
-        data / np.linalg.norm(data, axis=1)[:, None]
-    ).T
+    lengths = np.linalg.norm(samples, axis=1)[:, None] * np.linalg.norm(data, axis=1)
+    cosine = samples @ data.T / lengths
     actual, index = most_similar(samples, data)
     np.testing.assert_array_equal(index, cosine.argmax(1))
     np.testing.assert_allclose(actual, cosine.max(1), rtol=0, atol=float32_error(6, layers=3))

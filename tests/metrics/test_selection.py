@@ -12,11 +12,7 @@ SAMPLES = ["CCO", "OCC", "C(", "", "C#N", "CCO", "<mask>", "CN"]
     [
         ({}, SAMPLES, {"kept": 8}),
         ({"parsed": True}, ["CCO", "CCO", "C#N", "CCO", "CN"], {"kept": 5, "invalid": 3}),
-        (
-            {"parsed": True, "unique": True},
-            ["CCO", "C#N", "CN"],
-            {"kept": 3, "invalid": 3, "repeated": 2},
-        ),
+        ({"parsed": True, "unique": True}, ["CCO", "C#N", "CN"], {"kept": 3, "invalid": 3, "repeated": 2}),
         ({"parsed": True, "known": {"CCO"}}, ["C#N", "CN"], {"kept": 2, "invalid": 3, "known": 3}),
         (
             {"parsed": True, "unique": True, "known": {"CN"}},

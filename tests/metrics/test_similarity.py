@@ -1,5 +1,7 @@
 """Similarities against RDKit's own, and diversity by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 from rdkit import Chem, DataStructs
@@ -9,16 +11,8 @@ from pairflow.metrics.descriptors import structures
 from pairflow.metrics.similarity import BITS, WORDS, Neighbours, internal_diversity
 
 SMILES = [
-    "CCO",
-    "CCN",
-    "CCCO",
-    "c1ccccc1",
-    "Cc1ccccc1",
-    "CC(=O)O",
-    "CC(=O)Oc1ccccc1C(=O)O",
-    "C",
-    "O",
-    "CC(C)O",
+    *("CCO", "CCN", "CCCO", "c1ccccc1", "Cc1ccccc1"),
+    *("CC(=O)O", "CC(=O)Oc1ccccc1C(=O)O", "C", "O", "CC(C)O"),
 ]
 
 
@@ -59,17 +53,11 @@ def test_diversity_is_one_less_the_mean_over_pairs():
 
 def test_diversity_agrees_with_rdkit():
     theirs = rdkit_fingerprints(SMILES)
-    pairs = [
-        DataStructs.TanimotoSimilarity(theirs[i], theirs[j]) for i in range(len(SMILES)) for j in range(i)
-    ]
+    pairs = [DataStructs.TanimotoSimilarity(*pair) for pair in itertools.combinations(theirs, 2)]
     assert internal_diversity(structures(SMILES)[0]) == pytest.approx(1 - np.mean(pairs))
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_too_few_have_no_diversity(count):
-    assert np.isnan(internal_diversity(np.ones((count, WORDS), np.uint64)))
-
-
-def test_nothing_asked_nothing_found():
-    empty = np.empty((0, WORDS), np.uint64)
-    assert Neighbours(np.ones((1, WORDS), np.uint64)).similarity(empty).shape == (0,)
+def test_too_few_have_no_diversity_and_no_molecule_has_no_neighbour():
+    one = np.ones((1, WORDS), np.uint64)
+    assert np.isnan([internal_diversity(one), internal_diversity(one[:0])]).all()
+    assert Neighbours(one).similarity(one[:0]).shape == (0,)

@@ -13,19 +13,7 @@ from pairflow.metrics.validity import REASONS, count_reasons, reason
 WRONG = {
     "empty": [""],
     "syntax": [
-        "C(C",
-        "CC)C",
-        "C()C",
-        "(C)C",
-        "C==C",
-        "=C",
-        "CC-",
-        "C.",
-        "[C",
-        "1CC1",
-        "C%1",
-        "C<mask>",
-        "C1C(C",
+        *("C(C", "CC)C", "C()C", "(C)C", "C==C", "=C", "CC-", "C.", "[C", "1CC1", "C%1", "C<mask>", "C1C(C")
     ],
     "ring": ["C1CC", "C11", "C1C1", "C12CC12", "C1CC2", "C%10CC", "[13CH3]C1", "C=1CC"],
     "valence": ["C(C)(C)(C)(C)C", "[CH5]", "CF(C)C", "C1CC[n-](C)CC1"],
@@ -54,16 +42,9 @@ def test_every_reason_is_the_one_that_rdkit_prints(caplog):
     """On molecules with a few tokens exchanged, dropped or put in."""
     draw = random.Random(0)
     molecules = [
-        "CC(=O)Oc1ccccc1C(=O)O",
-        "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
-        "c1ccc2[nH]ccc2c1",
-        "C[C@H](N)C(=O)O",
-    ]
-    molecules += [
-        "O=C1CCC(N2C(=O)c3ccccc3C2=O)C(=O)N1",
-        "CC(C)Cc1ccc(C(C)C(=O)O)cc1",
-        "C1CC2CC1C2",
-        "C[n+]1cc[nH]c1",
+        *("CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "c1ccc2[nH]ccc2c1", "C[C@H](N)C(=O)O"),
+        *("O=C1CCC(N2C(=O)c3ccccc3C2=O)C(=O)N1", "CC(C)Cc1ccc(C(C)C(=O)O)cc1"),
+        *("C1CC2CC1C2", "C[n+]1cc[nH]c1"),
     ]
     words = sorted({token for text in molecules for token in tokenize(text)})
     actual = dict.fromkeys(REASONS, 0)

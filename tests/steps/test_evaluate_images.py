@@ -388,7 +388,7 @@ def test_molecules_are_not_compared_by_features():
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert paths.report_inputs(Path("r"), molecules)["floors"] == []
-    with pytest.raises(InputError, match="the experiment has no images, which alone"):
+    with pytest.raises(InputError, match="the experiment has no images, and only images are compared"):
         molecules.classify_settings()
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data))
