@@ -20,7 +20,7 @@ CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are
 
 
 @dataclass(frozen=True)
-class KnownMolecules:
+class DatasetMolecules:
     """A data set: the canonical SMILES of all its molecules, and of the distinct ones that are trained on."""
 
     every: frozenset[str]
@@ -29,7 +29,7 @@ class KnownMolecules:
     path: Path
 
     @classmethod
-    def read(cls, path: Path) -> "KnownMolecules":
+    def read(cls, path: Path) -> "DatasetMolecules":
         table, metadata = read_table(path, "smiles")
         frame = table.to_pandas()
         trained = list(dict.fromkeys(frame.loc[frame["split"] == "train", "smiles"]))
@@ -58,7 +58,11 @@ def some(count: int, most: int) -> np.ndarray:
 
 
 def write_training(
-    path: Path, known: KnownMolecules, fingerprints: np.ndarray, scaffolds: list[str], properties: np.ndarray
+    path: Path,
+    known: DatasetMolecules,
+    fingerprints: np.ndarray,
+    scaffolds: list[str],
+    properties: np.ndarray,
 ) -> None:
     """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
     from pairflow.metrics.descriptors import PROPERTIES
@@ -77,7 +81,7 @@ def write_training(
     write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
 
 
-def read_training(path: Path, known: KnownMolecules) -> "TrainingMolecules":
+def read_training(path: Path, known: DatasetMolecules) -> "TrainingMolecules":
     """Read what samples are compared with; InputError if it was made from other molecules."""
     from pairflow.metrics.chemistry import TrainingMolecules
     from pairflow.metrics.descriptors import PROPERTIES
@@ -91,12 +95,12 @@ def read_training(path: Path, known: KnownMolecules) -> "TrainingMolecules":
     return TrainingMolecules(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
 
 
-def write_chemnet(path: Path, known: KnownMolecules, moments: Moments) -> None:
+def write_chemnet(path: Path, known: DatasetMolecules, moments: Moments) -> None:
     """Write a row per feature: its mean and its covariances."""
     write_table(path, pa.table(moments.columns()), known.describes("ChemNet statistics", count=moments.count))
 
 
-def read_chemnet(path: Path, known: KnownMolecules) -> Moments:
+def read_chemnet(path: Path, known: DatasetMolecules) -> Moments:
     """Read what `write_chemnet` wrote; InputError if it was made from other molecules."""
     table, metadata = read_table(path, "ChemNet statistics")
     known.require(metadata, path)

@@ -19,7 +19,7 @@ def main(smiles: Path, out: Path, device, threads, quiet):
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
-    known = training_molecules.KnownMolecules.read(smiles)
+    known = training_molecules.DatasetMolecules.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     device = choose(device, threads, provenance)
     features = chemnet.features([known.trained[row] for row in chosen], str(device), not quiet)

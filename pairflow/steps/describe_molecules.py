@@ -17,7 +17,7 @@ def main(smiles: Path, out: Path, threads, quiet):
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()
-    known = training_molecules.KnownMolecules.read(smiles)
+    known = training_molecules.DatasetMolecules.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.PROPERTY_ROWS)
     processes = threads or available_cpus()
     fingerprints, scaffolds = descriptors.structures(known.trained, processes, not quiet)

@@ -103,7 +103,7 @@ def _read(inputs: _Inputs):
     table, metadata = read_table(inputs.samples, "samples")
     words = Vocabulary.load(inputs.vocabulary)
     metadata.require_same_vocabulary(words.hash, inputs.samples, inputs.vocabulary)
-    known = training_molecules.KnownMolecules.read(inputs.smiles)
+    known = training_molecules.DatasetMolecules.read(inputs.smiles)
     known.metadata.require_same_vocabulary(words.hash, inputs.smiles, inputs.vocabulary)
     metadata.require_same_data(known.metadata.data, inputs.samples, inputs.smiles)
     decoded = [words.decode(row) for row in token_array(table["tokens"])]

@@ -145,7 +145,7 @@ def test_training_molecules_are_described_once_each(folder):
 
 def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypatch):
     monkeypatch.setattr(training_molecules, "PROPERTY_ROWS", 3)
-    known = training_molecules.KnownMolecules.read(folder / "smiles.parquet")
+    known = training_molecules.DatasetMolecules.read(folder / "smiles.parquet")
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
     fingerprints, properties = np.zeros((8, 32), np.uint64), np.arange(12.0).reshape(3, 4)
