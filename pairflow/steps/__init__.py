@@ -1,1 +1,1 @@
-"""One thin command per rule: read, call, write. Each also runs by itself, as `python -m pairflow.steps.<step>`."""
+"""One thin command per rule: read, call, write. Each also runs as `python -m pairflow.steps.<step>`."""

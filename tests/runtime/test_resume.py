@@ -1,4 +1,4 @@
-"""Long work in blocks: stopped anywhere, it resumes to the same bytes, and a damaged block is computed again."""
+"""Long work in blocks: it resumes to the same bytes, and a damaged block is computed again."""
 
 import json
 import os
