@@ -22,13 +22,13 @@ def collect(
 ) -> dict[Work, Rate]:
     """The rates of `works`, without those that nobody knows; with `recorded` nothing is measured."""
     timed = _timed_here(root, experiment, sizes)
-    rates = {work: timed[work] for work in works if work in timed}
+    rates = {work: timed.get(work) for work in works}
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
-    absent = [work for work in works if work not in rates and not recorded and _device_is_here(work)]
+    absent = [work for work in works if not rates[work] and not recorded and _device_is_here(work)]
     for work in tqdm(absent, desc="measure", unit="rate", disable=not (progress and absent)):
         rates[work] = measure(work, experiment.training.loss, sizes.shape, sizes.tokens, origin)
-    for work in works:
-        rates[work] = rates.get(work) or packaged().get(work) or _suggested(work, experiment)
+    for work, rate in rates.items():
+        rates[work] = rate or packaged().get(work) or _suggested(work, experiment)
     return {work: rate for work, rate in rates.items() if rate}
 
 

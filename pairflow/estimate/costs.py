@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.estimate.rates import Rate, Work, drawn_rows, task_of
+from pairflow.estimate.rates import Rate, Work, count_draws, task_of
 from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job
 
@@ -41,12 +41,12 @@ def job_costs(
         task = task_of(job, experiment, sizes, device)
         rate = rates.get(task.work) if task else None
         seconds, memory, disk = _apart_from_long_work(job, experiment, sizes, rate, threads)
-        if task and rate is None:
-            seconds, memory = None, None
-        elif task:
+        if task and rate and seconds is not None:
             work = task.units * rate.seconds - task.skipped * (rate.call or 0.0)
             seconds += work / threads if task.work.kind == "pair" and not gpu else work
             memory = rate.memory_mb
+        elif task:
+            seconds, memory = _UNKNOWN
         costs[job] = JobCost(seconds, memory, disk, threads, gpu)
     return costs
 
@@ -98,10 +98,10 @@ def _apart_from_long_work(
         "cover": (1.0, None, 1e4),
         "train": (3.0, None, weights),
         "distill": (3.0, None, weights),
-        "teach": (3.0, None, 2 * drawn_rows(job) * rows_on_disk),
+        "teach": (3.0, None, 2 * count_draws(job)[0] * rows_on_disk),
         "diagnose": (2.0, 300.0, 1e4),
         "correlate": (3.0, None, 1e4),
-        "sample": (3.0, None, drawn_rows(job) * rows_on_disk),
+        "sample": (3.0, None, count_draws(job)[0] * rows_on_disk),
         "evaluate": (*evaluate, 3e4),
         "report": (4.0, 500.0, 1e6),
     }[job.rule]

@@ -6,13 +6,24 @@ Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a j
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from pairflow.config import DISTILLATIONS, Experiment, parse_method
+from pairflow.config import (
+    CorrelateSettings,
+    CoverSettings,
+    DistillSettings,
+    Experiment,
+    PairSettings,
+    SampleSettings,
+    TeachSettings,
+    TrainSettings,
+    parse_method,
+)
+from pairflow.config.training import Distillation
 from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job, jobs
 
@@ -62,42 +73,43 @@ class Task(NamedTuple):
     skipped: float = 0.0
 
 
-_DRAWS = {  # rule -> the rows that it draws, the steps of each
-    "sample": lambda settings: (settings.samples * settings.trials, settings.nfe),
-    "teach": lambda settings: (settings.count, settings.steps),
-    "correlate": lambda settings: (settings.sources * settings.samples, settings.steps),
-}
-
-
-def drawn_rows(job: Job) -> int:
-    """How many rows the job draws from a model."""
-    return _DRAWS[job.rule](job.settings)[0] if job.rule in _DRAWS else 0
+def count_draws(job: Job) -> tuple[int, int]:
+    """How many rows the job draws from a model, and the steps of each."""
+    match job.settings:
+        case SampleSettings(samples=samples, trials=trials, nfe=steps):
+            return samples * trials, steps
+        case TeachSettings(count=count, steps=steps):
+            return count, steps
+        case CorrelateSettings(sources=sources, samples=samples, steps=steps):
+            return sources * samples, steps
+    return 0, 0
 
 
 def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task | None:
     """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
     settings, device = job.settings, device if job.gpu else "cpu"
-    shared = {"device": device, "length": sizes.length, "vocabulary_size": sizes.vocabulary_size}
-    if job.rule in ("pair", "pair_shard", "cover"):
-        subsets, shards = getattr(settings, "subsets", 1), job.shards
-        work = Work("pair", **shared, rows=sizes.rows, steps=settings.steps or 0, subsets=subsets)
-        return Task(work, 1 / shards) if work.steps else None
-    if job.rule not in ("train", "distill", *_DRAWS):
+    work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
+    if isinstance(settings, PairSettings | CoverSettings):
+        if job.rule == "gather" or not settings.steps:
+            return None
+        subsets = getattr(settings, "subsets", 1)
+        return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
+    rows, steps = count_draws(job)
+    if job.method is None or not (rows or isinstance(settings, TrainSettings | DistillSettings)):
         return None
-    shared["corruption"] = parse_method(job.method).corruption
-    shared["network"] = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    if job.rule == "train":
-        training = settings.training
-        return Task(Work("train", **shared, batch=training.batch_size), training.iterations)
-    if job.rule == "distill":
-        training = settings.distillation
-        kind = "train" if DISTILLATIONS[training.name].on_pairs else training.name
-        return Task(Work(kind, **shared, batch=training.batch_size), training.iterations)
-    rows, steps = _DRAWS[job.rule](settings)
+    method = parse_method(job.method)
+    network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
+    work = partial(work, corruption=method.corruption, network=network)
+    if isinstance(settings, TrainSettings):
+        return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
+    if isinstance(settings, DistillSettings):
+        training: Distillation = settings.distillation
+        kind = "train" if training.on_pairs else method.distillations[-1]
+        return Task(work(kind, batch=training.batch_size), training.iterations)
     # A step that changes nothing in a row of masks reuses the network's last answer.
-    unchanged = (1 - 1 / steps) ** sizes.length if shared["corruption"] == "absorbing" else 0.0
+    unchanged = (1 - 1 / steps) ** sizes.length if method.corruption == "absorbing" else 0.0
     tail = getattr(settings, "greedy_tail", True)
-    return Task(Work("draw", **shared), rows * (steps + tail), rows * steps * unchanged)
+    return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
 def needed(table: Iterable[Job], experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:

@@ -22,7 +22,7 @@ class Sizes:
     validation_rows: int
     length: int
     vocabulary_size: int
-    shape: tuple[int, int, int] | None = None
+    shape: tuple[int, ...] | None = None
     tokens: Path | None = None
 
 
@@ -31,16 +31,11 @@ def sizes(root: Path, experiment: Experiment, folder: Path, progress: bool = Tru
 
     Raises InputError where that cannot be.
     """
-    path = paths.data(root, "train.parquet")
-    if path.is_file() and paths.data(root, "validation.parquet").is_file():
+    path, validation = (paths.data(root, f"{split}.parquet") for split in ("train", "validation"))
+    if path.is_file() and validation.is_file():
         _, metadata = read_table(path, "tokens")
-        return Sizes(
-            rows=pq.read_metadata(path).num_rows,
-            validation_rows=pq.read_metadata(paths.data(root, "validation.parquet")).num_rows,
-            length=metadata.length,
-            vocabulary_size=metadata.vocabulary_size,
-            shape=tuple(metadata.shape) if metadata.shape else None,
-            tokens=path,
-        )
+        rows, held_out = (pq.read_metadata(file).num_rows for file in (path, validation))
+        shape = tuple(metadata.shape) if metadata.shape else None
+        return Sizes(rows, held_out, *metadata.dimensions, shape, path)
     size = source_of(experiment.data, folder).measure(experiment.data, progress)
     return Sizes(size.rows, size.validation_rows, size.length, size.vocabulary_size, size.shape)

@@ -20,7 +20,7 @@ from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.sizes import Sizes, sizes
-from pairflow.estimate.text import duration
+from pairflow.estimate.text import describe_duration
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
@@ -320,7 +320,14 @@ def test_a_batch_that_takes_too_long_is_extrapolated_in_a_straight_line(monkeypa
 
 def test_durations_in_words():
     values = [0.2, 90, 130, 3600 * 2, 3600 * 47, 86400 * 3]
-    assert [duration(value) for value in values] == ["1 s", "90 s", "2.2 min", "2.0 h", "47 h", "3.0 days"]
+    assert [describe_duration(value) for value in values] == [
+        "1 s",
+        "90 s",
+        "2.2 min",
+        "2.0 h",
+        "47 h",
+        "3.0 days",
+    ]
 
 
 def test_made_up_rows_resemble_one_another():
