@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pairflow.config import Experiment
+from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, task_of
-from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job
 
 
@@ -28,7 +28,7 @@ class JobCost(NamedTuple):
 def job_costs(
     table: Sequence[Job],
     experiment: Experiment,
-    sizes: Sizes,
+    sizes: DatasetSize,
     rates: Mapping[Work, Rate],
     cores: int,
     device: str,
@@ -55,7 +55,7 @@ _UNKNOWN = (None, None)
 
 
 def _apart_from_long_work(
-    job: Job, experiment: Experiment, sizes: Sizes, rate: Rate | None, threads: int
+    job: Job, experiment: Experiment, sizes: DatasetSize, rate: Rate | None, threads: int
 ) -> tuple[float | None, float | None, float | None]:
     """(seconds, MiB, bytes on disk) of a job, without the seconds and the memory of its long work.
 

@@ -4,8 +4,8 @@ Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a j
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from pairflow.config import (
     parse_method,
 )
 from pairflow.config.training import Distillation
-from pairflow.estimate.sizes import Sizes
+from pairflow.data.source import DatasetSize
 from pairflow.plan.jobs import Job, jobs
 
 _RECORDED = Path(__file__).parent / "recorded.json"
@@ -85,7 +85,7 @@ def count_draws(job: Job) -> tuple[int, int]:
     return 0, 0
 
 
-def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task | None:
+def task_of(job: Job, experiment: Experiment, sizes: DatasetSize, device: str) -> Task | None:
     """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
     settings, device = job.settings, device if job.gpu else "cpu"
     work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
@@ -112,14 +112,14 @@ def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task
     return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
-def needed(table: Iterable[Job], experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:
+def needed(table: Iterable[Job], experiment: Experiment, sizes: DatasetSize, device: str) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
     tasks = (task_of(job, experiment, sizes, device) for job in table)
     return list(dict.fromkeys(task.work for task in tasks if task))
 
 
 def rates_from_timings(
-    timings: pd.DataFrame, experiment: Experiment, sizes: Sizes, origin: str
+    timings: pd.DataFrame, experiment: Experiment, sizes: DatasetSize, origin: str
 ) -> dict[Work, Rate]:
     """The rates that a finished experiment had; jobs whose time is not known are left out."""
     table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
@@ -144,9 +144,3 @@ def packaged() -> dict[Work, Rate]:
     """The rates that come with pairflow."""
     facts = json.loads(_RECORDED.read_text())
     return {Work(**entry["work"]): Rate(**entry["rate"]) for entry in facts}
-
-
-def as_json(rates: Mapping[Work, Rate]) -> str:
-    """The text of the file of rates that comes with pairflow."""
-    entries = ({"work": asdict(work), "rate": asdict(rate)} for work, rate in rates.items())
-    return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"

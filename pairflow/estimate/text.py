@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from pairflow.config import Experiment
+from pairflow.data.source import DatasetSize
 from pairflow.estimate.costs import JobCost, busy_seconds, wall_seconds
 from pairflow.estimate.rates import Rate, Work
-from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job
 
 Costs = Mapping[Job, JobCost]
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
-def head(name: str, experiment: Experiment, sizes: Sizes) -> str:
+def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     methods = f"{len(experiment.methods)} methods, {_count(len(experiment.seeds), 'seed')}"
     facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
