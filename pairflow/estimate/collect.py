@@ -1,7 +1,6 @@
 """The rates of an experiment's work: timed in results/, else measured now, else recorded elsewhere."""
 
 import shutil
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,12 +18,7 @@ _DECISIVE = ("data", "network", "training", "distillation", "pairing", "evaluati
 
 
 def collect(
-    works: Sequence[Work],
-    root: Path,
-    experiment: Experiment,
-    sizes: DatasetSize,
-    recorded: bool,
-    progress: bool,
+    works: list[Work], root: Path, experiment: Experiment, sizes: DatasetSize, recorded: bool, progress: bool
 ) -> dict[Work, Rate]:
     """The rates of `works`, without those that nobody knows; with `recorded` nothing is measured."""
     timed = _timed_here(root, experiment, sizes)

@@ -12,17 +12,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pairflow.config import (
-    CorrelateSettings,
-    CoverSettings,
-    DistillSettings,
-    Experiment,
-    PairSettings,
-    SampleSettings,
-    TeachSettings,
-    TrainSettings,
-    parse_method,
-)
+from pairflow import config
 from pairflow.config.training import Distillation
 from pairflow.data.source import DatasetSize
 from pairflow.plan.jobs import Job, jobs
@@ -76,33 +66,35 @@ class Task(NamedTuple):
 def count_draws(job: Job) -> tuple[int, int]:
     """How many rows the job draws from a model, and the steps of each."""
     match job.settings:
-        case SampleSettings(samples=samples, trials=trials, nfe=steps):
+        case config.SampleSettings(samples=samples, trials=trials, nfe=steps):
             return samples * trials, steps
-        case TeachSettings(count=count, steps=steps):
+        case config.TeachSettings(count=count, steps=steps):
             return count, steps
-        case CorrelateSettings(sources=sources, samples=samples, steps=steps):
+        case config.CorrelateSettings(sources=sources, samples=samples, steps=steps):
             return sources * samples, steps
     return 0, 0
 
 
-def task_of(job: Job, experiment: Experiment, sizes: DatasetSize, device: str) -> Task | None:
+def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
     """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
     settings, device = job.settings, device if job.gpu else "cpu"
     work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
-    if isinstance(settings, PairSettings | CoverSettings):
+    if isinstance(settings, config.PairSettings | config.CoverSettings):
         if job.rule == "gather" or not settings.steps:
             return None
         subsets = getattr(settings, "subsets", 1)
         return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
     rows, steps = count_draws(job)
-    if job.method is None or not (rows or isinstance(settings, TrainSettings | DistillSettings)):
+    if job.method is None or not (
+        rows or isinstance(settings, config.TrainSettings | config.DistillSettings)
+    ):
         return None
-    method = parse_method(job.method)
+    method = config.parse_method(job.method)
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
     work = partial(work, corruption=method.corruption, network=network)
-    if isinstance(settings, TrainSettings):
+    if isinstance(settings, config.TrainSettings):
         return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
-    if isinstance(settings, DistillSettings):
+    if isinstance(settings, config.DistillSettings):
         training: Distillation = settings.distillation
         kind = "train" if training.on_pairs else method.distillations[-1]
         return Task(work(kind, batch=training.batch_size), training.iterations)
@@ -112,14 +104,16 @@ def task_of(job: Job, experiment: Experiment, sizes: DatasetSize, device: str) -
     return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
-def needed(table: Iterable[Job], experiment: Experiment, sizes: DatasetSize, device: str) -> list[Work]:
+def needed(
+    table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
+) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
     tasks = (task_of(job, experiment, sizes, device) for job in table)
     return list(dict.fromkeys(task.work for task in tasks if task))
 
 
 def rates_from_timings(
-    timings: pd.DataFrame, experiment: Experiment, sizes: DatasetSize, origin: str
+    timings: pd.DataFrame, experiment: config.Experiment, sizes: DatasetSize, origin: str
 ) -> dict[Work, Rate]:
     """The rates that a finished experiment had; jobs whose time is not known are left out."""
     table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
