@@ -5,7 +5,7 @@ python benchmarks/rates.py results/demo results/digits ...
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pairflow.artifacts import read_table
@@ -34,5 +34,6 @@ def read_rates(root: Path) -> dict[rates.Work, rates.Rate]:
 
 if __name__ == "__main__":
     together = {work: rate for name in sys.argv[1:] for work, rate in read_rates(Path(name)).items()}
-    OUT.write_text(rates.as_json(together))
+    entries = ({"work": asdict(work), "rate": asdict(rate)} for work, rate in together.items())
+    OUT.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n")
     print(f"{len(together)} rates -> {OUT}")

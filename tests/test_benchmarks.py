@@ -28,11 +28,14 @@ def test_the_baselines_compute_what_the_engine_computes(benchmark):
     np.testing.assert_allclose(benchmark.by_one_hot(z, one_hot, 9), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_contenders_run_side_by_side(benchmark):
+def test_contenders_run_side_by_side_and_an_estimated_run_says_so(benchmark):
     found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=1)
     rates = found["pairs_per_second_and_step"]
     assert {"pairflow, 1 thread", "NumPy broadcasting", "torch one-hot, cpu"} <= set(rates)
     assert benchmark.machine()["threads"] >= 1
+    run = benchmark.estimate(benchmark.clusters(400, 8, 5), 5, 3)
+    assert run["estimated"]
+    assert run["seconds"]["min"] > 0
 
 
 def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchmark, monkeypatch):
@@ -50,9 +53,3 @@ def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchm
     assert rates["torch one-hot, cpu"]["median"] == 64 * 400 / 0.5
     ratio = {"median": ours / broadcasting, "min": ours / broadcasting, "max": ours / broadcasting}
     assert found["ratios"]["pairflow, 1 thread / NumPy broadcasting"] == ratio
-
-
-def test_an_estimated_run_says_so(benchmark):
-    run = benchmark.estimate(benchmark.clusters(400, 8, 5), 5, 3)
-    assert run["estimated"]
-    assert run["seconds"]["min"] > 0

@@ -7,19 +7,13 @@ from pairflow import __version__
 from pairflow.cli import COMMANDS, STEPS, main
 
 
-def test_help_lists_every_command():
+def test_help_lists_every_command_and_two_ways_to_start():
     finished = CliRunner().invoke(main, ["--help"])
     assert finished.exit_code == 0
     assert all(f"\n  {name} " in finished.output for name in (*COMMANDS, *STEPS))
-
-
-def test_help_shows_two_ways_to_start():
-    text = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    text = " ".join(finished.output.split())
     assert "snakemake --cores 2 results/demo/report.html" in text
     assert "pairflow new my_library.smi" in text
-
-
-def test_version():
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 
 
@@ -37,19 +31,14 @@ def test_a_mistake_is_one_line_with_exit_code_2(tmp_path):
     assert finished.output == f"pairflow pair: error: {tmp_path}/absent.parquet: no such file\n"
 
 
+OUT_OF_BOUNDS = '{"steps": -1, "seed": -2}'
+
+
 @pytest.mark.parametrize(
     ("settings", "options", "error"),
     [
-        (
-            '{"steps": -1, "seed": -2}',
-            ["--steps", "5"],
-            "settings: seed: input should be greater than or equal",
-        ),
-        (
-            '{"steps": -1, "seed": -2}',
-            ["--seed", "5"],
-            "settings: steps: input should be greater than or equal",
-        ),
+        (OUT_OF_BOUNDS, ["--steps", "5"], "settings: seed: input should be greater than or equal"),
+        (OUT_OF_BOUNDS, ["--seed", "5"], "settings: steps: input should be greater than or equal"),
         ("[1]", [], "--settings: expected a JSON object"),
         ('{"coupling": "random", "sed": 1}', [], "settings: unknown key 'sed' (did you mean 'seed'?)"),
     ],

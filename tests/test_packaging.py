@@ -16,9 +16,7 @@ from pairflow._version import __version__
 
 REPOSITORY = Path(__file__).parent.parent
 pytestmark = pytest.mark.workflow
-BUILD_FROM_SOURCE_DISTRIBUTION = (
-    "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
-)
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 
 
 def run(*command: object, cwd: Path) -> str:
@@ -39,7 +37,7 @@ def wheel(tmp_path_factory):
     source = folder / "source"
     unwanted = (".*", "results", "build", "site", "*.egg-info", "__pycache__", "tests", "benchmarks")
     shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(*unwanted))
-    run(sys.executable, "-c", BUILD_FROM_SOURCE_DISTRIBUTION, folder, cwd=source)
+    run(sys.executable, "-c", BUILD, folder, cwd=source)
     archive = folder / f"pairflow-{__version__}.tar.gz"
     offline = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
     run(sys.executable, "-m", "pip", "wheel", *offline, archive, cwd=folder)
@@ -57,21 +55,9 @@ def python(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin/python"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--no-deps",
-        "--no-index",
-        wheel,
-        cwd=folder,
-    )
-    own = Path(
-        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip()
-    )
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=folder)
+    [own] = folder.glob("lib/python*/site-packages")
     borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     (own / "dependencies.pth").write_text("\n".join(borrowed))
     return python

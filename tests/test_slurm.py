@@ -20,10 +20,9 @@ import yaml
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
-SNAKEMAKE = [
-    *(sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile")),
-    *("--profile", str(REPOSITORY / "profiles/slurm")),
-]
+PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
+SNAKEMAKE = (sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
+SPACES = ("--mount", "--pid", "--net", "--uts")
 ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
 MINI = {
@@ -32,12 +31,8 @@ MINI = {
     "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
     "pairing": {"steps": 5},
-    "training": {
-        "batch_size": 32,
-        "iterations": ITERATIONS,
-        "learning_rate": 1.0e-3,
-        "validate_every": ITERATIONS,
-    },
+    "training": {"batch_size": 32, "learning_rate": 1e-3}
+    | dict.fromkeys(("iterations", "validate_every"), ITERATIONS),
     "methods": ["udlm", "pairflow"],
     "evaluations": {"main": {"nfe": [1], "samples": 16, "trials": 2}},
 }
@@ -101,23 +96,16 @@ class Cluster:
         (folder / "gres.conf").write_text(GPUS)
         (folder / "munge.key").write_bytes(os.urandom(128))
         (folder / "munge.key").chmod(0o400)
-        spaces = ["--mount", "--pid", "--net", "--uts"]
+        unshare = ("setpriv", "--pdeathsig", "KILL", "unshare", *SPACES)
+        start = ("--fork", "--kill-child", "--mount-proc", "bash", "-c", START, "start", str(folder))
         with (folder / "start.log").open("w") as log:
-            self.process = subprocess.Popen(
-                [
-                    *("setpriv", "--pdeathsig", "KILL", "unshare", *spaces),
-                    *("--fork", "--kill-child", "--mount-proc", "bash", "-c", START, "start", str(folder)),
-                ],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            self.process = subprocess.Popen([*unshare, *start], stdout=subprocess.PIPE, stderr=log, text=True)
         if self.process.stdout.readline() != "ready\n":
             self.stop()
             raise RuntimeError((folder / "start.log").read_text())
         init = str(child(self.process.pid))
         self.namespace = Path(f"/proc/{init}/ns/pid").readlink()
-        self.enter = ["nsenter", "--target", init, *spaces]
+        self.enter = ["nsenter", "--target", init, *SPACES]
 
     def command(self, *command: str) -> str:
         """The output of a SLURM command."""
@@ -126,8 +114,7 @@ class Cluster:
     def jobs(self) -> dict[str, list[dict[str, str]]]:
         """Rule and wildcards -> its jobs in order of submission, with the fields that `scontrol` shows."""
         jobs: dict[str, list[dict[str, str]]] = {}
-        lines = self.command("scontrol", "show", "job", "--oneliner").splitlines()
-        for line in lines:
+        for line in self.command("scontrol", "show", "job", "--oneliner").splitlines():
             job = dict(field.split("=", 1) for field in line.split() if "=" in field)
             jobs.setdefault(job.get("Comment", "").removeprefix("rule_"), []).append(job)
         return {name: sorted(group, key=lambda job: int(job["JobId"])) for name, group in jobs.items()}
@@ -164,9 +151,7 @@ def require_slurm() -> None:
     if missing or not Path("/etc/slurm").is_dir():
         reason = f"no SLURM here: apt-get install slurm-wlm munge iproute2 ({', '.join(missing)} not found)"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    if subprocess.run(
-        ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "true"], capture_output=True
-    ).returncode:
+    if subprocess.run(["unshare", *SPACES, "--fork", "true"], capture_output=True).returncode:
         pytest.skip("only root may create the namespaces that SLURM runs in")
 
 
@@ -185,16 +170,11 @@ class Run:
     """A run of Snakemake in a folder, with the profile, on the cluster."""
 
     def __init__(self, cluster: Cluster, folder: Path, target: str):
+        inside = [*cluster.enter, f"--wd={folder}", "env", "--default-signal=INT", "PAIRFLOW_DATA_DIR="]
         quickly = ["--slurm-init-seconds-before-status-checks", "1", "--config", "pair_shards=2"]
         with (folder / "output").open("w") as output:
             self.process = subprocess.Popen(
-                [
-                    *(*cluster.enter, f"--wd={folder}", "env", "--default-signal=INT"),
-                    *(*SNAKEMAKE, *quickly, "--", target),
-                ],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+                [*inside, *SNAKEMAKE, *quickly, "--", target], stdout=output, stderr=subprocess.STDOUT
             )
         self.output = folder / "output"
 
@@ -259,15 +239,11 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
 
-def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(tmp_path):
+def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(snakemake, tmp_path):
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
     limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
-    run = subprocess.run(
-        [*SNAKEMAKE, "--dry-run", *limits, "--", "results/mini/seed0/models/udlm/model.safetensors"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    model = "results/mini/seed0/models/udlm/model.safetensors"
+    run = snakemake(tmp_path, *PROFILE, "--dry-run", *limits, "--", model)
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
     assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)
@@ -312,10 +288,8 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
 
 def test_a_killed_test_leaves_nothing_behind(tmp_path):
     require_slurm()
-    script = (
-        "import pathlib, sys, test_slurm;"
-        "print(test_slurm.Cluster(pathlib.Path(sys.argv[1])).namespace, flush=True); input()"
-    )
+    cluster = "test_slurm.Cluster(pathlib.Path(sys.argv[1]))"
+    script = f"import pathlib, sys, test_slurm; print({cluster}.namespace, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", script, tmp_path],
         stdin=subprocess.PIPE,

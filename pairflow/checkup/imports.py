@@ -9,6 +9,8 @@ import json
 import sys
 from typing import Any
 
+from pairflow.data.status import described
+
 
 def main(*names: str) -> dict[str, Any]:
     """Import all of them; `version` and further facts are those of the first."""
@@ -21,11 +23,7 @@ def main(*names: str) -> dict[str, Any]:
             return {"missing": error.name}
         return {"error": str(error)}
     except BaseException as error:  # a broken package may raise anything, SystemExit included
-        return {"error": _described(error)}
-
-
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return {"error": described(error)}
 
 
 def _torch() -> dict[str, Any]:
@@ -44,7 +42,7 @@ def _cupy() -> dict[str, Any]:
 
         facts = {"nvrtc": ".".join(map(str, nvrtc.getVersion()))}
     except Exception as error:
-        facts = {"nvrtc_error": _described(error)}
+        facts = {"nvrtc_error": described(error)}
     return {"lacks": missing(), **facts}
 
 

@@ -21,12 +21,10 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     facts = software.imported()
     driver, gpus = software.driver()
     molecules = any(experiment.modality == "molecules" for experiment in experiments.values())
-    package = {
-        name: partial(software.package, name, facts[name], software.PACKAGES[name].needed_for)
-        for name in software.PACKAGES
-    }
+    needed_for = {name: package.needed_for for name, package in software.PACKAGES.items()}
     if molecules:
-        package["RDKit"] = partial(software.package, "RDKit", facts["RDKit"], "an experiment on molecules")
+        needed_for["RDKit"] = "an experiment on molecules"
+    package = {name: partial(software.package, name, facts[name], use) for name, use in needed_for.items()}
     requirements: dict[str, Callable[[], Finding]] = {
         "Python": software.python,
         **package,

@@ -21,7 +21,7 @@ class DatasetSize:
     validation_rows: int
     vocabulary_size: int
     length: int = 0
-    shape: Shape | None = None
+    shape: tuple[int, ...] | None = None
 
     @classmethod
     def for_images(cls, rows: int, validation_rows: int, levels: int, shape: Shape) -> "DatasetSize":

@@ -1,7 +1,6 @@
 """The rates of an experiment's work: timed in results/, else measured now, else recorded elsewhere."""
 
 import shutil
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,26 +8,29 @@ from tqdm import tqdm
 
 from pairflow.artifacts import digest, machine, read_metadata, read_table
 from pairflow.config import Experiment, suggest
+from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Rate, Work, packaged, rates_from_timings
-from pairflow.estimate.sizes import Sizes
+from pairflow.plan import paths
 
 _DECISIVE = ("data", "network", "training", "distillation", "pairing", "evaluations")  # settings of a rate
 
 
 def collect(
-    works: Sequence[Work], root: Path, experiment: Experiment, sizes: Sizes, recorded: bool, progress: bool
+    works: list[Work], root: Path, experiment: Experiment, sizes: DatasetSize, recorded: bool, progress: bool
 ) -> dict[Work, Rate]:
     """The rates of `works`, without those that nobody knows; with `recorded` nothing is measured."""
     timed = _timed_here(root, experiment, sizes)
-    rates = {work: timed[work] for work in works if work in timed}
+    rates = {work: timed.get(work) for work in works}
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
-    absent = [work for work in works if work not in rates and not recorded and _device_is_here(work)]
+    absent = [work for work in works if not rates[work] and not recorded and _device_is_here(work)]
+    tokens = paths.data(root, "train.parquet")
+    rows = tokens if tokens.is_file() else None
     for work in tqdm(absent, desc="measure", unit="rate", disable=not (progress and absent)):
-        rates[work] = measure(work, experiment.training.loss, sizes.shape, sizes.tokens, origin)
-    for work in works:
-        rates[work] = rates.get(work) or packaged().get(work) or _suggested(work, experiment)
+        rates[work] = measure(work, experiment.training.loss, sizes.shape, rows, origin)
+    for work, rate in rates.items():
+        rates[work] = rate or packaged().get(work) or _suggested(work, experiment)
     return {work: rate for work, rate in rates.items() if rate}
 
 
@@ -36,7 +38,7 @@ def _device_is_here(work: Work) -> bool:
     return work.device == "cpu" or shutil.which("nvidia-smi") is not None
 
 
-def _timed_here(root: Path, experiment: Experiment, sizes: Sizes) -> dict[Work, Rate]:
+def _timed_here(root: Path, experiment: Experiment, sizes: DatasetSize) -> dict[Work, Rate]:
     """The rates of this experiment's own results, if this machine made them."""
     metrics, path = root / "metrics.parquet", root / "timings.parquet"
     try:
@@ -45,25 +47,18 @@ def _timed_here(root: Path, experiment: Experiment, sizes: Sizes) -> dict[Work, 
     except InputError:
         return {}
     settings = experiment.model_dump(mode="json")
-    if metadata.inputs.get("metrics") != digest(metrics):
+    changed = any(parameters.get(key) != settings[key] for key in _DECISIVE)
+    if changed or metadata.inputs.get("metrics") != digest(metrics):
         return {}
-    if any(parameters.get(key) != settings[key] for key in _DECISIVE):
-        return {}
-    frame = timings.to_pandas()
-    here = frame[frame["machine"] == machine()]
-    return rates_from_timings(
-        here, experiment, sizes, f"results/{root.name}/timings.parquet, of this machine"
-    )
+    frame, origin = timings.to_pandas(), f"results/{root.name}/timings.parquet, of this machine"
+    return rates_from_timings(frame[frame["machine"] == machine()], experiment, sizes, origin)
 
 
 def _suggested(work: Work, experiment: Experiment) -> Rate | None:
     """The rate that `pairflow new` assumes, for a training of the network that it suggests for a CPU."""
     network = type(experiment.network)(**suggest.SMALL) if experiment.network.name == "mlp" else None
-    if (work.kind, work.device, work.batch) != (
-        "train",
-        "cpu",
-        suggest.BATCH,
-    ) or experiment.network != network:
+    here = (work.kind, work.device, work.batch) == ("train", "cpu", suggest.BATCH)
+    if not here or experiment.network != network:
         return None
     seconds = suggest.iteration_seconds(work.length, work.vocabulary_size)
     return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-21)")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.estimate.rates import Rate, Work, drawn_rows, task_of
-from pairflow.estimate.sizes import Sizes
+from pairflow.data.source import DatasetSize
+from pairflow.estimate.rates import Rate, Work, count_draws, task_of
 from pairflow.plan.jobs import Job
 
 
@@ -28,7 +28,7 @@ class JobCost(NamedTuple):
 def job_costs(
     table: Sequence[Job],
     experiment: Experiment,
-    sizes: Sizes,
+    sizes: DatasetSize,
     rates: Mapping[Work, Rate],
     cores: int,
     device: str,
@@ -41,12 +41,12 @@ def job_costs(
         task = task_of(job, experiment, sizes, device)
         rate = rates.get(task.work) if task else None
         seconds, memory, disk = _apart_from_long_work(job, experiment, sizes, rate, threads)
-        if task and rate is None:
-            seconds, memory = None, None
-        elif task:
+        if task and rate and seconds is not None:
             work = task.units * rate.seconds - task.skipped * (rate.call or 0.0)
             seconds += work / threads if task.work.kind == "pair" and not gpu else work
             memory = rate.memory_mb
+        elif task:
+            seconds, memory = _UNKNOWN
         costs[job] = JobCost(seconds, memory, disk, threads, gpu)
     return costs
 
@@ -55,7 +55,7 @@ _UNKNOWN = (None, None)
 
 
 def _apart_from_long_work(
-    job: Job, experiment: Experiment, sizes: Sizes, rate: Rate | None, threads: int
+    job: Job, experiment: Experiment, sizes: DatasetSize, rate: Rate | None, threads: int
 ) -> tuple[float | None, float | None, float | None]:
     """(seconds, MiB, bytes on disk) of a job, without the seconds and the memory of its long work.
 
@@ -98,10 +98,10 @@ def _apart_from_long_work(
         "cover": (1.0, None, 1e4),
         "train": (3.0, None, weights),
         "distill": (3.0, None, weights),
-        "teach": (3.0, None, 2 * drawn_rows(job) * rows_on_disk),
+        "teach": (3.0, None, 2 * count_draws(job)[0] * rows_on_disk),
         "diagnose": (2.0, 300.0, 1e4),
         "correlate": (3.0, None, 1e4),
-        "sample": (3.0, None, drawn_rows(job) * rows_on_disk),
+        "sample": (3.0, None, count_draws(job)[0] * rows_on_disk),
         "evaluate": (*evaluate, 3e4),
         "report": (4.0, 500.0, 1e6),
     }[job.rule]

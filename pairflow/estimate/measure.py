@@ -21,7 +21,7 @@ SECONDS = 1.0  # of a measurement
 
 
 def measure(
-    work: Work, loss: str, shape: tuple[int, int, int] | None, tokens: Path | None, origin: str
+    work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
     """The rate, from a process of its own; None if that fails. `tokens` is the file of rows, if any."""
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
@@ -77,28 +77,26 @@ def _network(work: Work, shape):
 
     torch.set_num_threads(1)
     corruption = CORRUPTIONS[work.corruption](work.vocabulary_size)
-    sizes = {"length": work.length, "vocabulary_size": corruption.symbols, "mask": corruption.mask}
-    network = networks.build(json.loads(work.network), **sizes, shape=tuple(shape) if shape else None)
+    symbols, mask = corruption.symbols, corruption.mask
+    settings = json.loads(work.network)
+    network = networks.build(settings, length=work.length, vocabulary_size=symbols, mask=mask, shape=shape)
     return network.to(work.device), corruption, torch.device(work.device)
 
 
 def _iteration(work: Work, loss: str, shape) -> dict:
-    from pairflow.config import Dcd, Training
+    from pairflow.config import Dcd
     from pairflow.training import dcd, loop
-    from pairflow.training.objectives import FlowObjective
+    from pairflow.training.objectives import FlowObjective, Objective
 
     network, corruption, device = _network(work, shape)
     rows = np.random.default_rng(0).integers(work.vocabulary_size, size=(max(1024, work.batch), work.length))
     transformation = dcd.transformation(corruption.symbols) if work.kind == "dcd" else None
 
     def run(batch: int, iterations: int) -> None:
-        shared = {"batch_size": batch, "iterations": iterations, "learning_rate": 1e-4}
-        if work.kind == "dcd":
-            settings = Dcd(**shared, teacher_every=iterations)
+        settings = Dcd(batch_size=batch, iterations=iterations, learning_rate=1e-4, teacher_every=iterations)
+        objective: Objective = FlowObjective(rows, None, corruption, batch, loss, 0, device)
+        if transformation:
             objective = dcd.Consistency(settings, rows, corruption, transformation, 0, device)
-        else:
-            settings = Training(**shared, loss=loss)
-            objective = FlowObjective(rows, None, corruption, batch, loss, 0, device)
         loop.optimise(network, objective, settings, seed=0, progress=False)
 
     seconds, memory = _extrapolate(lambda batch: lambda times: run(batch, times), work.batch, work.device)
@@ -117,11 +115,11 @@ def _draw(work: Work, shape) -> dict:
     at_once = corruption.rows_at_once(work.length)
     options = {"sampler": "ancestral", "prediction": corruption.losses["nelbo"].learns, "greedy_tail": False}
 
-    def step(rows: int) -> Callable[[int], None]:
+    def step(rows: int) -> Callable[[int], object]:
         x0 = corruption.source((rows, work.length), None, device)
         return lambda times: [corruption.sample(network, x0, steps=1, **options) for _ in range(times)]
 
-    def call(rows: int) -> Callable[[int], None]:
+    def call(rows: int) -> Callable[[int], object]:
         x, t = (
             torch.randint(work.vocabulary_size, (rows, work.length), device=device),
             torch.full((rows,), 0.5),

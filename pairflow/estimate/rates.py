@@ -4,16 +4,17 @@ Seconds are those of one CPU core, or of a GPU. On a CPU that is the time of a j
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from pairflow.config import DISTILLATIONS, Experiment, parse_method
-from pairflow.estimate.sizes import Sizes
+from pairflow import config
+from pairflow.config.training import Distillation
+from pairflow.data.source import DatasetSize
 from pairflow.plan.jobs import Job, jobs
 
 _RECORDED = Path(__file__).parent / "recorded.json"
@@ -62,52 +63,57 @@ class Task(NamedTuple):
     skipped: float = 0.0
 
 
-_DRAWS = {  # rule -> the rows that it draws, the steps of each
-    "sample": lambda settings: (settings.samples * settings.trials, settings.nfe),
-    "teach": lambda settings: (settings.count, settings.steps),
-    "correlate": lambda settings: (settings.sources * settings.samples, settings.steps),
-}
+def count_draws(job: Job) -> tuple[int, int]:
+    """How many rows the job draws from a model, and the steps of each."""
+    match job.settings:
+        case config.SampleSettings(samples=samples, trials=trials, nfe=steps):
+            return samples * trials, steps
+        case config.TeachSettings(count=count, steps=steps):
+            return count, steps
+        case config.CorrelateSettings(sources=sources, samples=samples, steps=steps):
+            return sources * samples, steps
+    return 0, 0
 
 
-def drawn_rows(job: Job) -> int:
-    """How many rows the job draws from a model."""
-    return _DRAWS[job.rule](job.settings)[0] if job.rule in _DRAWS else 0
-
-
-def task_of(job: Job, experiment: Experiment, sizes: Sizes, device: str) -> Task | None:
+def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
     """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
     settings, device = job.settings, device if job.gpu else "cpu"
-    shared = {"device": device, "length": sizes.length, "vocabulary_size": sizes.vocabulary_size}
-    if job.rule in ("pair", "pair_shard", "cover"):
-        subsets, shards = getattr(settings, "subsets", 1), job.shards
-        work = Work("pair", **shared, rows=sizes.rows, steps=settings.steps or 0, subsets=subsets)
-        return Task(work, 1 / shards) if work.steps else None
-    if job.rule not in ("train", "distill", *_DRAWS):
+    work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
+    if isinstance(settings, config.PairSettings | config.CoverSettings):
+        if job.rule == "gather" or not settings.steps:
+            return None
+        subsets = getattr(settings, "subsets", 1)
+        return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
+    rows, steps = count_draws(job)
+    if job.method is None or not (
+        rows or isinstance(settings, config.TrainSettings | config.DistillSettings)
+    ):
         return None
-    shared["corruption"] = parse_method(job.method).corruption
-    shared["network"] = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    if job.rule == "train":
-        training = settings.training
-        return Task(Work("train", **shared, batch=training.batch_size), training.iterations)
-    if job.rule == "distill":
-        training = settings.distillation
-        kind = "train" if DISTILLATIONS[training.name].on_pairs else training.name
-        return Task(Work(kind, **shared, batch=training.batch_size), training.iterations)
-    rows, steps = _DRAWS[job.rule](settings)
+    method = config.parse_method(job.method)
+    network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
+    work = partial(work, corruption=method.corruption, network=network)
+    if isinstance(settings, config.TrainSettings):
+        return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
+    if isinstance(settings, config.DistillSettings):
+        training: Distillation = settings.distillation
+        kind = "train" if training.on_pairs else method.distillations[-1]
+        return Task(work(kind, batch=training.batch_size), training.iterations)
     # A step that changes nothing in a row of masks reuses the network's last answer.
-    unchanged = (1 - 1 / steps) ** sizes.length if shared["corruption"] == "absorbing" else 0.0
+    unchanged = (1 - 1 / steps) ** sizes.length if method.corruption == "absorbing" else 0.0
     tail = getattr(settings, "greedy_tail", True)
-    return Task(Work("draw", **shared), rows * (steps + tail), rows * steps * unchanged)
+    return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
-def needed(table: Iterable[Job], experiment: Experiment, sizes: Sizes, device: str) -> list[Work]:
+def needed(
+    table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
+) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
     tasks = (task_of(job, experiment, sizes, device) for job in table)
     return list(dict.fromkeys(task.work for task in tasks if task))
 
 
 def rates_from_timings(
-    timings: pd.DataFrame, experiment: Experiment, sizes: Sizes, origin: str
+    timings: pd.DataFrame, experiment: config.Experiment, sizes: DatasetSize, origin: str
 ) -> dict[Work, Rate]:
     """The rates that a finished experiment had; jobs whose time is not known are left out."""
     table = {(job.rule, *(getattr(job, key) for key in _JOB)): job for job in jobs(Path(), experiment)}
@@ -132,9 +138,3 @@ def packaged() -> dict[Work, Rate]:
     """The rates that come with pairflow."""
     facts = json.loads(_RECORDED.read_text())
     return {Work(**entry["work"]): Rate(**entry["rate"]) for entry in facts}
-
-
-def as_json(rates: Mapping[Work, Rate]) -> str:
-    """The text of the file of rates that comes with pairflow."""
-    entries = ({"work": asdict(work), "rate": asdict(rate)} for work, rate in rates.items())
-    return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from pairflow.config import Experiment
+from pairflow.data.source import DatasetSize
 from pairflow.estimate.costs import JobCost, busy_seconds, wall_seconds
 from pairflow.estimate.rates import Rate, Work
-from pairflow.estimate.sizes import Sizes
 from pairflow.plan.jobs import Job
 
 Costs = Mapping[Job, JobCost]
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
-def head(name: str, experiment: Experiment, sizes: Sizes) -> str:
+def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     methods = f"{len(experiment.methods)} methods, {_count(len(experiment.seeds), 'seed')}"
     facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
@@ -30,7 +30,7 @@ def step_lines(table: Sequence[Job], finished: set[Job], costs: Costs) -> str:
         spans = ("done", "", "")
         if todo:
             seconds, memory, disk, _, _ = zip(*todo, strict=True)
-            spans = _span(seconds, duration), _span(memory, _gigabytes), _span(disk, _bytes)
+            spans = _span(seconds, describe_duration), _span(memory, _gigabytes), _span(disk, _bytes)
         lines.append((*names, str(len(group)), ready, *spans))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = "<<>>>>>"
@@ -53,9 +53,9 @@ def sums(table: Sequence[Job], finished: set[Job], costs: Costs, cores: int, dev
     hours = "none"
     if device == "cuda":
         hours = "unknown" if any(costs[job].gpu for job in unknown) else f"{gpu / 3600:,.2g}"
-    memory = [costs[job].memory_mb for job in todo if costs[job].memory_mb is not None]
-    disk = [costs[job].disk for job in todo if costs[job].disk is not None]
-    wall = duration(wall_seconds(todo, costs, cores))
+    memory = [size for job in todo if (size := costs[job].memory_mb) is not None]
+    disk = [size for job in todo if (size := costs[job].disk) is not None]
+    wall = describe_duration(wall_seconds(todo, costs, cores))
     return "\n".join(
         [
             f"\nto do      {len(todo)} of {len(table)} jobs",
@@ -87,7 +87,7 @@ def basis(works: Sequence[Work], rates: Mapping[Work, Rate], printed: str) -> st
     return "\n".join([*lines, f"printed    {printed}"] if printed else lines)
 
 
-def duration(seconds: float) -> str:
+def describe_duration(seconds: float) -> str:
     """Seconds as s, min, h or days, two digits."""
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
@@ -97,9 +97,10 @@ def duration(seconds: float) -> str:
 
 def _span(values: Sequence[float | None], text: Callable[[float], str]) -> str:
     """The smallest and the largest of the values, or `unknown` if one of them is."""
-    if None in values:
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < len(values):
         return "unknown"
-    first, last = text(min(values)), text(max(values))
+    first, last = text(min(numbers)), text(max(numbers))
     return first if first == last else f"{first} to {last}"
 
 

@@ -6,11 +6,12 @@ check of a folder's files (`plan.lineage`), the report's inputs and its timings 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pairflow.artifacts import provenance_path
-from pairflow.config import Experiment, Settings, parse_method
+from pairflow.config import Experiment, Molecules, Settings, parse_method
 from pairflow.plan import paths
 
 Files = Mapping[str, Path | Sequence[Path]]
@@ -41,10 +42,14 @@ class Job:
     origin: Settings | None = None
 
     @property
+    def groups(self) -> dict[str, list[Path]]:
+        """The input files by name, each a list."""
+        return {name: [files] if isinstance(files, Path) else [*files] for name, files in self.inputs.items()}
+
+    @property
     def needed(self) -> list[Path]:
         """The input files, in one list."""
-        groups = ([files] if isinstance(files, Path) else files for files in self.inputs.values())
-        return [path for group in groups for path in group]
+        return [path for group in self.groups.values() for path in group]
 
     @property
     def record(self) -> Path:
@@ -75,7 +80,7 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
     images, files = experiment.modality == "images", paths.data_files(root, experiment)
-    own = None if images else experiment.data.file
+    own = experiment.data.file if isinstance(experiment.data, Molecules) else None
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
     if not images:
         smiles = {"smiles": files["smiles"]}
@@ -112,9 +117,11 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
         yield Job("cover", tokens, out, experiment.cover_settings(seed), threads=None, seed=seed)
     for name in experiment.trained():
         yield from _training(root, experiment, name, seed)
-    origins = {name: experiment.pair_settings(name, seed) for name in experiment.couplings()}
-    origins |= {name: experiment.teach_settings(name, seed) for name in experiment.taught()}
-    for name, origin in origins.items():
+    origins: list[tuple[str, Settings]] = [
+        *((name, experiment.pair_settings(name, seed)) for name in experiment.couplings()),
+        *((name, experiment.teach_settings(name, seed)) for name in experiment.taught()),
+    ]
+    for name, origin in origins:
         pairs, out = {"pairs": paths.pairs(root, seed, name)}, {"metrics": paths.diagnosis(root, seed, name)}
         yield Job("diagnose", pairs, out, origin=origin, method=name, seed=seed)
     for name in experiment.correlated():
@@ -126,21 +133,20 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
 def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: int) -> Iterator[Job]:
     """One job, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
-    shared = {"settings": experiment.pair_settings(name, seed), "method": name, "seed": seed}
+    job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
     if shards == 1:
-        yield Job("pair", tokens, pairs, threads=None, gpu=True, priority=10, **shared)
+        yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
         return
     parts = [paths.shard(root, seed, name, number, shards) for number in range(1, shards + 1)]
     costs = [provenance_path(part) for part in parts]
     for part, cost in zip(parts, costs, strict=True):
-        outputs = {"shard": part, "costs": cost}
-        yield Job("pair_shard", tokens, outputs, threads=2, gpu=True, shards=shards, **shared)
-    yield Job("gather", {"shards": parts, "costs": costs}, pairs, **shared)
+        yield job("pair_shard", tokens, {"shard": part, "costs": cost}, threads=2, gpu=True, shards=shards)
+    yield job("gather", {"shards": parts, "costs": costs}, pairs)
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
     """The jobs that end in a method's model, without those of its parent."""
-    shared = {"method": name, "seed": seed, "gpu": True, "priority": 1}
+    job = partial(Job, method=name, seed=seed, gpu=True, priority=1)
     files, folder = paths.data_files(root, experiment), paths.model(root, seed, name)
     inputs = {"validation": files["validation"], "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
@@ -148,15 +154,14 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     method = parse_method(name)
     if method.parent is None:
         inputs |= {key: files[key] for key in _CARRIED}
-        yield Job("train", inputs, outputs, experiment.train_settings(name, seed), **shared)
+        yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)
     if method.on_pairs:
-        settings, pairs = experiment.teach_settings(name, seed), {"pairs": inputs["data"]}
-        yield Job("teach", model, pairs, settings, **shared)
+        yield job("teach", model, {"pairs": inputs["data"]}, experiment.teach_settings(name, seed))
     inputs |= {"parent": model["model"], "parent_description": model["description"]}
     inputs |= {f"parent_{key}": parent / file for key, file in _CARRIED.items()}
-    yield Job("distill", inputs, outputs, experiment.distill_settings(name, seed), **shared)
+    yield job("distill", inputs, outputs, experiment.distill_settings(name, seed))
 
 
 def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
@@ -192,7 +197,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
 
     trained = [job for job in table if job.method in experiment.methods]
-    ends = [job for job in table if job.nfe and job.nfe in paths.shown_nfe(experiment, job)]
+    ends = [job for job in table if job.evaluation and job.nfe in paths.shown_nfe(experiment, job.evaluation)]
     shown = [job for job in table if job.seed == first]
     extractor = paths.extractor_files(root, experiment).values() if images else ()
     inputs = {

@@ -65,7 +65,8 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
     if None not in (split, _SPLITS.get(name)) and split != _SPLITS[name]:
         raise InputError(f"{path}: holds {split} rows, expected {_SPLITS[name]} rows")
     expected = job.parameters
-    classifier = job.inputs.get("classifier")
+    sources = {key: path for key, path in job.inputs.items() if isinstance(path, Path)}
+    classifier = sources.get("classifier")
     if "extractor" in parameters and "extractor" in expected:
         if digest_of and classifier and classifier.is_file():  # a classifier has its hash in its name
             expected["extractor"] = f"classifier-{digest_of(classifier)[:8]}"
@@ -75,8 +76,8 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
         if key in parameters and parameters[key] != value:
             differs = f"{key} is {parameters[key]} there and {value} in the configuration"
             raise InputError(f"{path}: from another configuration, {differs}")
-    weights = {path for path in job.outputs.values() if path.suffix == ".safetensors"}
-    for key, source in [*job.inputs.items(), *(("weights", path) for path in weights)]:
+    weights = [("weights", path) for path in job.outputs.values() if path.suffix == ".safetensors"]
+    for key, source in [*sources.items(), *weights]:
         if digest_of and key in inputs and source.is_file() and inputs[key] != digest_of(source):
             raise InputError(f"{path}: made of another file than {source}")
 

@@ -120,12 +120,12 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     """What the report reads, by kind: the inputs of the last job in the table."""
     from pairflow.plan.jobs import jobs
 
-    return dict(jobs(root, experiment)[-1].inputs)
+    return jobs(root, experiment)[-1].groups
 
 
-def shown_nfe(experiment: Experiment, run: SampleRun) -> tuple[int, int]:
-    """The lowest and the highest NFE of a run's evaluation: the report draws their samples."""
-    nfe = experiment.evaluations[run.evaluation].nfe
+def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, int]:
+    """The lowest and the highest NFE of an evaluation: the report draws their samples."""
+    nfe = experiment.evaluations[evaluation].nfe
     return min(nfe), max(nfe)
 
 

@@ -92,5 +92,5 @@ def _name_round(method: str) -> str:
 
 def _count_generated(jobs: pd.DataFrame, experiment: Experiment) -> float:
     """Pairs that a teacher drew for these jobs."""
-    redi = experiment.distillation.redi
+    redi = experiment.distillation.redi  # type: ignore[attr-defined]
     return float(redi.pairs.count) if redi and (jobs.step == "teach").any() else np.nan

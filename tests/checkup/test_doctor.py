@@ -3,7 +3,6 @@
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +20,15 @@ from pairflow.data.status import Condition, Finding
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = REPOSITORY / "workflow_config.yaml"
-BROKEN = "raise RuntimeError('made to fail\\nin two lines')\n"
+BROKEN = {  # the name of a package on the screen -> its module, the content, what is wrong with it
+    "core packages": ("numpy", "raise OSError('in\\ntwo lines')", "OSError: in two lines"),
+    "torch": ("torch", "import os; os._exit(7)", "the import ended Python with code 7"),
+    "torchvision": ("torchvision", "raise SystemExit('gone')", "SystemExit: gone"),
+    "Snakemake": ("snakemake", "def (", "SyntaxError:"),
+    "RDKit": ("rdkit", "import absent_of_rdkit", "No module named 'absent_of_rdkit'"),
+    "executor plugin": ("snakemake_executor_plugin_slurm", "raise KeyboardInterrupt", "KeyboardInterrupt:"),
+    "CuPy": ("cupy", "print('{}'); raise OSError('libcuda')", "OSError: libcuda"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +47,16 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def broken_world(tmp_path, **modules: str) -> dict[str, str]:
-    """An environment in which Python finds these modules first, of such content."""
-    world = tmp_path / "world"
-    world.mkdir()
-    for name, content in modules.items():
-        (world / f"{name}.py").write_text(content)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(world), str(REPOSITORY)])}
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A folder in which Python looks for modules first."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(REPOSITORY)]))
+    return tmp_path
+
+
+def line(finding):
+    """A finding as on the screen, in one line."""
+    return f"{finding.condition}: {finding.text}" + f" -> {finding.remedy}" * bool(finding.remedy)
 
 
 def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
@@ -57,45 +67,30 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
     assert "part of pairflow" in found["data: small_molecules"]
-    assert "to be downloaded; the network was not asked (qm9_small, qm9)" in found["data: qm9"]
+    text = "missing (optional)  to be downloaded; the network was not asked (qm9_small, qm9)"
+    assert text in found["data: qm9"]
     assert "Nothing needs attention" in run.output
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
 
-def test_every_failure_of_an_import_is_a_line(tmp_path):
+def test_every_failure_of_an_import_is_a_line(world, pairflow_command):
     """Python and the command start; each package fails in its own way."""
-    world = broken_world(
-        tmp_path,
-        numpy=BROKEN,
-        torch="import os; os._exit(7)\n",
-        torchvision="raise SystemExit('gone')\n",
-        snakemake="def (\n",
-        rdkit="import absent_of_rdkit\n",
-        snakemake_executor_plugin_slurm="raise KeyboardInterrupt\n",
-        cupy="print('{}'); raise OSError('libcuda')\n",
-    )
-    command = [sys.executable, "-m", "pairflow.steps.doctor", "--config", SHIPPED, "--offline"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=world)
+    for module, content, _ in BROKEN.values():
+        (world / f"{module}.py").write_text(content)
+    run = pairflow_command("doctor", "--config", SHIPPED, "--offline")
     assert run.returncode == 1
     assert "Traceback" not in run.stdout + run.stderr
-    assert "core packages          needs attention     RuntimeError: made to fail in two lines" in run.stdout
-    assert "torch                  needs attention     the import ended Python with code 7" in run.stdout
-    assert "torchvision            needs attention     SystemExit: gone" in run.stdout
-    assert "Snakemake              needs attention     SyntaxError:" in run.stdout
-    assert "RDKit                  needs attention     No module named 'absent_of_rdkit'" in run.stdout
-    assert "executor plugin        needs attention     KeyboardInterrupt:" in run.stdout
-    assert "CuPy                   needs attention     OSError: libcuda" in run.stdout
+    for name, (_, _, text) in BROKEN.items():
+        assert f"  {name:<23}needs attention     {text}" in run.stdout
     assert "-> pip install --force-reinstall torch\n" in run.stdout
     assert "not checked, because the core packages cannot be imported" in run.stdout
 
 
-def test_an_import_that_never_ends_is_given_up(tmp_path, monkeypatch):
-    world = broken_world(tmp_path, cupy="import time; time.sleep(600)\n")
-    monkeypatch.setenv("PYTHONPATH", world["PYTHONPATH"])
+def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
+    (world / "cupy.py").write_text("import time; time.sleep(600)")
     monkeypatch.setattr(software, "IMPORT_SECONDS", 0.5)
     finding = software.cupy(software.import_apart(("cupy",)), [])
-    assert finding.condition is Condition.ATTENTION
-    assert finding.text.startswith("the import timed out after 0.5 s")
+    assert line(finding).startswith("needs attention: the import timed out after 0.5 s")
     assert finding.remedy == 'time python -c "import cupy"'
 
 
@@ -109,99 +104,87 @@ def test_a_program_that_never_ends_takes_its_children_with_it(tmp_path):
         time.sleep(0.05)
 
 
-def test_snakemake_has_to_be_on_the_path(monkeypatch, tmp_path):
-    fine = software.package("Snakemake", {"version": "9.27.1"})
-    assert software.on_the_path(fine) == fine == Finding.ok("9.27.1")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert software.on_the_path(fine) == Finding.attention(
-        "9.27.1, but there is no command snakemake on the PATH", f"source {sys.prefix}/bin/activate"
-    )
-
-
-def test_missing_and_old_packages(monkeypatch):
+def test_missing_and_old_packages(monkeypatch, tmp_path):
+    current = software.package("Snakemake", {"version": "9.27.1"})
+    assert software.on_the_path(current) == current == Finding.ok("9.27.1")
+    missing = software.package("Snakemake", {"missing": "snakemake"}, "the workflow")
+    text = "needs attention: no snakemake, which the workflow needs"
+    assert line(missing) == f'{text} -> pip install "pairflow[workflow]"'
+    plugin = software.package("executor plugin", {"missing": "x"})
+    assert line(plugin).startswith("missing (optional): not installed; for jobs on SLURM -> ")
     monkeypatch.setattr(software, "_bounds", lambda name: ">=9.10")
-    assert software.package("Snakemake", {"version": "8.1"}) == Finding.attention(
-        "8.1, expected >=9.10", "pip install 'snakemake>=9.10'"
-    )
-    assert software.package("Snakemake", {"missing": "snakemake"}, "the workflow") == Finding.attention(
-        "no snakemake, which the workflow needs", 'pip install "pairflow[workflow]"'
-    )
-    finding = software.package("executor plugin", {"missing": "x"})
-    assert (finding.condition, finding.text) == (Condition.OPTIONAL, "not installed; for jobs on SLURM")
+    old = line(software.package("Snakemake", {"version": "8.1"}))
+    assert old == "needs attention: 8.1, expected >=9.10 -> pip install 'snakemake>=9.10'"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = "needs attention: 9.27.1, but there is no command snakemake on the PATH"
+    assert line(software.on_the_path(current)) == f"{text} -> source {sys.prefix}/bin/activate"
 
 
 def test_what_is_imported_says_its_version():
-    import click
-
     assert imports.main("absent_of_all") == {"missing": "absent_of_all"}
     assert imports.main("yaml")["version"]
-    assert imports.main("click.testing") == {"version": None}
-    assert click  # the distribution's own version is asked for then
+    assert imports.main("click.testing") == {"version": None}  # its distribution is then asked
 
 
 @pytest.mark.parametrize(
-    ("script", "condition", "text"),
+    ("script", "text"),
     [
-        (None, Condition.OPTIONAL, "no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"),
-        ("echo 'H200, 580.1, 143771 MiB'", Condition.OK, "H200, 580.1, 143771 MiB"),
-        ("echo no driver >&2; exit 9", Condition.ATTENTION, "nvidia-smi fails: no driver"),
-        ("sleep 600", Condition.ATTENTION, "nvidia-smi: no answer within 0.5 s"),
+        (None, "missing (optional): no nvidia-smi; no NVIDIA GPU here: every step runs on the CPU"),
+        ("echo 'H200, 580.1, 143771 MiB'", "ok: H200, 580.1, 143771 MiB"),
+        ("echo no driver >&2; exit 9", "needs attention: nvidia-smi fails: no driver"),
+        ("sleep 600", "needs attention: nvidia-smi: no answer within 0.5 s"),
     ],
 )
-def test_the_driver(tmp_path, monkeypatch, script, condition, text):
+def test_the_driver(tmp_path, monkeypatch, script, text):
     monkeypatch.setattr(software, "DRIVER_SECONDS", 0.5 if script == "sleep 600" else 60.0)
-    path = os.environ["PATH"]
     if script is not None:
         program = tmp_path / "nvidia-smi"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        path = f"{tmp_path}{os.pathsep}{path}"
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     elif shutil.which("nvidia-smi"):
         pytest.skip("there is a driver here")
-    monkeypatch.setenv("PATH", path)
     finding, gpus = software.driver()
-    assert (finding.condition, finding.text) == (condition, text)
-    assert gpus == (["H200"] if condition is Condition.OK else [])
+    assert line(finding).partition(" -> ")[0] == text
+    assert gpus == (["H200"] if finding.condition is Condition.OK else [])
 
 
-def test_a_gpu_that_torch_does_not_use_needs_attention():
-    built = {"version": "2.15", "cuda": "13.2", "devices": []}
-    assert software.cuda(built, []).condition is Condition.OPTIONAL
-    line = software.cuda(built, ["H200"])
-    assert line.condition is Condition.ATTENTION
-    assert line.text.startswith("torch is built for CUDA 13.2, but finds no GPU")
-    line = software.cuda({**built, "cuda": None}, ["H200"])
-    assert (line.text, line.remedy) == (
-        "torch is built without CUDA, and there is a GPU",
-        "pip install --force-reinstall torch",
-    )
-    assert software.cuda({**built, "devices": ["H200"]}, ["H200"]).text == "13.2 on H200"
-    assert software.cuda({"error": "x"}, []).condition is Condition.OPTIONAL
-    facts = {"version": "99", "lacks": "needs a CUDA device, and none is visible"}
-    assert software.cupy(facts, []).condition is Condition.OPTIONAL
-    assert software.cupy(facts, ["H200"]).condition is Condition.ATTENTION
+BUILT = {"version": "2.15", "cuda": "13.2", "devices": []}
+LACKING = {"version": "99", "lacks": "needs a CUDA device"}
 
 
-def test_results_that_cannot_be_written(tmp_path):
+@pytest.mark.parametrize(
+    ("look", "facts", "gpus", "text"),
+    [
+        ("cuda", BUILT, [], "missing (optional): torch is built for CUDA 13.2; no NVIDIA GPU here"),
+        ("cuda", BUILT, ["H200"], "needs attention: torch is built for CUDA 13.2, but finds no GPU"),
+        ("cuda", BUILT | {"cuda": None}, ["H200"], "needs attention: torch is built without CUDA, and there"),
+        ("cuda", BUILT | {"devices": ["H200"]}, ["H200"], "ok: 13.2 on H200"),
+        ("cuda", {"error": "x"}, [], "missing (optional): not checked, because torch cannot be imported"),
+        ("cupy", LACKING, [], "missing (optional): 99, but needs a CUDA device"),
+        ("cupy", LACKING, ["H200"], "needs attention: 99, but needs a CUDA device"),
+    ],
+)
+def test_a_gpu_that_is_not_used_needs_attention(look, facts, gpus, text):
+    assert line(getattr(software, look)(facts, gpus)).startswith(text)
+
+
+def test_results_and_memory(tmp_path, monkeypatch):
+    results = tmp_path / "results"
     assert hardware.results(tmp_path).condition is Condition.OK
-    assert not (tmp_path / "results").exists()
-    (tmp_path / "results").symlink_to("/proc")  # where nobody can make a file, not even root
-    finding = hardware.results(tmp_path)
-    assert finding.condition is Condition.ATTENTION
-    assert finding.text.startswith(f"{tmp_path}/results cannot be written to: ")
-    (tmp_path / "results").unlink()
-    (tmp_path / "results").write_text("")
-    assert hardware.results(tmp_path).text == f"{tmp_path}/results is a file"
-
-
-def test_a_full_disk_and_little_memory_need_attention(tmp_path, monkeypatch):
+    assert not results.exists()
+    results.symlink_to("/proc")  # where nobody can make a file, not even root
+    assert line(hardware.results(tmp_path)).startswith(f"needs attention: {results} cannot be written to: ")
+    results.unlink()
+    results.write_text("")
+    assert hardware.results(tmp_path).text == f"{results} is a file"
+    results.unlink()
     monkeypatch.setattr(hardware, "LEAST_DISK", 2**80)
-    line = hardware.results(tmp_path)
-    assert (line.condition, line.remedy) == (Condition.ATTENTION, f"df -h {tmp_path}")
+    full = line(hardware.results(tmp_path))
+    assert full.startswith("needs attention: ")
+    assert full.endswith(f" -> df -h {tmp_path}")
     monkeypatch.setattr(hardware, "_limit", lambda: 2**30)
-    line = hardware.memory()
-    assert line.condition is Condition.ATTENTION
-    assert line.text.startswith("1.0 GB, limited from this machine's ")
+    assert line(hardware.memory()).startswith("needs attention: 1.0 GB, limited from this machine's ")
 
 
 def offline(name):
@@ -225,14 +208,10 @@ def test_a_cached_table_is_checked(folder):
 def test_a_broken_local_copy_is_named(folder, monkeypatch):
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder))
     (folder / "qm9.csv.gz").write_bytes(b"\x1f\x8b\x08 cut off")
-    finding = offline("qm9")
-    assert finding.condition is Condition.ATTENTION
-    assert finding.text.startswith(f"{folder}/qm9.csv.gz: not readable: ")
+    assert line(offline("qm9")).startswith(f"needs attention: {folder}/qm9.csv.gz: not readable: ")
     (folder / "mnist").mkdir()
-    assert (
-        offline("mnist_binary").text
-        == f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
-    )
+    missing = f"{folder}/mnist/train-images-idx3-ubyte: no such file, gzipped or not"
+    assert offline("mnist_binary").text == missing
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(folder / "absent"))
     finding = guarded(lambda: offline("qm9"))
     assert finding.text == f"InputError: PAIRFLOW_DATA_DIR: expected a folder, found none at {folder}/absent"
@@ -247,11 +226,10 @@ def test_an_unreachable_publisher(folder, monkeypatch):
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        monkeypatch.setenv("HTTPS_PROXY", address)
-        monkeypatch.setenv("https_proxy", address)
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, address)
         finding = MOLECULES["qm9"].status()
-    assert finding.condition is Condition.ATTENTION
-    assert finding.text.startswith("cannot be downloaded: ProxyError: ")
+    assert line(finding).startswith("needs attention: cannot be downloaded: ProxyError: ")
     assert finding.remedy == "export PAIRFLOW_DATA_DIR=<a folder with qm9.csv.gz>"
 
 
@@ -262,16 +240,14 @@ def test_a_publisher_that_never_answers_is_given_up(monkeypatch):
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/a"
         finding = download.downloadable([url], "x", offline=False)
-    assert finding.condition is Condition.ATTENTION
-    assert finding.text.startswith("cannot be downloaded: ")
+    assert line(finding).startswith("needs attention: cannot be downloaded: ")
 
 
 def test_images_that_torchvision_keeps(folder, monkeypatch):
     cached = download.cache() / "cifar-10-batches-py"
     assert offline("cifar10") == Finding.optional("to be downloaded; the network was not asked")
-    missing = IMAGES["cifar10"].status(offline=True, torchvision=False)
-    assert missing.condition is Condition.ATTENTION
-    assert missing.text == "CIFAR10: torchvision reads it, and cannot be imported"
+    missing = line(IMAGES["cifar10"].status(offline=True, torchvision=False))
+    assert missing.startswith("needs attention: CIFAR10: torchvision reads it, and cannot be imported")
     cached.mkdir(parents=True)
     finding = offline("cifar10")
     assert finding.text.startswith(f"{cached}: RuntimeError: Dataset not found or corrupted")
@@ -294,24 +270,15 @@ def test_own_files_and_folders(folder):
 
 
 def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
-    monkeypatch.setattr(software, "imported", lambda: {name: {"version": "1"} for name in software.PACKAGES})
-    path = tmp_path / "workflow_config.yaml"
-    found = dict(findings(path, offline=True))["configuration"]
-    assert found.condition is Condition.ATTENTION
-    assert found.text.endswith("no such file; go to the workflow's folder, or name it with --config")
-    path.write_text("experiments: {")
-    assert dict(findings(path, offline=True))["configuration"].text.startswith(f"{path}: not YAML: ")
-
-
-def test_an_experiment_on_molecules_needs_rdkit(folder, monkeypatch):
     facts = {name: {"version": "1"} for name in software.PACKAGES} | {"RDKit": {"missing": "rdkit"}}
     monkeypatch.setattr(software, "imported", lambda: facts)
-    assert (
-        dict(findings(SHIPPED, offline=True))["RDKit"].text
-        == "no rdkit, which an experiment on molecules needs"
-    )
-    assert dict(findings(folder / "absent.yaml", offline=True))["RDKit"].condition is Condition.OPTIONAL
-
-
-def test_conditions_differ_without_colours():
-    assert [str(condition) for condition in Condition] == ["ok", "missing (optional)", "needs attention"]
+    path = tmp_path / "workflow_config.yaml"
+    found = dict(findings(path, offline=True))
+    advice = "no such file; go to the workflow's folder, or name it with --config"
+    assert line(found["configuration"]) == f"needs attention: {path}: {advice}"
+    assert found["RDKit"].condition is Condition.OPTIONAL  # only an experiment on molecules needs it
+    path.write_text("experiments: {")
+    assert dict(findings(path, offline=True))["configuration"].text.startswith(f"{path}: not YAML: ")
+    shutil.copy(SHIPPED, path)
+    rdkit = dict(findings(path, offline=True))["RDKit"]
+    assert rdkit.text == "no rdkit, which an experiment on molecules needs"

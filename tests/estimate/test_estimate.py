@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from pairflow.cli import main
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
+from pairflow.data.source import DatasetSize
 from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work
-from pairflow.estimate.sizes import Sizes, sizes
-from pairflow.estimate.text import duration
+from pairflow.estimate.sizes import sizes
+from pairflow.estimate.text import describe_duration
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
@@ -48,7 +49,7 @@ IMAGES = {
     "data": {"source": "digits"},
     "evaluations": {"main": {"nfe": [1, 2]}, "b": {"nfe": [3], "methods": ["mdlm"]}},
 }
-SIZES = Sizes(rows=1000, validation_rows=100, length=16, vocabulary_size=16)
+SIZES = DatasetSize(rows=1000, validation_rows=100, length=16, vocabulary_size=16)
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def estimate(*arguments):
-    return CliRunner().invoke(main, ["estimate", *arguments, "--quiet", "--device", "cpu"])
+def estimate(*arguments, device="cpu"):
+    return CliRunner().invoke(main, ["estimate", *arguments, "--quiet", "--device", device])
 
 
 def experiment(**changes) -> Experiment:
@@ -76,18 +77,12 @@ def experiment(**changes) -> Experiment:
     ],
 )
 def test_wall_time_of_a_small_plan(cores, threads, gpu, seconds):
-    edges = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
-    plan = {
-        name: Job(name, {"files": [Path(each) for each in needed]}, {"out": Path(name)})
-        for name, needed in edges.items()
-    }
-    times = {"a": 1.0, "b": 5.0, "c": 3.0, "d": 2.0}
-    costs = {
-        job: JobCost(times[name], 1.0, 1.0, threads if name == "b" else 1, gpu and name in "bc")
-        for name, job in plan.items()
-    }
-    assert wall_seconds([*plan.values()], costs, cores) == seconds
-    assert wall_seconds([plan["d"]], costs, cores) == 2.0  # what is done is not waited for
+    costs = {}
+    for name, inputs, own in [("a", "", 1.0), ("b", "a", 5.0), ("c", "a", 3.0), ("d", "bc", 2.0)]:
+        job = Job(name, {"files": [*map(Path, inputs)]}, {"out": Path(name)})
+        costs[job] = JobCost(own, 1.0, 1.0, threads if name == "b" else 1, gpu and name in "bc")
+    assert wall_seconds([*costs], costs, cores) == seconds
+    assert wall_seconds([*costs][3:], costs, cores) == 2.0  # what is done is not waited for
     assert wall_seconds([], costs, cores) == 0.0
 
 
@@ -126,16 +121,10 @@ def test_known_arithmetic():
     assert costs["correlate", "random", None, 0].seconds == 3.0 + 100 * 3 * 2.0
     shard = cost_of(experiment(), shards=3)["pair_shard", "pairflow-sub2", None, 0]
     assert (shard.seconds, shard.threads) == (1.0 + 60 / 3 / 2, 2)
-
-
-def test_networks_that_nobody_has_timed_are_unknown():
-    costs = cost_of(experiment())
+    # Networks that nobody has timed are unknown.
     assert costs["chemnet", None, None, None].seconds is None
     assert costs["evaluate", "random", 2, 0].seconds is None  # with ChemNet's distance
     assert cost_of(experiment(chemistry=None))["evaluate", "random", 2, 0].seconds < 2
-
-
-def test_an_unknown_rule_is_an_error():
     job = Job("no_such_rule", {}, {"out": Path("x")})
     with pytest.raises(KeyError, match="no_such_rule"):
         job_costs([job], experiment(), SIZES, {}, 1, "cpu")
@@ -151,20 +140,18 @@ def test_a_gpu_is_used_by_what_can_use_it():
 def test_timings_give_their_rates_back():
     plan = experiment(seeds=[0])
     rows = [
-        ("train", "mdlm", 40.0),
-        ("train", "random", 20.0),
-        ("distill", "udlm+redi", 60.0),  # an iteration of a base
-        ("distill", "udlm+dcd", 80.0),
-        ("pair", "pairflow-sub2", 7.0),
-        ("pair", "random", 7.0),
-        ("teach", "udlm+redi", None),
-        ("preprocess", None, 1.0),
-        ("train", "no longer in the experiment", 1.0),
+        ("train", "mdlm", 40.0, 0, None, None),
+        ("train", "random", 20.0, 0, None, None),
+        ("distill", "udlm+redi", 60.0, 0, None, None),  # an iteration of a base
+        ("distill", "udlm+dcd", 80.0, 0, None, None),
+        ("pair", "pairflow-sub2", 7.0, 0, None, None),
+        ("pair", "random", 7.0, 0, None, None),
+        ("teach", "udlm+redi", None, 0, None, None),
+        ("sample", "random", 32.0 * 3, 0, "main", 2),
+        ("preprocess", None, 1.0, None, None, None),
+        ("train", "no longer in the experiment", 1.0, 0, None, None),
     ]
-    frame = pd.DataFrame(rows, columns=["step", "method", "device_seconds"]).assign(seed=0)
-    sample = {"step": "sample", "method": "random", "device_seconds": 32.0 * 3, "evaluation": "main"}
-    frame = pd.concat([frame, pd.DataFrame([sample]).assign(seed=0, nfe=2)])
-    frame.loc[frame.step == "preprocess", "seed"] = None
+    frame = pd.DataFrame(rows, columns=["step", "method", "device_seconds", "seed", "evaluation", "nfe"])
     frame = frame.assign(device="cpu", peak_memory_mb=5.0).astype({"nfe": "Int64", "seed": "Int64"})
     rates_there = rates.rates_from_timings(frame, plan, SIZES, "there")
     assert {(work.kind, work.corruption): rate.seconds for work, rate in rates_there.items()} == {
@@ -183,7 +170,6 @@ def test_the_packaged_records_are_of_the_shipped_experiments(folder):
         plan = described.experiments[name]
         size = sizes(folder / "results" / name, plan, folder)
         assert rates.packaged().keys() >= {*rates.needed(jobs(Path(), plan), plan, size, "cpu")}, name
-    assert json.loads(rates.as_json(rates.packaged()))[0]["work"]["kind"] == "pair"
 
 
 def test_the_demo_by_its_record(folder):
@@ -200,8 +186,7 @@ def test_the_demo_by_its_record(folder):
 
 
 def test_a_gpu_without_a_record_is_unknown(folder):
-    arguments = ["estimate", "cifar10", "--recorded", "--device", "cuda", "--cores", "8"]
-    run = CliRunner().invoke(main, arguments)
+    run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
     assert "GPU-hours  unknown" in run.output
     assert "GPU: unknown: no GPU here, and no record of one" in run.output
@@ -212,14 +197,10 @@ def test_a_gpu_without_a_record_is_unknown(folder):
 def test_errors_are_one_line(folder):
     run = estimate("dmo")
     assert run.exit_code == 2
-    assert run.stderr.startswith(
-        "pairflow estimate: error: workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
-    )
-    run = estimate("demo", "--config", "absent.yaml")
-    assert run.stderr == (
-        "pairflow estimate: error: absent.yaml: no such file; "
-        "go to the workflow's folder, or name it with --config\n"
-    )
+    error = "workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
+    assert run.stderr.startswith(f"pairflow estimate: error: {error}")
+    error = "absent.yaml: no such file; go to the workflow's folder, or name it with --config\n"
+    assert estimate("demo", "--config", "absent.yaml").stderr == f"pairflow estimate: error: {error}"
 
 
 def test_own_files_are_read_for_their_sizes(folder):
@@ -234,39 +215,37 @@ def test_own_files_are_read_for_their_sizes(folder):
         Image.new("RGB", (6, 4)).save(folder / "pictures" / f"{number}.png")
     data = {"source": "image_folder", "folder": "pictures", "validation_fraction": 0.25, "flips": True}
     found = sizes(folder / "r", check(Experiment, {**IMAGES, "data": data}, "x"), folder)
-    assert found == Sizes(6, 1, 72, 256, (3, 4, 6))
+    assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 
 @pytest.fixture
-def preprocess(pairflow_command):
-    """Run the first job of an experiment's table."""
+def run_job(pairflow_command):
+    """Run a job, by default with its outputs as options."""
 
-    def run(table: list[Job], step: str = "preprocess"):
-        files = [f"--{name}={path}" for name, path in table[0].outputs.items()]
-        run = pairflow_command(step, f"--settings={table[0].settings.model_dump_json()}", *files)
+    def run(job: Job, step: str, *files: str):
+        files = files or [f"--{name}={path}" for name, path in job.outputs.items()]
+        run = pairflow_command(step, f"--settings={job.settings.model_dump_json()}", *files)
         assert run.returncode == 0, run.stderr
 
     return run
 
 
 @pytest.mark.parametrize(("values", "step"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
-def test_known_sizes_are_what_preprocessing_finds(tmp_path, preprocess, values, step):
+def test_known_sizes_are_what_preprocessing_finds(tmp_path, run_job, values, step):
     plan = check(Experiment, values, "x")
     known = sizes(tmp_path, plan, tmp_path)
-    preprocess(jobs(tmp_path, plan), step)
-    assert sizes(tmp_path, plan, tmp_path) == replace(known, tokens=tmp_path / "data/train.parquet")
+    run_job(jobs(tmp_path, plan)[0], step)
+    assert sizes(tmp_path, plan, tmp_path) == known
 
 
-def test_what_is_done_is_not_counted(tmp_path, preprocess, pairflow_command):
+def test_what_is_done_is_not_counted(tmp_path, run_job):
     root = tmp_path / "results" / "small"
     plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}})
     table = jobs(root, plan)
     assert done(table) == set()
-    preprocess(table)
+    run_job(table[0], "preprocess")
     pair = next(job for job in table if job.rule == "pair")
-    files = f"--tokens={root}/data/train.parquet", f"--out={pair.outputs['pairs']}"
-    run = pairflow_command("pair", f"--settings={pair.settings.model_dump_json()}", *files)
-    assert run.returncode == 0, run.stderr
+    run_job(pair, "pair", f"--tokens={root}/data/train.parquet", f"--out={pair.outputs['pairs']}")
     assert {job.rule for job in done(table)} == {"preprocess", "pair"}
     # other data are another run, and whatever is made of them
     longer = plan.model_copy(update={"data": plan.data.model_copy(update={"length": 24})})
@@ -282,10 +261,8 @@ def test_what_is_done_is_not_counted(tmp_path, preprocess, pairflow_command):
     assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)
 
 
-WORKS = {
-    (work.kind, work.corruption): work
-    for work in rates.needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")
-}
+NEEDED = rates.needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")
+WORKS = {(work.kind, work.corruption): work for work in NEEDED}
 
 
 def test_rates_are_measured_in_a_process_of_their_own():
@@ -320,7 +297,7 @@ def test_a_batch_that_takes_too_long_is_extrapolated_in_a_straight_line(monkeypa
 
 def test_durations_in_words():
     values = [0.2, 90, 130, 3600 * 2, 3600 * 47, 86400 * 3]
-    assert [duration(value) for value in values] == ["1 s", "90 s", "2.2 min", "2.0 h", "47 h", "3.0 days"]
+    assert ", ".join(map(describe_duration, values)) == "1 s, 90 s, 2.2 min, 2.0 h, 47 h, 3.0 days"
 
 
 def test_made_up_rows_resemble_one_another():

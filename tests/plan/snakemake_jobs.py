@@ -23,10 +23,8 @@ def files(named) -> dict[str, list[str]]:
 def main(cores: str, *experiments: str) -> None:
     targets = {f"results/{name}/report.html" for name in experiments}
     with SnakemakeApi(OutputSettings(dryrun=True)) as api:
-        loaded = api.workflow(ResourceSettings(cores=int(cores)), snakefile=SNAKEFILE)
-        workflow = (
-            loaded._workflow
-        )  # the public interface counts and prints jobs, without their inputs' names
+        # The public interface counts and prints jobs, without their inputs' names.
+        workflow = api.workflow(ResourceSettings(cores=int(cores)), snakefile=SNAKEFILE)._workflow
         workflow.dag_settings = DAGSettings(targets=targets, forceall=True)
         workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
         workflow._build_dag()

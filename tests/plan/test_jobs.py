@@ -11,7 +11,6 @@ import yaml
 
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
-from pairflow.plan import paths
 from pairflow.plan.jobs import Job, jobs
 
 HERE = Path(__file__).parent
@@ -85,8 +84,3 @@ def test_every_job_comes_after_those_that_it_waits_for(name):
     for job in table:
         assert outputs.intersection(job.needed) <= seen
         seen.update(job.outputs.values())
-
-
-def test_the_report_reads_the_inputs_of_the_last_job():
-    root, experiment = Path("results/demo"), check(Experiment, EXPERIMENTS["demo"], "demo")
-    assert paths.report_inputs(root, experiment) == jobs(root, experiment)[-1].inputs

@@ -227,7 +227,7 @@ def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[Met
     by_kind: dict[MetricKind, list[MethodRow]] = {}
     for (metric, reference, extractor), group in rows.groupby(
         ["metric", "reference", "extractor"], sort=True
-    ):  # type: ignore[misc]
+    ):
         kind = MetricKind(str(metric), str(reference), str(extractor), _counts(group))
         for method, own in group.groupby("method", sort=True):
             cells = {nfe: own[own.nfe == nfe] for nfe in sorted(own.nfe.unique().tolist())}

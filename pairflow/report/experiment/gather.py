@@ -131,7 +131,7 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
     for run in paths.runs(experiment):
         if (run.seed, run.evaluation) != (experiment.seeds[0], first):
             continue
-        if run.nfe in paths.shown_nfe(experiment, run):
+        if run.nfe in paths.shown_nfe(experiment, run.evaluation):
             table, _ = read_table(paths.samples(root, run), "samples")
             tokens = token_array(table["tokens"])
             samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
@@ -149,7 +149,7 @@ def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Sample
     }
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
     for run in paths.runs(experiment):
-        if run.nfe in paths.shown_nfe(experiment, run):
+        if run.nfe in paths.shown_nfe(experiment, run.evaluation):
             table, _ = read_table(paths.properties(root, run), "property histograms")
             by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
             by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())

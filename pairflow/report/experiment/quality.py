@@ -108,7 +108,7 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
     order = [(name, reference) for name in tables.list_metrics("images") for reference in (*REFERENCES, "")]
     measured = []
     for key, group in rows.groupby(keys, sort=True):
-        metric, reference, extractor = map(str, key)  # type: ignore[call-overload]
+        metric, reference, extractor = map(str, key)
         if (metric, reference) in order:
             floor = _floor_rows(real, metric, reference, extractor, evaluation)
             measured.append(Panel(metric, reference, extractor, group, floor))

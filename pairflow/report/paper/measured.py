@@ -136,7 +136,7 @@ class Measurements:
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**texts, "nfe": 0})
         groups: dict[tuple, dict[tuple[str, str], pd.DataFrame]] = {}
         for key, group in rows.groupby(_KEYS, sort=True):
-            *outer, reference, extractor = key  # type: ignore[misc]
+            *outer, reference, extractor = key
             groups.setdefault(tuple(outer), {})[str(reference), str(extractor)] = group
         return groups
 
