@@ -65,7 +65,8 @@ def _command(name: str) -> click.Command:
 @click.command(cls=Steps, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pairflow")
 def main() -> None:
-    """Few-step discrete generation with closed-form source-target couplings.
+    """Generate molecules and images in a few sampling steps, from source states that are paired with the
+    data in closed form.
 
     There are two ways to start. `snakemake --cores 2 results/demo/report.html` runs the demo on embedded
     molecules. `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run

@@ -102,9 +102,9 @@ def read_provenance(path: Path) -> dict[str, Any]:
     try:
         facts = json.loads(beside.read_text()) if beside.is_file() else {}
     except ValueError as error:
-        raise InputError(f"{beside}: not JSON; remove the file and the times are unknown") from error
+        raise InputError(f"{beside}: not JSON; remove the file to go on without these times") from error
     if not isinstance(facts, dict):
-        raise InputError(f"{beside}: not a record of a step; remove the file and the times are unknown")
+        raise InputError(f"{beside}: not a record of a step; remove the file to go on without these times")
     return facts
 
 

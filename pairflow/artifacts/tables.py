@@ -137,7 +137,9 @@ def _named_when_damaged(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file of pairflow, or damaged: make it again") from error
+        raise InputError(
+            f"{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
+        ) from error
 
 
 def _checked_metadata(path: Path, schema: pa.Schema, table: pa.Table | None = None) -> Metadata:
@@ -149,7 +151,7 @@ def _checked_metadata(path: Path, schema: pa.Schema, table: pa.Table | None = No
     if table is not None:
         whole = whole and columns in (None, _columns(table))
     if not whole:
-        raise InputError(f"{path}: altered since it was written: make it again")
+        raise InputError(f"{path}: has been changed since it was written; rerun the step that writes it")
     return Metadata(**facts)
 
 

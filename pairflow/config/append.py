@@ -55,7 +55,9 @@ def append(text: str, name: str, experiment: dict[str, Any], comment: str, path:
     round_trip.dump(document, output)
     result = output.getvalue().replace("\n", "\r\n" if "\r\n" in text else "\n")
     if parse(result, path) != {**before, "experiments": {**before["experiments"], name: experiment}}:
-        raise InputError(f"{path}: cannot be extended by a program; add this by hand:\n{entry}")
+        raise InputError(
+            f"{path}: pairflow cannot add the experiment to this file; add these lines yourself:\n{entry}"
+        )
     return result
 
 

@@ -16,7 +16,11 @@ Split = Annotated[
     ),
 ]
 LongShare = Annotated[
-    Share, Field(description="Largest share of the molecules that may be longer than N and are left out.")
+    Share,
+    Field(
+        description="Largest share of the molecules that may be left out because they are "
+        "too long for a token row."
+    ),
 ]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
@@ -41,7 +45,8 @@ class Molecules(Standardisation):
     """Raw molecules to token rows."""
 
     source: str = Field(
-        description="Data set: small_molecules (embedded), qm9, zinc250k, or the path of your own file "
+        description="Data set: small_molecules (included in the package), qm9, zinc250k, or the "
+        "path of your own file "
         "(.smi, .csv, .tsv or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
@@ -50,8 +55,14 @@ class Molecules(Standardisation):
     split: Split = "random"
     validation_fraction: Share = Field(0.05, description="Share of the rows that is held out for validation.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
-    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
-    max_heavy_atoms: int | None = Field(None, ge=1, description="Leave out molecules with more heavy atoms.")
+    training_rows: int | None = Field(
+        None,
+        ge=1,
+        description="Number of training rows to draw at random. If it is not given, all rows are used.",
+    )
+    max_heavy_atoms: int | None = Field(
+        None, ge=1, description="Leave out molecules with more than this number of heavy atoms."
+    )
     max_too_long_share: LongShare = 0.001
 
     @field_validator("source")
@@ -85,7 +96,11 @@ class Images(Settings):
     )
     folder: str | None = Field(None, description="Folder of PNG and JPEG files; only for image_folder.")
     size: int | None = Field(
-        None, ge=1, le=1024, description="Side to which central squares are resized; only for image_folder."
+        None,
+        ge=1,
+        le=1024,
+        description="Side in pixels: the central square of every image is "
+        "resized to it; only for image_folder.",
     )
     mode: Literal["L", "RGB"] | None = Field(
         None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
@@ -94,7 +109,11 @@ class Images(Settings):
         None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
     )
     flips: bool = Field(False, description="Append the mirror image of every training image.")
-    training_rows: int | None = Field(None, ge=1, description="Size of a random training subset; none: all.")
+    training_rows: int | None = Field(
+        None,
+        ge=1,
+        description="Number of training rows to draw at random. If it is not given, all rows are used.",
+    )
     validation_fraction: float = Field(
         0.1, gt=0, lt=1, description="Share that is held out; only without a published test set."
     )
@@ -104,7 +123,7 @@ class Images(Settings):
     @classmethod
     def _levels_divide(cls, levels: int | None) -> int | None:
         if levels and 256 % levels:
-            raise ValueError(f"{levels} does not divide 256; 2, 4, 8, ... 256 do")
+            raise ValueError(f"{levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
         return levels
 
     @model_validator(mode="after")

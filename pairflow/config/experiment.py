@@ -43,15 +43,19 @@ class Experiment(Settings):
     seeds: tuple[Seed, ...] = Field(
         (0,), min_length=1, description="Seeds; everything after the split of the data is run once for each."
     )
-    data: Data
-    network: Network
+    data: Data = Field(description="The data set and its preprocessing.")
+    network: Network = Field(description="The network and its sizes.")
     pairing: Pairing = Pairing()
     training: Training
     distillation: Distillations = Distillations()
     methods: tuple[str, ...] = Field(min_length=1, description="Methods to train and compare.")
-    evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(min_length=1)
-    correlation: Correlation | None = None
-    features: Features | None = Field(None, description="The network whose features images are compared by.")
+    evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(
+        min_length=1, description="The protocols by which samples are drawn and measured, by name."
+    )
+    correlation: Correlation | None = Field(
+        None, description="Settings of the total correlation, if it is measured."
+    )
+    features: Features | None = Field(None, description="The network by whose features images are compared.")
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
 
     @model_validator(mode="after")
@@ -155,7 +159,9 @@ class Experiment(Settings):
 
     def _features(self) -> Features:
         if self.modality != "images":
-            raise InputError("the experiment has no images, and only images are compared by features")
+            raise InputError(
+                "only images are compared by features, but the data of this experiment are not images"
+            )
         return self.features or Features()
 
 

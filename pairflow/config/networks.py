@@ -46,7 +46,8 @@ class Unet(Settings):
     multipliers: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         (1, 2, 2),
         min_length=1,
-        description="Width of each scale in `channels`; each halves height and width.",
+        description="Width of each scale as a multiple of `channels`; every scale after the first "
+        "halves height and width.",
     )
     blocks: int = Field(2, ge=1, le=16, description="Residual blocks per scale; the way up has one more.")
     attention: tuple[Annotated[int, Field(ge=0)], ...] = Field(
@@ -54,7 +55,9 @@ class Unet(Settings):
     )
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")
     head: Literal["logistic", "categorical"] = Field(
-        "logistic", description="Output per pixel and colour: a truncated logistic, or K free logits."
+        "logistic",
+        description="Output per pixel and colour: a truncated logistic distribution, or "
+        "one free logit for each level.",
     )
 
     @model_validator(mode="after")

@@ -10,8 +10,8 @@ Sampler = Annotated[Literal["ancestral", "euler"], Field(description="Update rul
 Conversion = Annotated[
     Literal["exact", "none"],
     Field(
-        description="Convert the model's output (posterior or leave-one-out) to what the sampler expects; "
-        "`none` uses it unchanged."
+        description="`exact` converts the model's prediction to the kind that the sampler expects (posterior "
+        "or leave-one-out); `none` uses it unchanged."
     ),
 ]
 Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
@@ -25,7 +25,10 @@ class Update(Settings):
 
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
-    greedy_tail: bool = Field(True, description="End with the most likely symbols of the denoiser.")
+    greedy_tail: bool = Field(
+        True,
+        description="After the last sampling step, take the symbols that the denoiser finds most likely.",
+    )
 
 
 class Sampling(Update):
@@ -60,26 +63,35 @@ class Correlation(Settings):
 
     sources: int = Field(20_000, ge=2, le=10**6, description="Number of source states (x0).")
     samples: int = Field(10, ge=2, le=1000, description="Samples (x1) per source state.")
-    steps: int = Field(256, ge=1, le=10_000, description="Sampling steps (NFE) before the greedy tail.")
+    steps: int = Field(
+        256,
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of "
+        "function evaluations, NFE), not counting the greedy step at the end.",
+    )
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
 
 
 class ExtractorSettings(Settings):
-    """The network whose features images are compared by."""
+    """The network by whose features images are compared."""
 
     extractor: Literal["classifier", "inception", "dinov2"] = Field(
         "classifier",
-        description="`classifier`: trained by the workflow; `inception`: FID's network; `dinov2`: "
-        "self-supervised transformer.",
+        description="Network that computes the features: the `classifier` that the workflow trains, "
+        "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
     )
     weights: str | None = Field(
-        None, description="Weight file of inception or dinov2; none: inception's weights are downloaded."
+        None,
+        description="Weight file of inception or dinov2. If it is not given, inception's "
+        "weights are downloaded.",
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
-        description="Checksum of the weight file; none: it must be inception's published file.",
+        description="SHA-256 checksum of the weight file. If it is not given, only inception's "
+        "published file is accepted.",
     )
 
     @model_validator(mode="after")

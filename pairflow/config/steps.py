@@ -68,7 +68,10 @@ class CoverSettings(Settings):
 class TrainSettings(Settings):
     """What a model depends on, besides the token rows or pairs."""
 
-    method: str = Field(description="Base method: mdlm, udlm, random, pairflow or pairflow-sub<P>.")
+    method: str = Field(
+        description="Base method: mdlm, udlm, random, pairflow, or pairflow-sub<P> "
+        "(P random subsets, paired separately)."
+    )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: Training
@@ -94,7 +97,9 @@ class DistillSettings(Settings):
 class SampleSettings(Sampling):
     """What a file of samples depends on, besides the model."""
 
-    nfe: int = Field(ge=1, le=10_000, description="Number of sampling steps (NFE).")
+    nfe: int = Field(
+        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
@@ -104,7 +109,9 @@ class DemandSettings(Update):
     count: int = Field(
         ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
     )
-    nfe: int = Field(ge=1, le=10_000, description="Number of sampling steps (NFE).")
+    nfe: int = Field(
+        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
     valid: bool = Field(False, description="Keep only strings that RDKit can read, as canonical SMILES.")
     unique: bool = Field(False, description="Drop duplicates (implies --valid).")
     novel: bool = Field(False, description="Drop molecules of the training data set (implies --valid).")

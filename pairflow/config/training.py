@@ -75,7 +75,12 @@ class Dcd(Distillation):
     teacher_every: int = Field(
         ge=1, description="Iterations after which the teacher is replaced by the student."
     )
-    noise_min: float = Field(-4.0, ge=-12, le=12, description="Negative log-SNR at noise time 0 (g_min).")
+    noise_min: float = Field(
+        -4.0,
+        ge=-12,
+        le=12,
+        description="Negative logarithm of the signal-to-noise ratio at noise time 0 (g_min).",
+    )
     noise_max: float = Field(-1.0, ge=-12, le=12, description="Negative log-SNR at noise time 1 (g_max).")
 
     @model_validator(mode="after")
@@ -89,7 +94,13 @@ class TeacherPairs(Settings):
     """How ReDi's pairs are drawn from the parent: a uniform source state, and the sample it leads to."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
-    steps: int = Field(256, ge=1, le=10_000, description="Sampling steps (NFE) before the greedy tail.")
+    steps: int = Field(
+        256,
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of "
+        "function evaluations, NFE), not counting the greedy step at the end.",
+    )
     sampler: Sampler = "euler"
     conversion: Conversion = "exact"
 

@@ -75,7 +75,7 @@ class RawFile:
         except (OSError, requests.RequestException) as error:
             raise InputError(
                 f"cannot download {self.url} ({type(error).__name__}: {error}); "
-                f"or put the file, named {self.names[0]}, into a folder and set {DATA_DIR} to it"
+                f"try again, or put the file, named {self.names[0]}, into a folder and set {DATA_DIR} to it"
             ) from None
         if not self.is_as_published:
             path.unlink()

@@ -88,7 +88,7 @@ class PublishedImages(ImageSource):
         except image_files.TorchvisionError as error:
             raise InputError(
                 f"cannot download {self.torchvision} ({error}); "
-                f"or put {self.copies} into a folder and set {DATA_DIR} to it"
+                f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
             ) from None
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:

@@ -24,7 +24,7 @@ from pairflow.errors import InputError
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
     """Images (B, H, W, C) uint8 as token rows (B, N), in the smallest dtype that holds K = `levels`."""
     if not 2 <= levels <= 256 or 256 % levels:
-        raise InputError(f"levels: {levels} does not divide 256; 2, 4, 8, ... 256 do")
+        raise InputError(f"levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
     planes = np.moveaxis(images // np.uint8(256 // levels) if levels < 256 else images, 3, 1)
     return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), -1)
 

@@ -284,7 +284,8 @@ def _check_length(counts: Sequence[int], length: int, max_too_long_share: float)
     if overlong > max_too_long_share * len(counts):
         raise InputError(
             f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
-            f"N = {length}, allowed are {max_too_long_share:.2%}; all fit N = {max(counts) + 2}"
+            f"N = {length}; the largest share allowed is {max_too_long_share:.2%}; all fit N = "
+            f"{max(counts) + 2}"
         )
 
 

@@ -62,7 +62,7 @@ def held_out_groups(groups: np.ndarray, number: int, split_seed: int) -> np.ndar
     if left == number > 0:
         raise InputError(
             f"split: the smallest of {np.count_nonzero(sizes)} scaffolds has {sizes[sizes > 0].min()} "
-            f"molecules, and {number} are to be held out; expected split: random, or a larger "
-            "validation_fraction"
+            f"molecules, and {number} are to be held out; set split to random, or choose a "
+            "larger validation_fraction"
         )
     return held_out

@@ -76,7 +76,9 @@ def load(
 
 def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
     if trained is None:
-        raise InputError("extractor classifier: needs the file that `pairflow classify` writes")
+        raise InputError(
+            "extractor classifier: needs --classifier, the weight file that `pairflow classify` writes"
+        )
     network, description = classifier.load(trained)
     network = network.to(device)
     return Extractor(
@@ -151,7 +153,8 @@ def _published() -> Path:
         raise InputError(f"{INCEPTION_URL}: wrong checksum, expected SHA-256 {INCEPTION_SHA256}") from error
     except (OSError, requests.RequestException) as error:
         raise InputError(
-            f"cannot download {INCEPTION_URL} ({type(error).__name__}); or name a copy in features.weights, "
+            f"cannot download {INCEPTION_URL} ({type(error).__name__}); try again, or name a copy "
+            f"in features.weights, "
             "or compare by features.extractor: classifier"
         ) from error
     return Path(path)

@@ -63,7 +63,7 @@ class ReferenceStatistics:
         if facts["extractor"] != extractor.name:
             raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
         if metadata.inputs["tokens"] != digest(images.path):
-            raise InputError(f"{path}: made of another file than {images.path}")
+            raise InputError(f"{path}: was made from a file other than {images.path}")
         count = facts["count"]
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")

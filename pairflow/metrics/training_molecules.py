@@ -49,7 +49,7 @@ class DatasetMolecules:
     def require(self, metadata: Metadata, path: Path) -> None:
         """InputError unless the file `path` was made from these molecules."""
         if metadata.inputs.get("smiles") != digest(self.path):
-            raise InputError(f"{path}: made of another file than {self.path}")
+            raise InputError(f"{path}: was made from a file other than {self.path}")
 
 
 def some(count: int, most: int) -> np.ndarray:

@@ -134,7 +134,8 @@ def _checked(z: ArrayLike, data: ArrayLike, t: float) -> tuple[np.ndarray, np.nd
     z, data = np.asarray(z), np.asarray(data)
     if z.ndim != 2 or data.ndim != 2 or z.shape[1] != data.shape[1] or not data.size:
         raise InputError(
-            f"z, data: expected shapes (B, N) and (M, N), M >= 1; found {z.shape} and {data.shape}"
+            f"z, data: expected two arrays with rows of the same length, and at least one row of "
+            f"data; found shapes {z.shape} and {data.shape}"
         )
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")

@@ -79,7 +79,7 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
     weights = [("weights", path) for path in job.outputs.values() if path.suffix == ".safetensors"]
     for key, source in [*sources.items(), *weights]:
         if digest_of and key in inputs and source.is_file() and inputs[key] != digest_of(source):
-            raise InputError(f"{path}: made of another file than {source}")
+            raise InputError(f"{path}: was made from a file other than {source}")
 
 
 def _facts(path: Path, name: str) -> tuple[Mapping[str, Any], Mapping[str, str], str | None]:

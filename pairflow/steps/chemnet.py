@@ -13,7 +13,8 @@ from pairflow.steps.command import device, existing, out, quiet, step, threads
 @threads
 @quiet
 def main(smiles: Path, out: Path, device, threads, quiet):
-    """Compute the statistics that FCD compares: ChemNet's features of up to 10,000 training molecules."""
+    """Compute the statistics that the Fréchet ChemNet Distance (FCD) compares: mean and covariance of
+    ChemNet's features of up to 10,000 training molecules."""
     from pairflow.metrics import chemnet, training_molecules
     from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose

@@ -18,7 +18,7 @@ from pairflow.steps.command import existing, out, quiet, step, threads
 @threads
 @quiet
 def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, description, threads, quiet):
-    """Train a small classifier on the CPU. Its description has the accuracy on the test images."""
+    """Train a small classifier on the CPU. Its accuracy on the test images is written to its description."""
     from pairflow.metrics import classifier
     from pairflow.metrics.image_rows import read_images
     from pairflow.runtime.device import choose

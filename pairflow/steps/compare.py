@@ -28,8 +28,8 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
       pairflow compare results/qm9 --baseline udlm+dcd --out methods.html
 
     Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). Where there
-    is only one seed they are over its sampling trials, and the page says so. Values from other data, other
-    numbers of samples, references or extractors are shown separately.
+    is only one seed they are over its sampling trials, and the page says so. Values are shown separately
+    if their data, numbers of samples, references or extractors differ.
     """
     from pairflow.report.compare import inputs
     from pairflow.report.compare.page import render

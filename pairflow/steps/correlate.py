@@ -24,10 +24,12 @@ CEILING_GROUPS = 20_000  # at most
 @threads
 @quiet
 def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resume, device, threads, quiet):
-    """Measure the total correlation of samples given their source state, in bits, by plug-in entropies.
+    """Measure how strongly the positions of samples from the same source state depend on each other: the
+    total correlation, in bits, from plug-in entropies.
 
     The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
-    are source states, but at most 20,000. An interrupted run resumes, to the same bytes.
+    are source states, but at most 20,000. An interrupted run resumes, and its output has the same bytes
+    as that of an uninterrupted run.
     """
     from pairflow.metrics.correlation import data_total_correlation, describe
     from pairflow.runtime.device import choose
@@ -55,14 +57,18 @@ def _require_fit(model, metadata: Metadata, tokens: Path) -> None:
     """InputError unless the model has many source states, and its samples are rows like the tokens."""
     if parse_method(model.method).corruption != "uniform":
         raise InputError(
-            f"{model.folder}: {model.method} has a single source state, all masks: nothing to condition on"
+            f"{model.folder}: {model.method} always starts from the same source state (all masks), "
+            f"so this correlation cannot be measured"
         )
     metadata.require_same_vocabulary(model.vocabulary, tokens, model.folder)
     metadata.require_same_data(model.data, tokens, model.folder)
     metadata.require_split("train", tokens)
     expected, actual = (model.length, model.vocabulary_size), (metadata.length, metadata.vocabulary_size)
     if actual != expected:
-        raise InputError(f"{tokens}: expected (N, K) = {expected} as in {model.folder}, found {actual}")
+        raise InputError(
+            f"{tokens}: expected row length and vocabulary size (N, K) = {expected} as "
+            f"in {model.folder}, found {actual}"
+        )
 
 
 def _measure(model, settings: CorrelateSettings, table: ResumableTable, quiet: bool) -> np.ndarray:

@@ -22,7 +22,7 @@ BLOCK = 4 * 10**11  # token comparisons that are saved or lost together: about a
 def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions, threads, quiet):
     """Draw one sample per data point along the forward velocity, and count the data points reached.
 
-    An interrupted run resumes, to the same bytes.
+    An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
     """
     from pairflow.pairing import forward
 

@@ -19,7 +19,8 @@ JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jump
 @click.option("--method", required=True, help="Name of the coupling in the metric rows.")
 @out("--out", help="Output file for the metric rows (Parquet).")
 def main(pairs: Path, method: str, out: Path):
-    """Describe a coupling by Hamming distances of x0 and x1, symbol frequencies of x0 and jumps per step."""
+    """Describe a coupling by the Hamming distances between source states x0 and data points x1, the
+    symbol frequencies of x0 and the jumps per step."""
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs")
     x1 = token_array(table["x1"])

@@ -30,9 +30,11 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Distil a model into one that needs fewer sampling steps, as the last part of the method's name says.
+    """Distil a model into one that needs fewer sampling steps. The last part of the method's name (+dcd
+    or +redi) selects the distillation.
 
-    An interrupted distillation resumes, to the same bits. The vocabulary and the known molecules in the
+    An interrupted distillation resumes, and its weights are the same, bit for bit, as those of an
+    uninterrupted one. The vocabulary and the known molecules in the
     parent's folder are copied. It runs on several GPUs as `pairflow train` does.
     """
     from pairflow.runtime.device import choose

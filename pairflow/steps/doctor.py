@@ -26,7 +26,7 @@ def main(configuration: Path, offline: bool):
 
     Every package is imported, in a process of its own, and the results folder is written to. A data set is
     looked for in the folder that PAIRFLOW_DATA_DIR names, in the cache, and at its publisher's. Each line is
-    `ok`, `missing (optional)` (something works only with it) or `needs attention`, for which the exit code
+    `ok`, `missing (optional)` (only some features need it) or `needs attention`, for which the exit code
     is 1.
     """
     from pairflow.checkup.requirements import findings

@@ -42,7 +42,11 @@ _inputs = grouped(
     existing("--samples", help="Samples (Parquet)."),
     existing("--vocabulary", help="Vocabulary of the data set (JSON)."),
     existing("--smiles", help="Canonical SMILES of the data set (Parquet)."),
-    existing("--molecules", help="Described training molecules (Parquet)."),
+    existing(
+        "--molecules",
+        help="Fingerprints, scaffolds and properties of the training molecules "
+        "(Parquet), as `pairflow describe_molecules` writes them.",
+    ),
     existing(
         "--chemnet",
         required=False,
@@ -65,8 +69,8 @@ _outputs = grouped(
 @threads
 @quiet
 def main(settings: Chemistry, inputs: _Inputs, evaluation: str, outputs: _Outputs, device, threads, quiet):
-    """Count each trial's valid, unique and novel molecules, give reasons why others are not valid, and
-    compare the distinct ones with the training molecules."""
+    """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
+    valid, and compare the distinct molecules with the training molecules."""
     from pairflow.metrics import chemistry, training_molecules
 
     provenance = Provenance()

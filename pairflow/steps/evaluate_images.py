@@ -22,7 +22,8 @@ from pairflow.steps.command import device, evaluation, existing, out, quiet, rea
 def main(
     settings: ExtractorSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
 ):
-    """Compare each trial's images with training and test images: fid or fd, kid or kd, is, nearest images."""
+    """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
+    kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images."""
     from pairflow.metrics import image_rows
     from pairflow.metrics.image_reference import ImageComparison
     from pairflow.runtime.device import choose

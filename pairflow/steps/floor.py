@@ -21,11 +21,12 @@ from pairflow.steps.command import device, evaluation, out, quiet, real_images, 
 @threads
 @quiet
 def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, device, threads, quiet):
-    """Compute the noise floor: the distances of samples, measured between real images.
+    """Compute the noise floor: the same distances as for samples, but measured between two sets of real
+    images.
 
     Each trial draws from one half of the training images and compares with the other half (train) and with
-    all test images (test). The nearest training images are those of test images, which no model
-    has memorised.
+    all test images (test). For the distance to the nearest training image, test images take the place of
+    samples, because no model has memorised them.
     """
     from pairflow.metrics import image_rows
     from pairflow.metrics.image_reference import ImageComparison

@@ -39,7 +39,9 @@ class _Shard(click.ParamType):
 
 @step(PairSettings)
 @existing(
-    "--tokens", help="Token rows: Parquet from `pairflow preprocess`, or a .npy array (M, N) of integers."
+    "--tokens",
+    help="Token rows: Parquet from `pairflow preprocess`, or a .npy file with a "
+    "two-dimensional array of integers, one row per data point.",
 )
 @out("--out", help="Output file for the pairs (Parquet): x0, x1, one row per data point, in data order.")
 @click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for a .npy file.")
@@ -53,7 +55,8 @@ class _Shard(click.ParamType):
 @click.option(
     "--shard",
     type=_Shard(),
-    help="Pair only the k-th of P equal ranges of rows; `pairflow gather` joins them.",
+    help="Divide the rows into equal ranges, as many as the second number, and pair only the range "
+    "that the first number names; `pairflow gather` joins the results.",
 )
 @click.option("--dry-run", is_flag=True, help="Estimate operations, time and memory, and write nothing.")
 @resumable
@@ -71,10 +74,11 @@ def main(
     threads,
     quiet,
 ):
-    """Give every data point its source: by Algorithm 1 (pairflow), or independent uniform noise (random).
+    """Give every data point a source state: one computed by Algorithm 1 of the paper (pairflow), or
+    independent uniform noise (random).
 
-    An interrupted pairing resumes. The result depends only on the tokens, K, the steps, the subsets and the
-    seed.
+    An interrupted pairing resumes. The result depends only on the tokens, the vocabulary size, --steps,
+    --subsets and --seed.
     """
     provenance = Provenance()
     if backend in ("auto", "gpu"):
@@ -111,7 +115,9 @@ def _check_output(out: Path, wanted: Metadata) -> None:
         return
     _, existing = read_table(out, wanted.kind)
     if existing.inputs != wanted.inputs:
-        raise InputError(f"{out}: exists, with pairs of other tokens; remove it or choose another --out")
+        raise InputError(
+            f"{out}: already exists and holds pairs of other tokens; remove it or choose another --out"
+        )
     parameters = {"K": existing.vocabulary_size, **existing.parameters}
     for key, value in {"K": wanted.vocabulary_size, **wanted.parameters}.items():
         if parameters.get(key) != value:
@@ -133,7 +139,10 @@ def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:
     """The rows first..last - 1 of a shard; all rows without a shard."""
     number, shards = shard or (1, 1)
     if shards > count:
-        raise InputError(f"--shard: {shards} shards of {count} rows: some would be empty")
+        raise InputError(
+            f"--shard: {shards} shards are too many for {count} rows, because some "
+            f"would be empty; choose fewer shards"
+        )
     return count * (number - 1) // shards, count * number // shards
 
 

@@ -20,10 +20,10 @@ from pairflow.steps.command import out, step
     "--tables",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder for LaTeX and CSV files. It is replaced.",
+    help="Folder for LaTeX and CSV files. An existing folder is deleted and written again.",
 )
 @out("--values", help="All printed and measured values, Parquet.")
-@out("--out", help="The page, HTML.")
+@out("--out", help="Output file for the report page (HTML).")
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
     """Compare finished experiments with the paper's tables."""
     from pairflow.report.paper.inputs import read_experiments

@@ -21,7 +21,8 @@ from pairflow.steps.command import out, quiet, step
 def main(settings: Molecules, quiet: bool, **files: Path):
     """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
-    The source is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
+    A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
+    otherwise it is downloaded and verified.
     """
     from pairflow.data import molecules
     from pairflow.data.known import KnownMolecules

@@ -24,7 +24,8 @@ from pairflow.steps.command import out, quiet, step
 def main(settings: Images, quiet: bool, **files: Path):
     """Turn images into token rows, in channel-height-width order.
 
-    The source is embedded or your own folder. A published data set is taken from the folder that
+    The images come with the package, from your own folder or from a published data set. A published data
+    set is taken from the folder that
     PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
     from pairflow.data.images import contract

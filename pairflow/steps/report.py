@@ -23,10 +23,10 @@ from pairflow.steps.command import out, step
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG. It is "
-    "replaced.",
+    help="Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG. An "
+    "existing folder is deleted and written again.",
 )
-@out("--out", help="The page, HTML.")
+@out("--out", help="Output file for the report page (HTML).")
 def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):
     """Gather an experiment's metric rows and timings over its seeds, and write its page and its figures.
 

@@ -38,7 +38,8 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
 
-    On demand it writes as many molecules as you ask for, filtered, in the format of the suffix of --out:
+    With --count it writes as many molecules as you ask for, filtered if you wish, in the format that the
+    suffix of --out names:
 
     \b
       pairflow sample --model models/pairflow --count 1000 --nfe 4 --unique --novel --out molecules.sdf

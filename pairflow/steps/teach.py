@@ -21,9 +21,10 @@ from pairflow.steps.command import device, existing, out, quiet, resumable, step
 @threads
 @quiet
 def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions, device, threads, quiet):
-    """Draw pairs for ReDi: uniform source states x0 and the teacher's samples x1 of them.
+    """Draw pairs for the distillation ReDi: uniform source states x0, each with the sample x1 that the
+    teacher generates from it.
 
-    An interrupted run resumes, to the same bytes.
+    An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
     """
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar

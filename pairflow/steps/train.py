@@ -26,9 +26,11 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Train a base model: mdlm and udlm draw new noise all the time, random and pairflow use fixed pairs.
+    """Train a base model: mdlm and udlm draw new noise in every iteration, whereas random and pairflow
+    use fixed pairs.
 
-    An interrupted training resumes, to the same bits. Pass --vocabulary and --known to store them with the
+    An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
+    uninterrupted run. Pass --vocabulary and --known to store them with the
     model, so that `pairflow sample --count` needs only its folder. To share each batch between several GPUs,
     start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train ...`.
     """

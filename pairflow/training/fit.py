@@ -72,7 +72,10 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
     method = parse_method(settings.method)
     how: Any = settings.distillation
     if method.parent is None:
-        raise InputError(f"method '{settings.method}': names no distillation, as in '{settings.method}+dcd'")
+        raise InputError(
+            f"method '{settings.method}': expected a name that ends in a distillation, "
+            f"such as '{settings.method}+dcd'"
+        )
     if method.distillations[-1] != how.name:
         raise InputError(
             f"method '{settings.method}': its last distillation is {method.distillations[-1]}, "
@@ -114,7 +117,8 @@ def fit(
     files: dict[str, bytes],
     average: AveragedModel | None = None,
 ) -> None:
-    """Train a model and write its folder. An interrupted training resumes, to the same bits.
+    """Train a model and write its folder. An interrupted training run resumes, and its weights are the
+    same, bit for bit, as those of an uninterrupted run.
 
     `files` are those to store beside the weights, by name; `average` is a moving average to continue.
     """

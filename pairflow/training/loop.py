@@ -118,7 +118,9 @@ def _accumulate(
         # The processes' gradients are averaged afterwards, but the shares are to be summed.
         (loss * (share * distributed.world_size())).backward()
     except torch.OutOfMemoryError as error:
-        raise InputError(f"{size:,} rows at once do not fit on the GPU: lower --micro-batch") from error
+        raise InputError(
+            f"{size:,} rows do not fit on the GPU at once; set --micro-batch to a smaller number of rows"
+        ) from error
     return loss.detach() * share
 
 

@@ -194,7 +194,9 @@ class Model:
         """The path of vocabulary.json; InputError if it is missing or another model's."""
         path = self._beside(VOCABULARY)
         if not path.is_file():
-            raise InputError(f"{path}: no such file; copy it from the data folder of the training")
+            raise InputError(
+                f"{path}: no such file; copy it from the folder of the data that the model was trained on"
+            )
         _read_vocabulary(path, self.vocabulary, self._beside("model.json"))
         return path
 

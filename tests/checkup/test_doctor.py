@@ -274,7 +274,7 @@ def test_a_missing_or_broken_configuration(tmp_path, monkeypatch):
     monkeypatch.setattr(software, "imported", lambda: facts)
     path = tmp_path / "workflow_config.yaml"
     found = dict(findings(path, offline=True))
-    advice = "no such file; go to the workflow's folder, or name it with --config"
+    advice = "no such file; run the command in the workflow's folder, or name the file with --config"
     assert line(found["configuration"]) == f"needs attention: {path}: {advice}"
     assert found["RDKit"].condition is Condition.OPTIONAL  # only an experiment on molecules needs it
     path.write_text("experiments: {")

@@ -199,7 +199,8 @@ def test_errors_are_one_line(folder):
     assert run.exit_code == 2
     error = "workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
     assert run.stderr.startswith(f"pairflow estimate: error: {error}")
-    error = "absent.yaml: no such file; go to the workflow's folder, or name it with --config\n"
+    advice = "run the command in the workflow's folder, or name the file with --config"
+    error = f"absent.yaml: no such file; {advice}\n"
     assert estimate("demo", "--config", "absent.yaml").stderr == f"pairflow estimate: error: {error}"
 
 

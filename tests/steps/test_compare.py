@@ -292,7 +292,11 @@ def refused(done, folder, said):
             "{folder}: not a finished experiment: it has no metrics.parquet, which the report writes",
         ),
         ("timings", "{folder}/timings.parquet: no such file"),
-        ("bytes", "{folder}/metrics.parquet: not a Parquet file of pairflow, or damaged: make it again"),
+        (
+            "bytes",
+            "{folder}/metrics.parquet: damaged, or not a Parquet file that pairflow wrote; "
+            "rerun the step that writes it",
+        ),
         ("kind", "{folder}/metrics.parquet: holds samples, expected metrics"),
         ("column", "{folder}/metrics.parquet: has no column 'value'"),
         (

@@ -118,7 +118,11 @@ def test_what_does_not_fit_is_refused_by_name(trained, token_file, tmp_path):
     other = token_file("other.parquet", TOKENS, 6, "w")
     mistake(model, other, f"other.parquet and {model} do not belong together: vocabulary w against v")
     short = token_file("short.parquet", TOKENS[:, :7], 6)
-    mistake(model, short, f"short.parquet: expected (N, K) = (8, 6) as in {model}, found (7, 6)")
+    mistake(
+        model,
+        short,
+        f"short.parquet: expected row length and vocabulary size (N, K) = (8, 6) as in {model}, found (7, 6)",
+    )
     mistake(trained("mdlm"), tmp_path / "train.parquet", "mdlm has a single source state, all masks")
 
 

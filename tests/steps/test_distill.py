@@ -170,7 +170,13 @@ def test_what_does_not_fit_ends_in_one_line(train, teach, distill, folder):
     train("mdlm")
     assert teach("udlm+redi").exit_code == 0
     for method, how, data, parent, text in [
-        ("udlm", DCD, "train.parquet", "udlm", "method 'udlm': names no distillation, as in 'udlm+dcd'"),
+        (
+            "udlm",
+            DCD,
+            "train.parquet",
+            "udlm",
+            "method 'udlm': expected a name that ends in a distillation, such as 'udlm+dcd'",
+        ),
         (
             "udlm+redi",
             DCD,

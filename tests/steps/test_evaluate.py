@@ -173,7 +173,7 @@ def test_no_samples_at_all_are_no_rows(folder):
         ({"samples": "absent.parquet"}, "absent.parquet: no such file"),
         ({"molecules": "absent.parquet"}, "absent.parquet: no such file"),
         ({"molecules": "smiles.parquet"}, "smiles.parquet: holds smiles, expected training molecules"),
-        ({"smiles": "other.parquet"}, "molecules.parquet: made of another file than "),
+        ({"smiles": "other.parquet"}, "molecules.parquet: was made from a file other than "),
         ({"samples": "foreign.parquet"}, "do not belong together: vocabulary"),
     ],
 )

@@ -118,7 +118,7 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, pairflow_comm
         ),
         (
             ["--source", "digits", "--levels", "3"],
-            "settings: levels: 3 does not divide 256; 2, 4, 8, ... 256 do",
+            "settings: levels: 3 does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256",
         ),
         (["--source", "digits", "--training-rows", "2000"], "training_rows: expected 1 to 1617"),
     ],

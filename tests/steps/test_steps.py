@@ -275,7 +275,11 @@ def test_shards_join_to_the_bytes_of_the_whole(pairflow_command, rows, tmp_path)
     run = pairflow_command("pair", *rows, "--shard", "4/3", "--out", tmp_path / "x.parquet")
     mistake(run, "pair", "expected k/P with 1 <= k <= P, found '4/3'")
     run = pairflow_command("pair", *rows, "--shard", "4/61", "--out", tmp_path / "x.parquet")
-    mistake(run, "pair", "--shard: 61 shards of 60 rows: some would be empty")
+    mistake(
+        run,
+        "pair",
+        "--shard: 61 shards are too many for 60 rows, because some would be empty; choose fewer shards",
+    )
     assert not (tmp_path / "x.parquet").exists()
 
 
