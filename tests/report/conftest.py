@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page as PlaywrightPage
 from playwright.sync_api import sync_playwright
 
@@ -335,6 +336,21 @@ def open_page(browser, tmp_path):
         context.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
+
+
+@pytest.fixture
+def violations():
+    """What a page (or one part of it) does that keeps people out, by axe."""
+
+    def find(page: PlaywrightPage, context: str | None = None) -> list[tuple]:
+        return [
+            (violation["id"], node["target"], node["failureSummary"])
+            for violation in Axe().run(page, context=context).response["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
+
+    return find
 
 
 @pytest.fixture

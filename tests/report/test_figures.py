@@ -47,16 +47,14 @@ def test_drawings_scale_and_take_the_colours_of_the_page():
     assert "<metadata" not in svg
 
 
-@pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)]])
-def test_quality_of_a_single_point(cells):
-    assert figures.quality(Table("valid", [1], {"a": cells}), "10", "q").svg
-
-
-def test_many_step_counts_are_not_all_labelled():
+def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    svg = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q").svg
-    assert "1024" in texts(svg)
-    assert "2" not in texts(svg)
+    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q")
+    assert [value for value, _ in picture.chart.x.ticks] == steps
+    labels = ["1", "4", "16", "64", "256", "1024"]
+    assert [text for _, text in picture.chart.x.ticks if text] == labels
+    assert set(labels) <= set(texts(picture.svg))
+    assert "2" not in texts(picture.svg)
 
 
 def test_mean_distance():

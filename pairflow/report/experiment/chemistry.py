@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from markupsafe import Markup
 
-from pairflow.report import figures, interactive, tables
+from pairflow.report import figures, tables
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.tables import Table
@@ -97,10 +97,9 @@ class Property:
 
 @dataclass(frozen=True)
 class Speed:
-    """Valid molecules against time: a chart, its data, the table of molecules per second, and the devices."""
+    """Valid molecules against time: a chart, the table of molecules per second, and the devices."""
 
     picture: Picture
-    plot: interactive.Plot
     table: Table
     devices: str
 
@@ -213,8 +212,7 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     lines = {method: means[means.method == method] for method in table.rows}
     samples = int(both.samples.max())
     return Speed(
-        figures.trade(lines, samples, f"{prefix}-trade"),
-        interactive.trade(lines, samples, evaluation),
+        figures.trade(lines, samples, evaluation, f"{prefix}-trade"),
         table,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )

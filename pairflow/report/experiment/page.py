@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.report import figures, interactive
+from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture
 from pairflow.report.environment import make_environment
@@ -53,7 +53,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     experiment = contents.experiment
     settings = experiment.model_dump(mode="json")
     return template.render(
-        scripts=scripts(bool(parts["training"]) or any(block.plots for block in parts["blocks"])),
+        scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
         contents=contents,
         is_images=contents.modality == "images",
         experiment=experiment,
@@ -216,7 +216,6 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
         if method in contents.training_logs
     }
     pictures: dict[str, Picture] = {}
-    plots = []
     for column, label in labels.items():
         logged = [method for method, log in logs.items() if figures.has_values(log, column)]
         for kind in dict.fromkeys(map(name_distillation, logged)):
@@ -224,13 +223,11 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             text = f"{kind}: {label}" if kind else label
             name = f"{kind} {column}".strip()
             pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
-            plots.append(interactive.curves(part, column, text))
     if not pictures:
         return None
     return {
         "legend": legend(logs, "training"),
         "pictures": pictures,
-        "plots": plots,
         "distilled": any(map(name_distillation, logs)),
     }
 

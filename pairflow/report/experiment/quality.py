@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from pairflow.report import figures, interactive, tables
+from pairflow.report import figures, tables
 from pairflow.report.drawing import Picture
 from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
 from pairflow.report.experiment.contents import Contents
@@ -31,9 +31,8 @@ _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2
 class EvaluationBlock:
     """One evaluation: charts and tables of its metrics; `scope` says which samples they are counted from.
 
-    `plots` are the same charts as data; `metric_tables` have charts, `plain` ones have none. `notes` say what
-    was measured, `floors` what real data show. `deficient` names the extractors with more features than
-    there are samples. Only molecules have `chemistry`.
+    `metric_tables` have charts, `plain` ones do not. `notes` say what was measured, `floors` what real data
+    show. `deficient` names the extractors with more features than there are samples.
     """
 
     name: str
@@ -41,7 +40,6 @@ class EvaluationBlock:
     pooled: bool
     legend: Legend
     charts: list[Picture]
-    plots: list[interactive.Plot]
     metric_tables: list[Table]
     plain: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -139,7 +137,6 @@ def _molecule_block(contents: Contents, name: str, prefix: str) -> EvaluationBlo
         pooled=_count_seeds(rows) > 1,
         legend=legend(_methods(contents, measured), prefix),
         charts=[figures.quality(table, samples, f"{prefix}-{table.metric}") for table in measured],
-        plots=[interactive.quality(table, samples, name) for table in measured],
         metric_tables=measured,
         chemistry=describe_molecules(contents, name, prefix),
     )
@@ -168,7 +165,6 @@ def _image_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
             figures.quality(table, panel.samples, f"{prefix}-panel{i}")
             for i, (panel, table) in enumerate(charted.items())
         ],
-        plots=[interactive.quality(table, panel.samples, name) for panel, table in charted.items()],
         metric_tables=list(charted.values()),
         plain=[table for panel, table in by_panel.items() if not panel.about.chart],
         notes=_once(_explain(contents, panel) for panel in measured),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pairflow.report import figures, tables
+from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
@@ -252,9 +253,9 @@ def test_pairs_alone_make_a_section(make_images):
 
 
 def test_distances_are_on_logarithmic_axes_with_round_ticks():
-    assert figures._ticks(3.9, 101) == [5, 10, 20, 50, 100]
-    assert figures._ticks(0.01, 12) == [0.01, 0.1, 1, 10]
-    assert figures._ticks(1000, 2300) == [1200, 1600, 2000]
+    assert choose_ticks(3.9, 101) == [5, 10, 20, 50, 100]
+    assert choose_ticks(0.01, 12) == [0.01, 0.1, 1, 10]
+    assert choose_ticks(1000, 2300) == [1200, 1600, 2000]
 
 
 def test_a_distance_that_is_not_positive_has_a_linear_axis():
