@@ -1,7 +1,7 @@
-"""The canvas of every chart: its size and style, and its inline SVG, with the same bytes every time."""
+"""The canvas of every chart and legend: size, style, and inline SVG with the same bytes every time."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pairflow.report.charts import Chart
-from pairflow.report.colours import HEX, Style, themed
+from pairflow.report.colours import HEX, Style, family, style, themed
 
 WIDTH = 3.35  # inches: a column of a paper; the page scales it
 SIZE = (WIDTH, 2.37)
@@ -23,6 +23,7 @@ TALL = (WIDTH, 3.19)  # for many methods
 LOW = (WIDTH, 1.8)
 FEW = 6  # methods: more need a taller chart
 _KEY = (0.46, 0.13)
+_NAMES_IN_ROW = 6  # of a legend
 RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
@@ -181,3 +182,26 @@ def swatch(fill: Fill, name: str) -> Markup:
         axes.set_xlim(0, 1)
         axes.bar([0.5], [1], 0.6, **fill.options).patches[0].set_in_layout(False)
     return drawings[0].svg
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Names and the lines that stand for them, in rows."""
+
+    rows: list[list[tuple[Markup, str]]]
+
+    def add(self, look: Style, name: str, prefix: str) -> None:
+        """Append a name with a look of its own; `prefix` makes its drawing's ids unique on the page."""
+        self.rows[-1].append((key(look, prefix), name))
+
+
+def legend(names: Iterable[str], prefix: str) -> Legend:
+    """A single row; if the names do not fit into one, a further row for each base that is distilled."""
+    names = list(names)
+    families = [family(name) for name in names]
+    rows: dict[str, list[tuple[Markup, str]]] = {}
+    for i, name in enumerate(names):
+        together = len(names) <= _NAMES_IN_ROW or families.count(families[i]) == 1
+        line = key(style(name), f"{prefix}-key{i}")
+        rows.setdefault("" if together else families[i], []).append((line, name))
+    return Legend(list(rows.values()))

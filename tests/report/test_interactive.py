@@ -87,16 +87,13 @@ def test_lines_look_as_in_the_static_charts(many):
     assert len({(line["colour"], line["symbol"], line["dash"]) for line in lines.values()}) == len(lines)
 
 
-def test_curves_skip_what_was_not_measured_and_start_in_the_same_frame():
+def test_curves_skip_what_was_not_measured_and_trade_says_what_it_took():
     plot = data(figures.curves({"udlm": LOG, "none": LOG.iloc[:1]}, "validation_nll", "NLL", "c"))
     [line] = plot["lines"]
     assert (line["x"], line["y"]) == ([10, 20], [3.5, 2.5])
     assert line["texts"][0] == ["iteration 10", "3.5"]
     assert plot["y"]["limits"] == [2.42, 3.58]
     assert data(figures.curves({"udlm": LOG}, "loss", "loss", "c"))["y"]["limits"] == [0.92, 2.08]
-
-
-def test_trade_says_what_it_took():
     points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
     plot = data(figures.trade({"udlm": points}, 1024, "main", "t"))
     assert (plot["x"]["log"], plot["y"]["zero"]) == (True, True)
@@ -210,7 +207,7 @@ def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
     assert buttons.last.text_content() == "hide all"
 
 
-def test_axes_switch_between_logarithmic_and_linear(html, open_page):
+def test_axes_switch_between_logarithmic_and_linear_unless_there_is_a_zero(html, open_page):
     page = open_page(html)
     first = shown(page).first
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
@@ -227,10 +224,6 @@ def test_axes_switch_between_logarithmic_and_linear(html, open_page):
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     expect(ticks(first, "y").first).to_have_text("0")
-
-
-def test_what_has_a_zero_cannot_be_logarithmic(html, open_page):
-    page = open_page(html)
     loss = page.get_by_role("button", name="log x: training loss per token by iteration")
     assert loss.is_enabled()
     bound = page.get_by_role("button", name="log x: validation NLL per token (nats) by iteration")

@@ -4,7 +4,6 @@ import pytest
 
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
-from pairflow.report.words import format_p_value
 
 
 @pytest.fixture
@@ -43,8 +42,3 @@ def test_nothing_is_wider_than_the_page(page, open_page, width):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_accessible(page, open_page, violations, scheme):
     assert violations(open_page(page, color_scheme=scheme)) == []
-
-
-@pytest.mark.parametrize(("p", "text"), [(0.0123, "p = 0.012"), (0.0004, "p < 0.001"), (1, "p = 1.000")])
-def test_p_values(p, text):
-    assert format_p_value(p) == text
