@@ -63,14 +63,18 @@ class Sheet:
         stem = re.sub(r"[^\w+-]+", "-", self.name).strip("-")
         return [
             File("CSV", f"{stem}.csv", as_csv(list(self.records[0]), self.records)),
-            File("LaTeX", f"{stem}.tex", latex.HEAD + "\n".join(map(_latex, self.parts))),
+            File("LaTeX", f"{stem}.tex", as_latex(self.parts)),
             File("Markdown", f"{stem}.md", "\n".join(map(_markdown, self.parts))),
         ]
 
 
-def _latex(part: Part) -> str:
-    rows = [[_latex_cell(entry) for entry in row] for row in part.rows]
-    return latex.table(part.caption, part.head, rows, part.align)
+def as_latex(parts: Iterable[Part]) -> str:
+    """Tables in the paper's layout."""
+    tables = (
+        latex.table(part.caption, part.head, [map(_latex_cell, row) for row in part.rows], part.align)
+        for part in parts
+    )
+    return latex.HEAD + "\n".join(tables)
 
 
 def _latex_cell(entry: Entry | str) -> str:

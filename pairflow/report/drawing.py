@@ -1,24 +1,29 @@
-"""The canvas of every chart: its size and style, and its inline SVG, with the same bytes every time."""
+"""The canvas of every chart and legend: size, style, and inline SVG with the same bytes every time."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 import matplotlib
+import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from pairflow.report.colours import HEX, Style, themed
+from pairflow.report.charts import Chart
+from pairflow.report.colours import HEX, Style, family, style, themed
 
 WIDTH = 3.35  # inches: a column of a paper; the page scales it
 SIZE = (WIDTH, 2.37)
 TALL = (WIDTH, 3.19)  # for many methods
 LOW = (WIDTH, 1.8)
+FEW = 6  # methods: more need a taller chart
 _KEY = (0.46, 0.13)
+_NAMES_IN_ROW = 6  # of a legend
 RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
@@ -49,10 +54,11 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, and the text that stands in for it."""
+    """A drawing, the text that stands in for it, and its data where a script may draw it again."""
 
     drawing: Drawing
     alt: str
+    chart: Chart | None = None
 
     @property
     def svg(self) -> Markup:
@@ -86,6 +92,67 @@ def canvas(name: str, size: tuple[float, float] = SIZE) -> Iterator[tuple[Axes, 
         drawings.append(Drawing(Markup(_embed(figure, name)), figure))
 
 
+def draw(chart: Chart, name: str) -> Picture:
+    """Lines with their errors. Names of methods stand in the page's legend, not in the drawing."""
+    with canvas(name, TALL if chart.tall and len(chart.lines) > FEW else SIZE) as (axes, drawings):
+        for line in chart.lines:
+            every = max(1, len(line.x) // (line.markers - 1)) if line.markers else None
+            options = line.look.options | {"markevery": every, "label": line.name}
+            if len(line.error):
+                axes.errorbar(line.x, line.y, line.error, **options, capsize=2.5)
+            else:
+                axes.plot(line.x, line.y, **options)
+        if floor := chart.floor:
+            axes.axhline(floor.y[0], color=floor.look.hex, ls=floor.look.line, lw=1.1, label=floor.name)
+        _draw_x_axis(axes, chart)
+        _draw_y_axis(axes, chart)
+    return Picture(drawings[0], chart.alt, chart)
+
+
+def _draw_x_axis(axes: Axes, chart: Chart) -> None:
+    if chart.x.ticks:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(*zip(*chart.x.ticks, strict=True))
+        axes.minorticks_off()
+    elif chart.x.log:
+        axes.set_xscale("log")
+    if chart.whole:
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    if chart.reverse:
+        axes.invert_xaxis()
+    axes.set_xlabel(chart.x.label)
+
+
+def _draw_y_axis(axes: Axes, chart: Chart) -> None:
+    """A logarithmic axis has room for the errors, as far as they are positive."""
+    axes.set_ylabel(chart.y.label)
+    if chart.y.limits:
+        axes.set_ylim(chart.y.limits)
+    elif chart.y.zero:
+        axes.set_ylim(bottom=0)
+    elif chart.y.log:
+        means = np.concatenate([line.y for line in [*chart.lines, *filter(None, [chart.floor])]])
+        errors = [np.add(line.y, sign * np.array(line.error)) for line in chart.lines for sign in (-1, 1)]
+        ends = np.concatenate([means, *errors])
+        low, high = max(np.nanmin(ends), np.nanmin(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(low, high)
+        ticks = choose_ticks(low, high)
+        axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+        axes.minorticks_off()
+
+
+def choose_ticks(low: float, high: float) -> list[float]:
+    """Round values within a logarithmic axis: powers of ten, else 1, 2 and 5 times them, else even steps."""
+    powers = [10.0**power for power in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
+    fine = [lead * power for power in powers for lead in (1, 2, 5)]
+    for choice in (powers, fine, MaxNLocator(4).tick_values(low, high)):
+        inside = [float(value) for value in choice if low <= value <= high]
+        if len(inside) >= 3:
+            break
+    return inside
+
+
 def _embed(figure: Figure, name: str) -> str:
     """The figure as an element that scales with the page: no prologue, metadata, styles or fixed size."""
     buffer = StringIO()
@@ -115,3 +182,26 @@ def swatch(fill: Fill, name: str) -> Markup:
         axes.set_xlim(0, 1)
         axes.bar([0.5], [1], 0.6, **fill.options).patches[0].set_in_layout(False)
     return drawings[0].svg
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Names and the lines that stand for them, in rows."""
+
+    rows: list[list[tuple[Markup, str]]]
+
+    def add(self, look: Style, name: str, prefix: str) -> None:
+        """Append a name with a look of its own; `prefix` makes its drawing's ids unique on the page."""
+        self.rows[-1].append((key(look, prefix), name))
+
+
+def legend(names: Iterable[str], prefix: str) -> Legend:
+    """A single row; if the names do not fit into one, a further row for each base that is distilled."""
+    names = list(names)
+    families = [family(name) for name in names]
+    rows: dict[str, list[tuple[Markup, str]]] = {}
+    for i, name in enumerate(names):
+        together = len(names) <= _NAMES_IN_ROW or families.count(families[i]) == 1
+        line = key(style(name), f"{prefix}-key{i}")
+        rows.setdefault("" if together else families[i], []).append((line, name))
+    return Legend(list(rows.values()))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jinja2
 
-from pairflow.report import downloads, interactive, words
+from pairflow.report import charts, downloads, words
 
 
 def make_environment() -> jinja2.Environment:
@@ -21,7 +21,7 @@ def make_environment() -> jinja2.Environment:
         "count": words.format_count,
         "data_uri": downloads.data_uri,
         "duration": words.format_duration,
-        "embedded": interactive.embed,
+        "embedded": charts.embed,
         "p_value": words.format_p_value,
         "percent": words.format_percent,
         "ratio": words.format_ratio,

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
+from pairflow.report.charts import Axis, Chart, PlotLine
 from pairflow.report.colours import Style, style
-from pairflow.report.drawing import LOW, SIZE, TALL, Fill, Picture, canvas
+from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw
 from pairflow.report.tables import METRICS, Cell, Table
+from pairflow.report.words import pluralise
 
-_FEW = 6
+_MARKERS = 7  # at most, on a long curve, so that they do not cover it
+_BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
 _BINS = 100  # of a histogram; shorter rows have a bin per distance
 
@@ -22,23 +24,53 @@ def quality(table: Table, samples: str, name: str) -> Picture:
 
     The axis of counts starts at 0. That of distances is logarithmic if all are positive.
     """
-    metric = METRICS[table.metric]
-    with canvas(name, SIZE if len(table.rows) <= _FEW else TALL) as (axes, drawings):
-        for method, cells in table.rows.items():
-            mean = [cell.mean for cell in cells]
-            std = [cell.std for cell in cells]
-            axes.errorbar(table.columns, mean, std, **style(method).options, capsize=2.5, label=method)
-        if table.floor:
-            axes.axhline(table.floor.mean, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="real images")
-        _step_axis(axes, table.columns)
-        _value_axis(axes, table)
-        counted = metric.counted
-        axes.set_ylabel(f"{table.label} of {samples}" if counted else table.label)
-    values = [f"{method}: {_at_each(table.columns, cells)}" for method, cells in table.rows.items()]
-    if table.floor:
-        values.append(f"real images: {table.floor.text}")
-    label = f"{table.label} {'of' if counted else 'from'} {samples} samples by sampling steps"
-    return Picture(drawings[0], f"{label}. {'; '.join(values)}.")
+    metric, steps, floor = METRICS[table.metric], table.columns, table.floor
+    lines = [
+        PlotLine(
+            method,
+            style(method),
+            steps,
+            [cell.mean for cell in cells],
+            [_describe(metric.label, nfe, cell) for nfe, cell in zip(steps, cells, strict=True)],
+            error=[cell.std for cell in cells],
+        )
+        for method, cells in table.rows.items()
+    ]
+    said = {method: _at_each(steps, cells) for method, cells in table.rows.items()}
+    means = [cell.mean for cells in table.rows.values() for cell in cells if cell.count]
+    across = None
+    if floor:
+        reach = [steps[0] / _BEYOND, *steps, steps[-1] * _BEYOND]
+        texts = [[f"{metric.label} {floor.text}"]] * len(reach)
+        across = PlotLine("real images", FLOOR, reach, [floor.mean] * len(reach), texts)
+        said["real images"] = floor.text
+        means.append(floor.mean)
+    every = 1 + (len(steps) - 1) // 8  # if there are many steps, some have no text
+    ticks = [(step, str(step) if i % every == 0 else "") for i, step in enumerate(steps)]
+    label = f"{table.label} of {samples}" if metric.counted else table.label
+    log = metric.log and bool(min(means, default=0) > 0)
+    chart = Chart(
+        f"{table.label} by sampling steps, evaluation {table.evaluation}",
+        Axis("sampling steps (NFE)", log=True, ticks=ticks),
+        Axis(label, log=log, zero=not metric.log),
+        lines,
+        _say(f"{table.label} {'of' if metric.counted else 'from'} {samples} samples by sampling steps", said),
+        across,
+        tall=True,
+    )
+    return draw(chart, name)
+
+
+def _describe(label: str, nfe: int, cell: Cell) -> list[str]:
+    trials = pluralise(cell.count, "trial")
+    if cell.seeds > 1:
+        trials = f"{cell.seeds} seeds, {trials} in all"
+    return [f"NFE {nfe:,}", f"{label} {cell.text} {cell.spread}".rstrip(), trials]
+
+
+def _say(title: str, said: Mapping[str, str], before: str = "") -> str:
+    """The text that stands in for a chart: what it shows, and what it shows of each name."""
+    return f"{title}. {before}{'; '.join(f'{name}: {text}' for name, text in said.items())}."
 
 
 def _at_each(steps: Sequence[int], cells: Sequence[Cell]) -> str:
@@ -71,8 +103,8 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
         axes.set_ylim(0, samples)
         axes.set_xlabel("sampling steps (NFE)")
         axes.set_ylabel(f"invalid of {samples:,}")
-    parts = (f"{table.label}: {_at_each(steps, table.rows[method])}" for table in tables)
-    return Picture(drawings[0], f"Invalid samples of {method} by reason. {'; '.join(parts)}.")
+    said = {table.label: _at_each(steps, table.rows[method]) for table in tables}
+    return Picture(drawings[0], _say(f"Invalid samples of {method} by reason", said))
 
 
 def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
@@ -94,14 +126,10 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
         axes.set_ylabel("share of molecules")
-    means = (
-        f"{method}: {(_close(bins['samples']) * middles).sum():,.3g}"
-        for method, bins in {
-            "training molecules": training.assign(samples=training["training"]),
-            **sampled,
-        }.items()
-    )
-    return Picture(drawings[0], f"Distribution of {label}. Means from the bins: {'; '.join(means)}.")
+    columns = {"training molecules": training["training"]}
+    columns |= {method: bins["samples"] for method, bins in sampled.items()}
+    means = {name: f"{(_close(column) * middles).sum():,.3g}" for name, column in columns.items()}
+    return Picture(drawings[0], _say(f"Distribution of {label}", means, "Means from the bins: "))
 
 
 def _close(counts: pd.Series) -> np.ndarray:
@@ -113,24 +141,28 @@ def _close(counts: pd.Series) -> np.ndarray:
     return inner / inner.sum()
 
 
-def trade(lines: Mapping[str, pd.DataFrame], samples: int, name: str) -> Picture:
+def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name: str) -> Picture:
     """Valid samples against the time to draw them, a line per method through its numbers of steps.
 
     `lines` have rows nfe, seconds (per `samples`), valid.
     """
-    with canvas(name, SIZE if len(lines) <= _FEW else TALL) as (axes, drawings):
-        for method, points in lines.items():
-            axes.plot(points["seconds"], points["valid"], **style(method).options, label=method)
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel(f"seconds per {samples:,} samples")
-        axes.set_ylabel(f"valid of {samples:,}")
-    values = (
-        f"{method}: "
-        + ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in points.itertuples())
-        for method, points in lines.items()
+    title = "Valid samples by time of sampling"
+    by_method, said = [], {}
+    for method, points in lines.items():
+        rows = list(points.itertuples())
+        texts = [[f"NFE {row.nfe:,}", f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"] for row in rows]
+        x, y = points["seconds"].tolist(), points["valid"].tolist()
+        by_method.append(PlotLine(method, style(method), x, y, texts))
+        said[method] = ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in rows)
+    chart = Chart(
+        f"{title}, evaluation {evaluation}",
+        Axis(f"seconds per {samples:,} samples", log=True),
+        Axis(f"valid of {samples:,}", zero=True),
+        by_method,
+        _say(title, said),
+        tall=True,
     )
-    return Picture(drawings[0], f"Valid samples by time of sampling. {'; '.join(values)}.")
+    return draw(chart, name)
 
 
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: str) -> Picture:
@@ -153,48 +185,42 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
         axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
-    means = (f"{coupling}: mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items())
-    return Picture(drawings[0], f"Hamming distance between source and data. {'; '.join(means)}.")
+    means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
+    return Picture(drawings[0], _say("Hamming distance between source and data", means))
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
     """Positions that jump per row in each backward step, (T,) per coupling, against the step's first time."""
-    with canvas(name) as (axes, drawings):
-        for coupling, values in per_step.items():
-            times = np.arange(1, len(values) + 1) / len(values)
-            every = max(1, len(values) // 6)
-            axes.plot(times, values, **style(coupling).options, markevery=every, label=coupling)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("time t (noise 0, data 1)")
-        axes.set_ylabel("jumps per row and step")
-    sums = (f"{coupling}: {values.sum():.2f} in all" for coupling, values in per_step.items())
-    return Picture(drawings[0], f"Positions that jump in each backward step. {'; '.join(sums)}.")
+    title = "Positions that jump in each backward step"
+    lines = [
+        PlotLine(coupling, style(coupling), np.arange(1, len(y) + 1) / len(y), y, markers=_MARKERS)
+        for coupling, y in per_step.items()
+    ]
+    alt = _say(title, {coupling: f"{values.sum():.2f} in all" for coupling, values in per_step.items()})
+    x, y = Axis("time t (noise 0, data 1)"), Axis("jumps per row and step", zero=True)
+    return draw(Chart(title, x, y, lines, alt), name)
 
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation of each method with its standard error, and the ceiling that data have."""
-    with canvas(name, LOW if len(values) <= _FEW else SIZE) as (axes, drawings):
+    with canvas(name, LOW if len(values) <= FEW else SIZE) as (axes, drawings):
         for place, (method, (mean, error)) in enumerate(values.items()):
             axes.errorbar(mean, place, xerr=error, **style(method).options, capsize=2.5, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xlabel(f"total correlation ({unit})")
-    listed = (f"{method}: {mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items())
-    return Picture(drawings[0], f"Total correlation in {unit}. {'; '.join(listed)}; ceiling: {ceiling:.2f}.")
+    said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
+    return Picture(drawings[0], _say(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"}))
 
 
 def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
     """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
-    with canvas(name) as (axes, drawings):
-        for method, values in distances.items():
-            axes.plot(times, values, **style(method).options, markevery=4, label=method)
-        axes.invert_xaxis()
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("time t (data 1, noise 0)")
-        axes.set_ylabel("tokens that differ from the data")
-    ends = (f"{method}: {values[-1]:.2f} at t = 0" for method, values in distances.items())
-    return Picture(drawings[0], f"Mean Hamming distance from the data by time. {'; '.join(ends)}.")
+    title = "Mean Hamming distance from the data by time"
+    lines = [PlotLine(method, style(method), times, y, markers=6) for method, y in distances.items()]
+    alt = _say(title, {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()})
+    x, y = Axis("time t (data 1, noise 0)"), Axis("tokens that differ from the data", zero=True)
+    return draw(Chart(title, x, y, lines, alt, reverse=True), name)
 
 
 INDEPENDENT = Style("ink", ".", ":")
@@ -211,83 +237,24 @@ def curves(logs: Mapping[str, pd.DataFrame], column: str, label: str, name: str)
 
     The first tenth of a run does not count for the vertical range, because it would flatten the rest.
     """
-    lines = smooth(logs, column)
-    with canvas(name) as (axes, drawings):
-        for method, line in lines.items():
-            every = max(1, len(line) // 6)
-            axes.plot(line.iteration, line[column], **style(method).options, markevery=every, label=method)
-        axes.set_ylim(late_limits(lines, column))
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.set_xlabel("iteration")
-        axes.set_ylabel(label)
-    last = (f"{method}: {line[column].iloc[-1]:.3f}" for method, line in lines.items())
-    return Picture(drawings[0], f"{label} by iteration. At the end {'; '.join(last)}.")
-
-
-def smooth(logs: Mapping[str, pd.DataFrame], column: str) -> dict[str, pd.DataFrame]:
-    """Rows iteration and `column` of the logs that have it, long ones as means over equal stretches."""
-    return {
-        method: _stretches(_finite(log, column)) for method, log in logs.items() if has_values(log, column)
-    }
-
-
-def late_limits(lines: Mapping[str, pd.DataFrame], column: str) -> tuple[float, float]:
-    """The range of a column after the first tenth of each run, with a margin."""
-    late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in lines.values()])
+    finite = {method: _finite(log, column) for method, log in logs.items()}
+    smooth = {method: _stretches(log) for method, log in finite.items() if not log.empty}
+    late = pd.concat([line[line.iteration >= 0.1 * line.iteration.max()][column] for line in smooth.values()])
     margin = 0.08 * (late.max() - late.min()) or 0.1 * abs(late.max()) or 1
-    return late.min() - margin, late.max() + margin
+    lines = []
+    for method, line in smooth.items():
+        x, y = line["iteration"].tolist(), line[column].tolist()
+        texts = [[f"iteration {at:,.0f}", f"{value:,.4g}"] for at, value in zip(x, y, strict=True)]
+        lines.append(PlotLine(method, style(method), x, y, texts, markers=_MARKERS))
+    title, last = f"{label} by iteration", {line.name: f"{line.y[-1]:.3f}" for line in lines}
+    limits = (late.min() - margin, late.max() + margin)
+    alt = _say(title, last, "At the end ")
+    return draw(Chart(title, Axis("iteration"), Axis(label, limits=limits), lines, alt, whole=True), name)
 
 
 def has_values(log: pd.DataFrame, column: str) -> bool:
     """Whether a training log has finite values in a column."""
     return not _finite(log, column).empty
-
-
-def _step_axis(axes: Axes, steps: list[int]) -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(*zip(*step_ticks(steps), strict=True))
-    axes.minorticks_off()
-    axes.set_xlabel("sampling steps (NFE)")
-
-
-def step_ticks(steps: list[int]) -> list[tuple[int, str]]:
-    """A tick at every number of steps; if there are many, some have no text."""
-    every = 1 + (len(steps) - 1) // 8
-    return [(step, str(step) if index % every == 0 else "") for index, step in enumerate(steps)]
-
-
-def is_logarithmic(table: Table) -> bool:
-    """Whether a metric has a logarithmic axis: distances have one if all are positive."""
-    cells = [cell for cells in table.rows.values() for cell in cells if cell.count]
-    means = [cell.mean for cell in [*cells, *filter(None, [table.floor])]]
-    return METRICS[table.metric].log and bool(min(means, default=0) > 0)
-
-
-def _value_axis(axes: Axes, table: Table) -> None:
-    """The axis starts at 0 for counts; for positive distances it is logarithmic, with room for deviations."""
-    cells = [cell for cells in table.rows.values() for cell in cells if cell.count]
-    means = [cell.mean for cell in [*cells, *filter(None, [table.floor])]]
-    if not METRICS[table.metric].log:
-        axes.set_ylim(bottom=0)
-    elif is_logarithmic(table):
-        ends = [*means, *(cell.mean + sign * cell.std for cell in cells for sign in (-1, 1))]
-        low, high = max(np.nanmin(ends), min(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
-        axes.set_yscale("log", nonpositive="clip")
-        axes.set_ylim(low, high)
-        ticks = _ticks(low, high)
-        axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
-        axes.minorticks_off()
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Round values within a logarithmic axis: powers of ten, else 1, 2 and 5 times them, else even steps."""
-    powers = [10.0**power for power in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
-    fine = [lead * power for power in powers for lead in (1, 2, 5)]
-    for choice in (powers, fine, MaxNLocator(4).tick_values(low, high)):
-        inside = [float(value) for value in choice if low <= value <= high]
-        if len(inside) >= 3:
-            break
-    return inside
 
 
 def _bins(shares: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:

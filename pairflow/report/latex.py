@@ -30,7 +30,7 @@ def value(text: str, spread: str = "", bold: bool = False) -> str:
     return f"${mean} \\pm {spread}$" if spread else f"${mean}$"
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
+def table(caption: str, head: Sequence[str], rows: Iterable[Iterable[str]], align: str = "") -> str:
     """A table environment: `caption` and `head` are text, `rows` LaTeX. Only the first column stands left."""
     return "\n".join(
         [

@@ -87,10 +87,5 @@ def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:
     timings, times_metadata = read_table(times, "timings")
     if times_metadata.inputs.get("metrics") not in (None, digest(path)):
         raise InputError(f"{times}: does not belong to {path}; rerun the report")
-    return FinishedExperiment(
-        name=name or root.name,
-        experiment=experiment,
-        metrics=metrics.to_pandas(),
-        timings=timings.to_pandas(),
-        provenance=read_provenance(root / "report.html"),
-    )
+    frames, provenance = (metrics.to_pandas(), timings.to_pandas()), read_provenance(root / "report.html")
+    return FinishedExperiment(name or root.name, experiment, *frames, provenance)

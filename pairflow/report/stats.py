@@ -6,7 +6,7 @@ the two apart everywhere.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -71,15 +71,8 @@ def estimate(values: Values) -> Estimate:
     """The mean over the seeds' means, or over the trials of a single seed. There must be a value."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
-    return Estimate(
-        mean=float(np.mean(observations)),
-        variance=_variance(observations),
-        count=len(observations),
-        over=over,
-        within=_pooled(seeds),
-        seeds=len(seeds),
-        trials=sum(map(len, seeds)),
-    )
+    own, trials = _summarise(observations), sum(map(len, seeds))
+    return replace(own, over=over, within=_pooled(seeds), seeds=len(seeds), trials=trials)
 
 
 def observe(values: Values, over_seeds: bool = False) -> tuple[list[float], Over]:
@@ -237,17 +230,8 @@ def _student(
 ) -> Difference:
     """Student's test of a difference with this squared standard error against 0."""
     statistic, half = value / error**0.5, t_quantile(freedom) * error**0.5
-    return Difference(
-        value,
-        over,
-        *counts,
-        test,
-        statistic=statistic,
-        freedom=float(freedom),
-        low=value - half,
-        high=value + half,
-        p=float(2 * stdtr(freedom, -abs(statistic))),
-    )
+    p = float(2 * stdtr(freedom, -abs(statistic)))
+    return Difference(value, over, *counts, test, statistic, float(freedom), value - half, value + half, p)
 
 
 def _summarise(observations: Sequence[float]) -> Estimate:

@@ -75,11 +75,8 @@ METRICS = {
 
 def list_metrics(modality: str, group: str | None = None) -> list[str]:
     """Names of a modality's metrics, or of one group among them, in the page's order."""
-    return [
-        name
-        for name, metric in METRICS.items()
-        if metric.modality == modality and group in (None, metric.group)
-    ]
+    chosen = {name: metric for name, metric in METRICS.items() if metric.modality == modality}
+    return [name for name, metric in chosen.items() if group in (None, metric.group)]
 
 
 @dataclass(frozen=True)
@@ -165,12 +162,8 @@ def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
     freedom = seeds["count"] - 1
     seeds = seeds.assign(squares=seeds["var"] * freedom, freedom=freedom.clip(lower=0))
     summary = seeds.groupby(keys, sort=True).agg(
-        mean=("mean", "mean"),
-        between=("mean", "std"),
-        seeds=("mean", "count"),
-        count=("count", "sum"),
-        squares=("squares", "sum"),
-        freedom=("freedom", "sum"),
+        **{"mean": ("mean", "mean"), "between": ("mean", "std"), "seeds": ("mean", "count")},
+        **{name: (name, "sum") for name in ("count", "squares", "freedom")},
     )
     summary["within"] = np.sqrt(summary.pop("squares") / summary.pop("freedom"))
     summary = summary.reset_index()
@@ -211,14 +204,8 @@ def make_table(
 def _cell(row: Any, digits: int) -> Cell:
     """A row of `summarise`: a deviation between trials never stands where others are between seeds."""
     several = row.all_seeds > 1
-    return Cell(
-        mean=row.mean,
-        std=row.between if several else row.within,
-        count=row.count,
-        digits=digits,
-        seeds=row.seeds,
-        trials=row.within if several else np.nan,
-    )
+    std, trials = (row.between, row.within) if several else (row.within, np.nan)
+    return Cell(row.mean, std, row.count, digits=digits, seeds=row.seeds, trials=trials)
 
 
 def choose_digits(values: Sequence[float]) -> int:

@@ -5,11 +5,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page as PlaywrightPage
 from playwright.sync_api import sync_playwright
 
@@ -36,9 +38,7 @@ def metric_rows(
         (method, nfe, trial, metric, value + trial - (trials - 1) / 2, seed)
         for method, values in counts.items()
         for nfe, value in zip(NFE, values, strict=True)
-        for metric in names
-        for seed in seeds
-        for trial in range(trials)
+        for metric, seed, trial in product(names, seeds, range(trials))
     ]
     frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "metric", "value", "seed"])
     return frame.assign(evaluation="main", samples=1024, reference="train", extractor=None)
@@ -141,6 +141,7 @@ def make() -> Callable[..., Contents]:
 
     def build(settings: dict[str, Any] | None = None, **changes: Any) -> Contents:
         samples = ["CCO", "CC(C", "", "c1cc[nH]c1", "NC=O"] * 3
+        shared = {"total_correlation_se": 0.0173, "total_correlation_ceiling": 32.472}
         contents = Contents(
             name="demo",
             experiment=experiment(**settings or {}),
@@ -155,12 +156,8 @@ def make() -> Callable[..., Contents]:
                 "command": "snakemake --cores 2 results/demo/report.html",
             },
             data={
-                "training_rows": 5123,
-                "validation_rows": 270,
-                "rejected_rows": 2,
-                "reference_rows": 5393,
-                "length": 16,
-                "vocabulary_size": 30,
+                **{"training_rows": 5123, "validation_rows": 270, "rejected_rows": 2},
+                **{"reference_rows": 5393, "length": 16, "vocabulary_size": 30},
             },
             couplings={
                 "pairflow": described(np.array([0] * 8 + [50, 100, 50] + [0] * 6)) | jumping(),
@@ -168,16 +165,10 @@ def make() -> Callable[..., Contents]:
                 "forward": {"unique_reached": 3200.0, "coverage": 0.6246, "coverage_predicted": 0.6321},
             },
             correlations={
-                method: {
-                    "total_correlation": value,
-                    "total_correlation_se": 0.0173,
-                    "total_correlation_ceiling": 32.472,
-                }
+                method: {"total_correlation": value, **shared}
                 for method, value in zip(COUNTS, (31.869, 31.2, 30.721), strict=True)
             },
-            training_logs={
-                method: _log(level) for method, level in zip(COUNTS, (0.7, 0.65, 0.6), strict=True)
-            },
+            training_logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
             samples={method: {1: samples, 32: samples} for method in COUNTS},
         )
         return dataclasses.replace(contents, **changes)
@@ -217,7 +208,7 @@ def image_rows(values: dict[str, tuple[float, ...]] = FD, trials: int = 1) -> pd
     return as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", extractor=EXTRACTOR)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_images(make) -> Callable[..., Contents]:
     """Contents of an image experiment with some fields replaced: 70 samples of 8 x 8 grey pixels each."""
 
@@ -234,11 +225,8 @@ def make_images(make) -> Callable[..., Contents]:
             experiment=experiment(**{"data": {"source": "digits"}} | (settings or {})),
             metrics=image_rows(),
             data={
-                "training_rows": 1257,
-                "validation_rows": 540,
-                "length": length,
-                "vocabulary_size": 2,
-                "shape": (1, 8, 8),
+                **{"training_rows": 1257, "validation_rows": 540, "shape": (1, 8, 8)},
+                **{"length": length, "vocabulary_size": 2},
             },
             couplings={
                 "pairflow": described(np.eye(length + 1)[20]) | jumping(),
@@ -294,7 +282,7 @@ class Document(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def parse() -> type[Document]:
     """A page's text to its `Document`."""
     return Document
@@ -335,6 +323,21 @@ def open_page(browser, tmp_path):
         context.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
+
+
+@pytest.fixture
+def violations():
+    """What a page (or one part of it) does that keeps people out, by axe."""
+
+    def find(page: PlaywrightPage, context: str | None = None) -> list[tuple]:
+        return [
+            (violation["id"], node["target"], node["failureSummary"])
+            for violation in Axe().run(page, context=context).response["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
+
+    return find
 
 
 @pytest.fixture

@@ -48,9 +48,6 @@ def test_redi_is_drawing_the_pairs_and_training_on_them():
     assert (redi.seconds, redi.device_seconds, redi.share) == (80.0, 150.0, 0.4)
     assert (redi.samples_seen, redi.samples_generated) == (16_000, 500)
     assert redi.peak_memory_mb == 700.0
-
-
-def test_samples_are_generated_for_redi_alone():
     generated = [cost.samples_generated for cost in costs(TRAIN, PAIR, DCD, TEACH, REDI)["pairflow"]]
     assert generated == [pytest.approx(np.nan, nan_ok=True)] * 3 + [500]
 
@@ -65,8 +62,7 @@ def test_rounds_count_and_each_is_a_share_of_the_base_training():
 def test_each_base_has_its_own_rows_in_the_order_of_the_timings():
     udlm = ("train", "udlm", 0, 100.0, 100.0, 1, 1.0)
     subsets = [
-        ("train", "pairflow-sub4", 0, 100.0, 1.0, 1, 1.0),
-        ("pair", "pairflow-sub4", 0, 1.0, 1.0, None, 1.0),
+        (step, "pairflow-sub4", 0, time, 1.0, 1, 1.0) for step, time in (("train", 100.0), ("pair", 1.0))
     ]
     found = costs(PAIR, udlm, TRAIN, *subsets, ("distill", "udlm+dcd", 0, 25.0, 1.0, 1, 1.0), DCD)
     works = {base: [(cost.method, cost.share) for cost in rows] for base, rows in found.items()}
@@ -80,45 +76,31 @@ def test_each_base_has_its_own_rows_in_the_order_of_the_timings():
 def test_means_over_seeds_and_the_largest_memory():
     second = ("train", "pairflow", 1, 100.0, 180.0, 64_000, 600.0)
     taught = [("teach", "pairflow+redi", 1, 10.0, 5.0, None, 1.0)]
-    base, redi = costs(
-        TRAIN, second, TEACH, REDI, *taught, ("distill", "pairflow+redi", 1, 30.0, 5.0, 16_000, 1.0)
-    )["pairflow"]
+    distilled = ("distill", "pairflow+redi", 1, 30.0, 5.0, 16_000, 1.0)
+    base, redi = costs(TRAIN, second, TEACH, REDI, *taught, distilled)["pairflow"]
     assert (base.seconds, base.device_seconds, base.peak_memory_mb) == (150.0, 280.0, 600.0)
     assert (redi.seconds, redi.samples_seen) == (60.0, 16_000)
     assert redi.share == 0.4
 
 
-def test_half_a_round_is_no_round():
+def test_what_is_unknown_is_in_no_sum_and_leaves_the_other_seeds():
     unknown = ("teach", "pairflow+redi", 0, None, None, None, None)
     *_, redi = costs(TRAIN, unknown, REDI)["pairflow"]
     assert np.isnan([redi.seconds, redi.device_seconds, redi.share]).all()
     assert redi.samples_seen == 16_000
-
-
-def test_a_seed_that_is_not_known_leaves_the_others():
     *_, redi = costs(TRAIN, TEACH, REDI, ("teach", "pairflow+redi", 1, None, None, None, None))["pairflow"]
     assert redi.seconds == 80.0
-
-
-def test_an_unknown_training_has_no_shares():
     base, pairing = costs(("train", "pairflow", 0, None, None, None, None), PAIR)["pairflow"]
     assert np.isnan([base.seconds, base.samples_seen, base.share, pairing.share]).all()
     assert pairing.seconds == 5.0
 
 
-def test_timings_from_before_device_seconds_are_read():
-    [base] = training_costs(
-        pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [3.0]}), EXPERIMENT
-    )["udlm"]
+def test_timings_without_columns_of_two_devices_and_of_no_training():
+    few = pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [3.0]})
+    [base] = training_costs(few, EXPERIMENT)["udlm"]
     assert (base.seconds, base.share, base.device) == (3.0, 1.0, "")
     assert np.isnan([base.device_seconds, base.samples_seen, base.peak_memory_mb]).all()
-
-
-def test_devices_are_named_once_each():
     both = timings(TRAIN, TEACH, REDI, REDI).assign(device=["cpu", "cuda", "cpu", "cuda"])
     assert [cost.device for cost in training_costs(both, EXPERIMENT)["pairflow"]] == ["cpu", "cuda and cpu"]
-
-
-def test_nothing_trained_is_no_table():
     assert costs(PAIR, ("sample", "pairflow", 0, 1.0, 1.0, None, 1.0)) == {}
     assert training_costs(timings().iloc[:0], EXPERIMENT) == {}

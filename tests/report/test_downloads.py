@@ -23,13 +23,12 @@ NAMES = [
 
 
 def measured(values: dict[tuple[str, int], list[float]], metric: str = "valid") -> pd.DataFrame:
-    rows = [
-        (method, nfe, trial, value)
+    shared = {"metric": metric, "seed": 0, "evaluation": "main", "samples": 1024}
+    return pd.DataFrame(
+        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
         for (method, nfe), trials in values.items()
         for trial, value in enumerate(trials)
-    ]
-    frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "value"])
-    return frame.assign(metric=metric, seed=0, evaluation="main", samples=1024)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
         assert float(row["mean"]) * scale == pytest.approx(statistics.fmean(trials), rel=1e-12)
 
 
-def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
+def test_several_seeds_keep_their_deviations_apart(make):
     rows = measured({("a", 1): [1.0, 3.0]})
     rows = pd.concat([rows, rows.assign(seed=1, value=rows.value + 10)])
     summary = tables.summarise(rows)
@@ -95,9 +94,6 @@ def test_csv_of_several_seeds_keeps_their_deviations_apart(make):
     assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
     assert float(row["std"]) == pytest.approx(50**0.5)
     assert float(row["trial_std"]) == pytest.approx(2**0.5)
-
-
-def test_files_of_several_seeds_say_what_a_deviation_is_between_and_which_seed_is_missing(make):
     rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
     rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
     one = tables.make_table(tables.summarise(rows), "main", "valid", ["a", "b"])
@@ -122,16 +118,13 @@ def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
     assert lines_of(markdown, "| b") == ["| b | **5.0** ± 0.0 | 0.5 (n = 1) |"]
 
 
-def test_ties_are_bold_together(sheet):
+def test_ties_are_bold_together_and_one_method_alone_is_not(sheet):
     _, tex, markdown = texts(sheet({("a", 1): [1203.01], ("b", 1): [1203.04], ("c", 1): [2.9]}))
     assert tex.count(r"$\mathbf{1{,}203.0}$") == 2
     assert markdown.count("**1,203.0**") == 2
     assert "c & $2.9$" in tex
     assert "highest mean in bold." in tex
     assert "highest mean in bold." in markdown
-
-
-def test_one_method_alone_has_nothing_in_bold(sheet):
     _, tex, markdown = texts(sheet({("a", 1): [3.0]}))
     assert "bold" not in tex.replace("booktabs", "")
     assert "**" not in markdown
@@ -154,29 +147,21 @@ def test_a_file_says_where_its_numbers_are_from(sheet, scale, said):
     assert markdown.startswith(f"{caption} × 3 trials × 1 seed.".replace("'", "’"))
 
 
-def test_names_come_back_from_csv(sheet):
-    text = texts(sheet({(name, 1): [float(i)] for i, name in enumerate(NAMES)}))[0]
-    rows = rows_of(text)
-    assert [row["method"] for row in rows] == NAMES
-    assert [float(row["mean"]) for row in rows] == [*range(len(NAMES))]
-
-
-def test_names_are_one_cell_of_markdown(sheet):
-    lines = texts(sheet({(name, 1): [1.0] for name in NAMES}))[2].splitlines()
+def test_names_come_back_from_csv_and_are_one_cell_of_latex_and_of_markdown(sheet):
+    text, tex, markdown = texts(sheet({(name, 1): [float(i)] for i, name in enumerate(NAMES)}))
+    assert [row["method"] for row in rows_of(text)] == NAMES
+    assert [float(row["mean"]) for row in rows_of(text)] == [*range(len(NAMES))]
+    rows = [line for line in tex.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == len(NAMES) + 1
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
+    assert not any(row.startswith(("[", "*")) for row in rows)
+    lines = markdown.splitlines()
     assert lines[3] == "| :-- | --: |"
     cells = [re.split(r"(?<!\\)\|", line) for line in lines[4:]]
     assert {len(row) for row in cells} == {4}
     shown = [html.unescape(re.sub(r"\\(.)", r"\1", row[1].strip())) for row in cells]
     assert shown == [name.replace("\n", " ") for name in NAMES]
     assert not any(re.search(r"(?<!\\)[*_`~<]", row[1]) for row in cells)
-
-
-def test_latex_of_any_name_has_its_columns(sheet):
-    text = texts(sheet({(name, 1): [1.0] for name in NAMES}))[1]
-    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert len(rows) == len(NAMES) + 1
-    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
-    assert not any(row.startswith(("[", "*")) for row in rows)
 
 
 def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
@@ -201,11 +186,7 @@ def test_image_tables_name_reference_extractor_and_real_images(make_images):
 
 def test_total_correlation_and_its_ceiling(make):
     contents = make()
-    found = {
-        "rows": {"udlm": contents.correlations["udlm"]},
-        "ceiling": 32.472,
-        "sources": 20_000,
-    }
+    found = {"rows": {"udlm": contents.correlations["udlm"]}, "ceiling": 32.472, "sources": 20_000}
     text, tex, _ = texts(correlation_sheet(contents, found, ""))
     assert text == "method,total_correlation,total_correlation_se\nudlm,31.869,0.0173\ndata,32.472,\n"
     assert r"udlm & $31.87 \pm 0.02$ \\" in tex
@@ -220,12 +201,8 @@ def test_costs_have_the_words_of_the_page_and_exact_seconds(page):
     assert r"udlm & base training & 48 s & 100.0 \% & 1 min 12 s &" in found["demo-training-cost.tex"]
     assert r"\begin{tabular}{llrrrrrrl}" in found["demo-training-cost.tex"]
     assert "| sample | udlm | 1 min 14 s | 512 | 3 | cpu |" in found["demo-cost.md"]
-    assert {row["step"] for row in rows_of(found["demo-cost.csv"])} == {
-        "preprocess",
-        "pair",
-        "train",
-        "sample",
-    }
+    steps = {row["step"] for row in rows_of(found["demo-cost.csv"])}
+    assert steps == {"preprocess", "pair", "train", "sample"}
 
 
 def test_each_table_of_the_page_has_its_three_files(page, parse):

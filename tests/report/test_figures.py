@@ -23,12 +23,18 @@ def texts(svg: str) -> list[str]:
     return [node.text for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_quality_shows_the_steps_and_the_sample_count():
+def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
     picture = figures.quality(TABLE, "1,024", "q")
     assert {"1", "2", "4", "valid of 1,024"} <= set(texts(picture.svg))
     assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
     assert "odd" not in picture.svg  # names stay out of the drawing
     assert "odd $x$ <b>" in picture.alt
+    svg = picture.svg
+    root = ElementTree.fromstring(svg)
+    assert root.get("viewBox")
+    assert root.get("width") is root.get("height") is None
+    assert f"var(--blue, {HEX['blue']})" in svg
+    assert "<metadata" not in svg
 
 
 def test_ids_of_two_drawings_differ_and_references_follow():
@@ -38,46 +44,32 @@ def test_ids_of_two_drawings_differ_and_references_follow():
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
 
 
-def test_drawings_scale_and_take_the_colours_of_the_page():
-    svg = figures.quality(TABLE, "1,024", "q").svg
-    root = ElementTree.fromstring(svg)
-    assert root.get("viewBox")
-    assert root.get("width") is root.get("height") is None
-    assert f"var(--blue, {HEX['blue']})" in svg
-    assert "<metadata" not in svg
-
-
-@pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)]])
-def test_quality_of_a_single_point(cells):
-    assert figures.quality(Table("valid", [1], {"a": cells}), "10", "q").svg
-
-
-def test_many_step_counts_are_not_all_labelled():
+def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    svg = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q").svg
-    assert "1024" in texts(svg)
-    assert "2" not in texts(svg)
+    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q")
+    assert [value for value, _ in picture.chart.x.ticks] == steps
+    labels = ["1", "4", "16", "64", "256", "1024"]
+    assert [text for _, text in picture.chart.x.ticks if text] == labels
+    assert set(labels) <= set(texts(picture.svg))
+    assert "2" not in texts(picture.svg)
 
 
-def test_mean_distance():
-    assert figures.mean_distance(np.array([1, 0, 3])) == 1.5
-
-
-def test_distances_tell_the_means():
+def test_distances_and_jumps_tell_their_means_and_sums():
     picture = figures.distances({"pairflow": np.array([1, 2, 1])}, 30, "d")
     assert picture.alt == "Hamming distance between source and data. pairflow: mean 1.00."
     assert "share of pairs" in texts(picture.svg)
+    assert figures.mean_distance(np.array([1, 0, 3])) == 1.5
+    picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
+    assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
+    assert "jumps per row and step" in texts(picture.svg)
 
 
-def test_curves_skip_what_was_not_measured():
+def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
     logs = {"udlm": LOG, "random": LOG.assign(validation_nll=np.nan)}
     assert (
         figures.curves(logs, "validation_nll", "NLL", "c").alt == "NLL by iteration. At the end udlm: 0.500."
     )
     assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
-
-
-def test_curves_survive_a_diverged_run_and_long_ones_are_thinned_to_means():
     diverged = LOG.assign(loss=[1.0, np.inf, 2.0])
     long = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
     picture = figures.curves({"udlm": diverged, "random": long}, "loss", "loss", "c")
@@ -90,10 +82,14 @@ def test_twelve_methods_look_different(many):
     assert len({(look.colour, look.line) for look in looks}) == 12
 
 
-def test_bases_differ_in_colour_and_in_marker():
+def test_bases_differ_in_colour_and_numbers_of_subsets_in_marker():
     bases = [style(name) for name in ("pairflow", "udlm", "random", "mdlm", "pairflow-sub4")]
     assert len({look.colour for look in bases}) == len({look.marker for look in bases}) == 5
     assert {(look.line, look.hollow) for look in bases} == {("-", False)}
+    looks = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
+    assert len({look.marker for look in looks}) == 5
+    assert {look.colour for look in looks} == {"orange"}
+    assert style("pairflow-sub4+redi").marker == style("pairflow-sub4").marker
 
 
 def test_a_distillation_keeps_the_colour_of_its_base_and_has_one_line():
@@ -104,35 +100,16 @@ def test_a_distillation_keeps_the_colour_of_its_base_and_has_one_line():
         assert ours.line != "-"
 
 
-def test_numbers_of_subsets_differ_in_marker():
-    looks = [style(f"pairflow-sub{2**power}") for power in range(1, 6)]
-    assert len({look.marker for look in looks}) == 5
-    assert {look.colour for look in looks} == {"orange"}
-    assert style("pairflow-sub4+redi").marker == style("pairflow-sub4").marker
-
-
 @pytest.mark.parametrize("name", ["mine", "Mine 2", "pairflow-x", "udlm+", "mine+redi", ""])
 def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
     assert style(name) == style(name)
     assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
 
 
-def test_hollow_markers_are_filled_with_the_colour_of_the_page():
+def test_keys_show_the_whole_marker_in_the_colours_of_the_page(recwarn):
     page = f"var(--page, {HEX['page']})"
     assert page in drawing.key(style("udlm+dcd"), "k")
     assert page not in drawing.key(style("udlm"), "k")
-
-
-def test_keys_show_the_whole_marker(recwarn):
     assert "clip-path" not in drawing.key(style("mdlm"), "k")
     assert not recwarn.list
-
-
-def test_themed_leaves_other_colours():
     assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"
-
-
-def test_jumps_are_drawn_against_the_time_of_their_step():
-    picture = figures.jumps({"pairflow": np.array([0.75, 0.5, 0.25])}, "j")
-    assert picture.alt == "Positions that jump in each backward step. pairflow: 1.50 in all."
-    assert "jumps per row and step" in texts(picture.svg)

@@ -8,11 +8,11 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
-from pairflow.report import interactive
+from pairflow.report import figures
+from pairflow.report.charts import embed
 from pairflow.report.colours import style
 from pairflow.report.experiment.page import render
 from pairflow.report.scripts import scripts
@@ -20,83 +20,84 @@ from pairflow.report.tables import Cell, Table
 
 MOST = 8_000_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--%{x}"""
-TABLE = Table("valid", [1, 4], {"udlm": [Cell(84, 1.25, 3), Cell()], "udlm+dcd": [Cell(1352, np.nan, 1)] * 2})
-DISTANCES = Table("fd", [1], {"udlm": [Cell(84.25, 2, 9)]}, "to the test images", Cell(4.8, count=1))
+CELLS = {"udlm": [Cell(84, 1.25, 3), Cell()], "udlm+dcd": [Cell(1352, np.nan, 1)] * 2}
+TABLE = Table("valid", [1, 4], CELLS, evaluation="main")
 LOG = pd.DataFrame({"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, 3.5, 2.5]})
 
 
+def data(picture) -> dict:
+    return json.loads(embed(picture.chart))
+
+
+def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", **options) -> dict:
+    """The chart at one number of steps."""
+    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), "1,024", "q"))
+
+
 def test_quality_is_the_cells_of_its_table():
-    plot = interactive.quality(TABLE, "1,024", "main")
-    assert plot.title == "valid by sampling steps, evaluation main"
-    assert (plot.x.label, plot.x.log, plot.x.ticks) == ("sampling steps (NFE)", True, [(1, "1"), (4, "4")])
-    assert (plot.y.label, plot.y.log, plot.y.zero) == ("valid of 1,024", False, True)
-    udlm, distilled = plot.lines
-    assert (udlm.x, udlm.y, udlm.error) == ([1, 4], [84, None], [1.25, None])
-    assert udlm.texts[0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
-    assert (distilled.y, distilled.error) == ([1352, 1352], [None, None])
-    assert distilled.texts[1] == ["NFE 4", "valid 1,352.0", "1 trial"]
-    over_seeds = Table("valid", [1], {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)
-    [line] = interactive.quality(over_seeds, "1,024", "main").lines
-    assert line.texts[0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
+    plot = data(figures.quality(TABLE, "1,024", "q"))
+    assert plot["title"] == "valid by sampling steps, evaluation main"
+    steps = {"log": True, "ticks": [[1, "1"], [4, "4"]], "limits": None, "zero": False}
+    assert plot["x"] == {"label": "sampling steps (NFE)"} | steps
+    counts = {"log": False, "ticks": [], "limits": None, "zero": True}
+    assert plot["y"] == {"label": "valid of 1,024"} | counts
+    udlm, distilled = plot["lines"]
+    assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [84, None], [1.25, None])
+    assert udlm["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
+    assert (distilled["y"], distilled["error"]) == ([1352, 1352], [None, None])
+    assert distilled["texts"][1] == ["NFE 4", "valid 1,352.0", "1 trial"]
+    [line] = quality("valid", {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)["lines"]
+    assert line["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
-    plot = interactive.quality(DISTANCES, "1,000", "main")
-    assert (plot.y.label, plot.y.log, plot.y.zero) == ("FD to the test images", True, False)
-    floor = plot.lines[-1]
-    assert (floor.name, floor.symbol, floor.y, floor.error) == ("real images", "", [4.8] * 3, [])
-    assert floor.x[0] < 1 < floor.x[2]
-    assert floor.texts[1] == ["FD 4.8"]
-
-
-def test_of_eleven_numbers_of_steps_every_other_has_a_text():
-    steps = [2**power for power in range(11)]
-    plot = interactive.quality(Table("valid", steps, {"udlm": [Cell(1, 0, 2)] * 11}), "10", "main")
-    assert [value for value, _ in plot.x.ticks] == steps
-    assert [text for _, text in plot.x.ticks if text] == ["1", "4", "16", "64", "256", "1024"]
+    rows, real = {"udlm": [Cell(84.25, 2, 9)]}, Cell(4.8, count=1)
+    plot = quality("fd", rows, beside="to the test images", floor=real)
+    axis = plot["y"]
+    assert (axis["label"], axis["log"], axis["zero"]) == ("FD to the test images", True, False)
+    floor = plot["lines"][-1]
+    assert (floor["name"], floor["symbol"], floor["y"], floor["error"]) == ("real images", "", [4.8] * 3, [])
+    assert floor["x"][0] < 1 < floor["x"][2]
+    assert floor["texts"][1] == ["FD 4.8"]
 
 
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
 @pytest.mark.parametrize("metric", ["valid", "kd"])
-def test_a_single_point_of_one_method_is_json(metric, cells):
-    plot = interactive.quality(Table(metric, [1], {"a": cells}), "10", "main")
-    assert json.loads(interactive.embed(plot))["lines"][0]["x"] == [1]
-    assert plot.y.log == (metric == "kd" and cells[0].mean > 0)
+def test_a_single_point_of_one_method_is_drawn_twice(metric, cells):
+    plot = quality(metric, {"a": cells})
+    assert plot["lines"][0]["x"] == [1]
+    assert plot["y"]["log"] == (metric == "kd" and cells[0].mean > 0)
 
 
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
-    plot = interactive.quality(Table("valid", [1], {name: [Cell(1, 0, 2)]}), "10", name)
-    text = interactive.embed(plot)
+    table = Table("valid", [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
+    text = embed(figures.quality(table, "10", "q").chart)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name
 
 
 def test_lines_look_as_in_the_static_charts(many):
-    table = Table("valid", [1], {name: [Cell(1, 0, 2)] for name in [*many.methods, "pairflow-sub8", "x"]})
-    lines = {line.name: line for line in interactive.quality(table, "10", "main").lines}
-    assert all(line.colour == style(name).colour for name, line in lines.items())
-    assert (lines["udlm"].symbol, lines["udlm"].dash, lines["udlm"].hollow) == ("square", "solid", False)
-    dcd = lines["udlm+dcd"]
-    assert (dcd.symbol, dcd.dash, dcd.hollow) == ("triangle-down", "7.4px,3.2px", True)
-    looks = [(line.colour, line.symbol, line.dash) for line in lines.values()]
-    assert len(set(looks)) == len(looks)
+    rows = {name: [Cell(1, 0, 2)] for name in [*many.methods, "pairflow-sub8", "x"]}
+    lines = {line["name"]: line for line in quality("valid", rows)["lines"]}
+    assert all(line["colour"] == style(name).colour for name, line in lines.items())
+    looks = [(line["symbol"], line["dash"], line["hollow"]) for line in lines.values()]
+    assert looks[list(lines).index("udlm")] == ("square", "solid", False)
+    assert looks[list(lines).index("udlm+dcd")] == ("triangle-down", "7.4px,3.2px", True)
+    assert len({(line["colour"], line["symbol"], line["dash"]) for line in lines.values()}) == len(lines)
 
 
-def test_curves_skip_what_was_not_measured_and_start_in_the_same_frame():
-    plot = interactive.curves({"udlm": LOG, "none": LOG.iloc[:1]}, "validation_nll", "NLL")
-    [line] = plot.lines
-    assert (line.x, line.y) == ([10, 20], [3.5, 2.5])
-    assert line.texts[0] == ["iteration 10", "3.5"]
-    assert plot.y.limits == (2.42, 3.58)
-    assert interactive.curves({"udlm": LOG}, "loss", "loss").y.limits == (0.92, 2.08)
-
-
-def test_trade_says_what_it_took():
+def test_curves_skip_what_was_not_measured_and_trade_says_what_it_took():
+    plot = data(figures.curves({"udlm": LOG, "none": LOG.iloc[:1]}, "validation_nll", "NLL", "c"))
+    [line] = plot["lines"]
+    assert (line["x"], line["y"]) == ([10, 20], [3.5, 2.5])
+    assert line["texts"][0] == ["iteration 10", "3.5"]
+    assert plot["y"]["limits"] == [2.42, 3.58]
+    assert data(figures.curves({"udlm": LOG}, "loss", "loss", "c"))["y"]["limits"] == [0.92, 2.08]
     points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
-    plot = interactive.trade({"udlm": points}, 1024, "main")
-    assert (plot.x.log, plot.y.zero) == (True, True)
-    assert plot.lines[0].texts[1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
+    plot = data(figures.trade({"udlm": points}, 1024, "main", "t"))
+    assert (plot["x"]["log"], plot["y"]["zero"]) == (True, True)
+    assert plot["lines"][0]["texts"][1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
 
 
 def test_plotly_is_packed_and_named_by_the_policy():
@@ -206,7 +207,7 @@ def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
     assert buttons.last.text_content() == "hide all"
 
 
-def test_axes_switch_between_logarithmic_and_linear(html, open_page):
+def test_axes_switch_between_logarithmic_and_linear_unless_there_is_a_zero(html, open_page):
     page = open_page(html)
     first = shown(page).first
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
@@ -223,10 +224,6 @@ def test_axes_switch_between_logarithmic_and_linear(html, open_page):
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     expect(ticks(first, "y").first).to_have_text("0")
-
-
-def test_what_has_a_zero_cannot_be_logarithmic(html, open_page):
-    page = open_page(html)
     loss = page.get_by_role("button", name="log x: training loss per token by iteration")
     assert loss.is_enabled()
     bound = page.get_by_role("button", name="log x: validation NLL per token (nats) by iteration")
@@ -293,14 +290,13 @@ def test_charts_are_drawn_when_they_are_to_be_seen(html, open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_drawn_charts_are_accessible(html, open_page, scheme):
+def test_drawn_charts_are_accessible(html, open_page, violations, scheme):
     page = open_page(html, color_scheme=scheme)
     shown(page)
     page.locator("#quality .legend button").first.click()
     page.get_by_text("Speed against quality").click()
     page.locator("details .plot.live").wait_for()
-    violations = Axe().run(page, context="#quality").response["violations"]
-    assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+    assert violations(page, "#quality") == []
 
 
 def test_drawn_charts_are_as_wide_as_the_static_ones(html, open_page):

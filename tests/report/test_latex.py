@@ -3,13 +3,10 @@ import pytest
 from pairflow.report.latex import escape, table, value
 
 
-def test_text_that_latex_would_take_for_commands():
+def test_text_comes_out_as_it_is():
     assert escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
         r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
     )
-
-
-def test_text_that_latex_would_print_otherwise():
     assert escape("<a|b>") == r"\textless{}a\textbar{}b\textgreater{}"
     assert escape('2 ± 1 × "3"') == r"2 $\pm$ 1 $\times$ ''3''"
     assert escape("one\ntwo\tthree") == "one two three"

@@ -36,12 +36,9 @@ def test_of_one_seed_the_interval_is_over_its_trials_and_says_so():
     assert found.interval[1] - 2 == pytest.approx(4.302652729911275 / np.sqrt(3))
 
 
-def test_a_seed_counts_as_much_as_another_however_many_trials_it_has():
+def test_seeds_count_alike_and_a_single_value_has_no_interval():
     found = estimate({0: {0: 1, 1: 1, 2: 1, 3: 1}, 1: {0: 3}})
     assert (found.mean, found.between, found.within) == (2.0, pytest.approx(np.sqrt(2)), 0.0)
-
-
-def test_a_single_value_has_no_interval():
     found = estimate({0: {-1: 5.0}})
     assert (found.mean, found.over, found.count) == (5.0, Over.TRIALS, 1)
     assert np.isnan([*found.interval, found.std, found.between, found.within]).all()
@@ -66,32 +63,37 @@ def test_without_shared_seeds_welch_on_the_same_numbers():
     assert found.p == pytest.approx(0.07939, abs=5e-6)
 
 
-def test_one_shared_seed_of_several_is_no_pair():
-    found = difference(seeds([1, 2, 4]), seeds([3, 5, 8], first=2))
-    assert (found.test, found.over, found.n) == ("Welch", Over.SEEDS, 3)
+@pytest.mark.parametrize(
+    ("ours", "baseline", "test", "over", "n", "value"),
+    [
+        # one shared seed of several is no pair
+        (seeds([1, 2, 4]), seeds([3, 5, 8], first=2), "Welch", Over.SEEDS, 3, -3.0),
+        # seeds 1 and 2 are shared: differences 1 and 3
+        ({0: {0: 100}} | seeds([2, 6], 1), seeds([1, 3, -100], 1), "paired t", Over.SEEDS, 2, 2.0),
+        # one seed: trials are paired by number, whatever their order
+        ({0: {2: 13, 0: 11, 1: 12}}, {0: {0: 10, 1: 10, 2: 10}}, "paired t", Over.TRIALS, 3, 2.0),
+        # trials of two seeds are never paired
+        ({0: {0: 1, 1: 2, 2: 4}}, {1: {0: 3, 1: 5, 2: 8}}, "Welch", Over.TRIALS, 3, -3.0),
+        # one seed against several: the trials of the seed that they share
+        (
+            {1: {0: 5, 1: 7}},
+            {0: {0: 90, 1: 91}, 1: {0: 1, 1: 2}, 2: {0: 80, 1: 81}},
+            *("paired t", Over.TRIALS, 2, 4.5),
+        ),
+    ],
+)
+def test_what_is_paired(ours, baseline, test, over, n, value):
+    found = difference(ours, baseline)
+    assert (found.test, found.over, found.n, found.value) == (test, over, n, pytest.approx(value))
 
 
-def test_pairs_are_the_seeds_that_both_have():
-    """Seeds 1 and 2 are shared: differences 1 and 3."""
-    found = difference({0: {0: 100}, 1: {0: 2}, 2: {0: 6}}, {1: {0: 1}, 2: {0: 3}, 3: {0: -100}})
-    assert (found.test, found.n, found.value) == ("paired t", 2, 2.0)
-
-
-def test_of_one_seed_trials_are_paired_by_number_and_it_says_so():
-    """Differences 1, 2, 3: t = 2 / (1 / sqrt(3)); the trials' order in the rows is nothing."""
-    found = difference({0: {2: 13, 0: 11, 1: 12}}, {0: {0: 10, 1: 10, 2: 10}})
-    assert (found.test, found.over, found.n, found.value) == ("paired t", Over.TRIALS, 3, 2.0)
+def test_the_statistic_of_one_seed_by_hand():
+    """Differences 1, 2, 3: t = 2 sqrt(3). A constant less 1, 2, 3: t = 2 / sqrt(1 / 3)."""
+    paired = difference({0: {2: 13, 0: 11, 1: 12}}, {0: {0: 10, 1: 10, 2: 10}})
+    assert paired.statistic == pytest.approx(2 * np.sqrt(3))
+    found = difference({0: {0: 4, 1: 4, 2: 4}}, {1: {0: 1, 1: 2, 2: 3}})
+    assert (found.test, found.freedom) == ("Welch", 2)
     assert found.statistic == pytest.approx(2 * np.sqrt(3))
-
-
-def test_trials_of_two_seeds_are_never_paired():
-    found = difference({0: {0: 1, 1: 2, 2: 4}}, {1: {0: 3, 1: 5, 2: 8}})
-    assert (found.test, found.over) == ("Welch", Over.TRIALS)
-
-
-def test_one_seed_against_several_is_over_the_trials_of_the_seed_that_they_share():
-    found = difference({1: {0: 5, 1: 7}}, {0: {0: 90, 1: 91}, 1: {0: 1, 1: 2}, 2: {0: 80, 1: 81}})
-    assert (found.test, found.over, found.n, found.value) == ("paired t", Over.TRIALS, 2, 4.5)
 
 
 def test_one_seed_against_several_others_is_not_tested():
@@ -116,13 +118,6 @@ def test_what_cannot_be_tested_says_why(ours, baseline, reason):
     found = difference(ours, baseline)
     assert (found.test, found.reason) == ("", reason)
     assert np.isnan(found.p)
-
-
-def test_one_side_that_does_not_vary_is_tested_by_welch():
-    """0 against 1, 2, 3: t = -2 / sqrt(1 / 3), 2 degrees of freedom, without a warning."""
-    found = difference({0: {0: 4, 1: 4, 2: 4}}, {1: {0: 1, 1: 2, 2: 3}})
-    assert (found.test, found.freedom) == ("Welch", 2)
-    assert found.statistic == pytest.approx(2 * np.sqrt(3))
 
 
 def test_the_other_way_round_only_signs_flip():

@@ -6,13 +6,12 @@ from pairflow.report import tables
 
 
 def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
-    found = [
-        (method, nfe, trial, value)
+    shared = {"metric": metric, "seed": seed, "evaluation": "main", "samples": 1024}
+    return pd.DataFrame(
+        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
         for (method, nfe), trials in values.items()
         for trial, value in enumerate(trials)
-    ]
-    frame = pd.DataFrame(found, columns=["method", "nfe", "trial", "value"])
-    return frame.assign(metric=metric, seed=seed, evaluation="main", samples=1024)
+    )
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tables.Table:
@@ -21,19 +20,18 @@ def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tab
 
 def test_mean_and_standard_deviation():
     result = table({("a", 1): [1.0, 2.0, 6.0], ("b", 1): [4.0, 4.0, 4.0]}, ["a", "b"])
-    cell = result.rows["a"][0]
-    assert (cell.mean, cell.count) == (3.0, 3)
-    assert cell.std == pytest.approx(np.sqrt(7))
-    assert (cell.text, cell.spread) == ("3.0", "± 2.6")
-    assert result.rows["b"][0].spread == "± 0.0"
+    [cell] = result.rows["a"]
+    assert (cell.mean, cell.std, cell.count) == (3.0, pytest.approx(np.sqrt(7)), 3)
+    assert (cell.text, cell.spread, result.rows["b"][0].spread) == ("3.0", "± 2.6", "± 0.0")
 
 
 def test_rows_follow_the_methods_and_columns_the_steps():
     result = table(
         {("b", 32): [1.0], ("b", 4): [1.0], ("a", 4): [1.0], ("a", 32): [1.0]}, ["b", "a", "absent"]
     )
-    assert list(result.rows) == ["b", "a"]
-    assert result.columns == [4, 32]
+    assert (list(result.rows), result.columns) == (["b", "a"], [4, 32])
+    nothing = table({("a", 1): [1.0]}, [])
+    assert (nothing.rows, nothing.count) == ({}, 0)
 
 
 def test_the_highest_mean_of_a_column_is_best_unless_it_is_the_only_one():
@@ -43,14 +41,11 @@ def test_the_highest_mean_of_a_column_is_best_unless_it_is_the_only_one():
     assert best == {"a": [True, False, False, True], "b": [False, True, False, True]}
 
 
-def test_missing_cells_are_dashes_and_never_best():
+def test_missing_cells_are_dashes_nan_does_not_count_and_a_single_trial_has_no_deviation():
     result = table({("a", 1): [3.0], ("a", 2): [5.0], ("b", 1): [2.0]}, ["a", "b"])
     missing = result.rows["b"][1]
     assert (missing.text, missing.spread, missing.best) == ("–", "", False)
     assert not result.rows["a"][1].best
-
-
-def test_nan_does_not_count_and_a_single_trial_has_no_deviation():
     result = table({("a", 1): [1.0, np.nan, 3.0], ("b", 1): [np.nan, np.nan, np.nan]}, ["a", "b"])
     assert (result.rows["a"][0].mean, result.rows["a"][0].count) == (2.0, 2)
     assert result.rows["b"][0].text == "–"
@@ -91,15 +86,12 @@ def test_what_a_deviation_is_between(seeds_of_a, mean, spread, trial_spread):
     assert (cell.text, cell.spread, cell.trial_spread) == (mean, spread, trial_spread)
 
 
-def test_a_seed_that_misses_a_number_of_steps_is_named_and_gives_no_deviation_between_seeds():
+def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
     found = tables.make_table(tables.summarise(frame), "main", "valid", ["a"])
     both, one = found.rows["a"]
     assert (both.spread, found.lack(both)) == ("± 2.8", "")
     assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
-
-
-def test_a_seed_of_nan_is_a_seed_that_misses():
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
     found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b"])
     [cell] = found.rows["a"]
@@ -111,8 +103,3 @@ def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
     novel = rows({("a", 1): [1, 3]}, metric="novel")
     frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
     assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
-
-
-def test_no_rows_give_an_empty_table():
-    result = table({("a", 1): [1.0]}, [])
-    assert (result.rows, result.count) == ({}, 0)

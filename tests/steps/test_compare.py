@@ -2,8 +2,11 @@
 
 import json
 import re
+from dataclasses import replace
+from shutil import rmtree
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -143,33 +146,27 @@ def test_the_order_of_the_folders_only_flips_signs(compare, finish):
 def test_the_methods_of_one_experiment(compare, finish):
     """Against udlm, or the method that is asked for; by seeds, which all methods share."""
     folder = finish()
+    rewrite(folder / "timings.parquet", inputs={"metrics": digest(folder / "metrics.parquet")})
     _, page, numbers = compare(folder)
     found = one(numbers, method="pairflow", nfe=1)
-    assert (found["value"], found["baseline_method"], found["test"], found["n"]) == (
-        11,
-        "udlm",
-        "paired t",
-        3,
-    )
+    assert (found["value"], found["baseline_method"]) == (11, "udlm")
+    assert (found["test"], found["n"]) == ("paired t", 3)
     assert "The methods of one experiment compared with udlm." in page
     _, _, numbers = compare(folder, options=["--baseline", "pairflow"])
     assert one(numbers, method="udlm", nfe=1)["value"] == -11
 
 
-def test_of_one_seed_all_is_over_trials_and_says_so(compare, finish):
-    _, page, numbers = compare(finish(settings={"seeds": [0]}))
+def test_one_seed_is_over_its_trials_and_says_so_also_beside_three(compare, finish):
+    single = finish("b", settings={"seeds": [1]}, plus=1)
+    _, page, numbers = compare(single)
     assert set(numbers.over) == {"trials"}
     assert "over 2 trials of one seed" in words(page)
-    assert "One training seed. a: intervals and tests are over sampling trials of one training" in words(page)
-
-
-def test_one_seed_beside_three_is_marked_in_its_row(compare, finish):
-    _, page, numbers = compare(finish(), finish("b", settings={"seeds": [1]}, plus=1))
+    assert "One training seed. b: intervals and tests are over sampling trials of one training" in words(page)
+    _, page, numbers = compare(finish(), single)
     assert set(numbers[numbers.experiment == "a"].over) == {"seeds"}
     assert set(numbers[numbers.experiment == "b"].over) == {"trials"}
-    assert "a over 3 seeds" in words(page)
-    assert "b over 2 trials of one seed" in words(page)
-    assert "One training seed. b:" in words(page)
+    for text in ("a over 3 seeds", "b over 2 trials of one seed", "One training seed. b:"):
+        assert text in words(page)
 
 
 def test_a_seed_that_misses_a_number_of_steps_is_marked_in_its_cell(compare, finish):
@@ -191,47 +188,53 @@ def test_one_method_and_one_value_is_a_page_without_differences(compare, finish)
     assert "No difference could be tested." in page
 
 
+LONGER = {"data": {"source": "small_molecules", "length": 24}}
+FEWER = {"evaluations": {"main": {"nfe": [1, 4], "samples": 512, "trials": 2}}}
+FD = {"settings": IMAGES, "metric": "fd", "reference": "train", "extractor": "classifier-1a2b3c4d"}
+OTHER = "So b has a separate section below, and nothing is tested across"
+
+
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("first", "others", "said"),
     [
-        (IMAGES, "data.source is digits in b and small_molecules in a"),
-        ({"data": {"source": "small_molecules", "length": 24}}, "data.length is 24 in b and 16 in a"),
+        ({}, [{"settings": IMAGES}], [f"data.source is digits in b and small_molecules in a. {OTHER}"]),
+        ({}, [{"settings": LONGER}], [f"Shown separately. data.length is 24 in b and 16 in a. {OTHER}"]),
+        (
+            {"tokens": b"1"},
+            [{"tokens": b"2"}],
+            ["b and a have the same settings, but different training rows"],
+        ),
+        (
+            {},
+            [{"settings": FEWER, "plus": 3}],
+            [
+                "Shown separately. b has it from 512 samples. These values do not compare.",
+                "Mean, deviation and 95 % interval, from 512 samples",
+            ],
+        ),
+        (
+            FD,
+            [FD | {"extractor": "classifier-5e6f7a8b"}, FD | {"reference": "test"}],
+            [
+                "b has it by classifier-5e6f7a8b from 1,024 samples. These values do not compare",
+                "FD to the training images, by classifier-1a2b3c4d",
+                "FD to the test images, by classifier-1a2b3c4d",
+            ],
+        ),
     ],
+    ids=["data", "length", "rows", "samples", "extractor and reference"],
 )
-def test_other_data_are_shown_apart(compare, finish, settings, said):
-    _, page, numbers = compare(finish(), finish("b", settings=settings))
-    apart = f"Shown separately. {said}. So b has a separate section below, and nothing is tested across"
-    assert apart in words(page)
-    assert set(numbers.row) == {"mean"}
-
-
-def test_other_training_rows_under_the_same_settings_are_shown_apart(compare, finish):
-    folders = [finish(), finish("b")]
-    for folder in folders:
-        (folder / "data").mkdir()
-        (folder / "data" / "train.parquet").write_bytes(folder.name.encode())
+def test_what_does_not_compare_is_shown_apart(compare, finish, first, others, said):
+    folders = []
+    for name, given in zip("abc", [first, *others], strict=False):
+        tokens, given = given.get("tokens"), {key: value for key, value in given.items() if key != "tokens"}
+        folders.append(finish(name, **given))
+        if tokens:
+            (folders[-1] / "data").mkdir()
+            (folders[-1] / "data" / "train.parquet").write_bytes(tokens)
     _, page, numbers = compare(*folders)
-    assert "b and a have the same settings, but different training rows" in page
     assert set(numbers.row) == {"mean"}
-
-
-def test_other_numbers_of_samples_are_shown_apart(compare, finish):
-    evaluations = {"main": {"nfe": [1, 4], "samples": 512, "trials": 2}}
-    _, page, numbers = compare(finish(), finish("b", settings={"evaluations": evaluations}, plus=3))
-    assert set(numbers.row) == {"mean"}
-    assert "Shown separately. b has it from 512 samples. These values do not compare." in words(page)
-    assert "Mean, deviation and 95 % interval, from 512 samples" in words(page)
-
-
-def test_other_extractors_are_shown_apart_and_other_references_are_other_tables(compare, finish):
-    first = finish("a", settings=IMAGES, metric="fd", reference="train", extractor="classifier-1a2b3c4d")
-    other = finish("b", settings=IMAGES, metric="fd", reference="train", extractor="classifier-5e6f7a8b")
-    third = finish("c", settings=IMAGES, metric="fd", reference="test", extractor="classifier-1a2b3c4d")
-    _, page, numbers = compare(first, other, third)
-    assert set(numbers.row) == {"mean"}
-    assert "b has it by classifier-5e6f7a8b from 1,024 samples. These values do not compare" in words(page)
-    assert "FD to the training images, by classifier-1a2b3c4d" in page
-    assert "FD to the test images, by classifier-1a2b3c4d" in page
+    assert [text for text in said if text not in words(page)] == []
 
 
 def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, tmp_path):
@@ -245,17 +248,14 @@ def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, t
     assert numbers[numbers.row == "difference"].value.isna().all()
 
 
-def test_scales_and_settings_that_differ_are_said(compare, finish):
+def test_scales_settings_and_equal_rows_are_said(compare, finish):
     network = {"name": "mlp", "width": 768}
-    _, page, _ = compare(finish(), finish("b", settings={"scale": "paper", "network": network}, plus=1))
-    assert "Different scales. a: reduced scale; b: paper’s scale." in words(page)
-    assert "network.width 384 768" in words(page)
+    other = finish("b", settings={"scale": "paper", "network": network}, plus=1)
+    _, page, _ = compare(finish(), other, finish("c"))
+    assert "Different scales. a: reduced scale; b: paper’s scale; c: reduced scale." in words(page)
+    assert "network.width 384 768 384" in words(page)
     assert "Reduced scale." not in page
-
-
-def test_equal_rows_are_said(compare, finish):
-    _, page, _ = compare(finish(), finish("b"))
-    assert "The same numbers. a and b have identical metrics." in words(page)
+    assert "The same numbers. a and c have identical metrics." in words(page)
 
 
 def test_experiments_of_one_name_are_told_apart_by_their_paths(compare, finish):
@@ -283,58 +283,52 @@ def refused(done, folder, said):
     assert done.output == f"pairflow compare: error: {said.format(folder=folder)}\n"
 
 
+def rewrite(path, change=lambda table: table, **metadata):
+    """The file with its table changed, or its metadata."""
+    table, known = read_table(path)
+    write_table(path, change(table), replace(known, **metadata))
+
+
 @pytest.mark.parametrize(
     ("breaks", "said"),
     [
-        ("folder", "{folder}: no such folder"),
+        (lambda path: rmtree(path.parent), "{folder}: no such folder"),
         (
-            "metrics",
+            lambda path: path.unlink(),
             "{folder}: not a finished experiment: it has no metrics.parquet, which the report writes",
         ),
-        ("timings", "{folder}/timings.parquet: no such file"),
+        (lambda path: path.with_name("timings.parquet").unlink(), "{folder}/timings.parquet: no such file"),
         (
-            "bytes",
-            "{folder}/metrics.parquet: damaged, or not a Parquet file that pairflow wrote; "
-            "rerun the step that writes it",
+            lambda path: path.write_bytes(path.read_bytes()[:100]),
+            "{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it",
         ),
-        ("kind", "{folder}/metrics.parquet: holds samples, expected metrics"),
-        ("column", "{folder}/metrics.parquet: has no column 'value'"),
+        (lambda path: rewrite(path, kind="samples"), "{path}: holds samples, expected metrics"),
         (
-            "twice",
-            "{folder}/metrics.parquet: has two values of evaluation main, metric valid, method udlm, nfe 1, "
-            "seed 0, trial 0",
+            lambda path: rewrite(path, lambda rows: rows.drop_columns("value")),
+            "{path}: has no column 'value'",
         ),
-        ("empty", "{folder}/metrics.parquet: has no value of any evaluation"),
+        (
+            lambda path: rewrite(path, lambda rows: pa.concat_tables([rows, rows])),
+            "{path}: has two values of evaluation main, metric valid, method udlm, nfe 1, seed 0, trial 0",
+        ),
+        (lambda path: rewrite(path, lambda rows: rows.slice(0, 0)), "{path}: has no value of any evaluation"),
+        (
+            lambda path: rewrite(path, parameters={"nfe": 1}),
+            "{path}: not the metrics of an experiment of this version (its configuration: unknown key 'nfe' "
+            "(did you mean 'nfe'?))",
+        ),
+        (
+            lambda path: rewrite(path.with_name("timings.parquet"), inputs={"metrics": "0"}),
+            "{folder}/timings.parquet: does not belong to {path}; rerun the report",
+        ),
     ],
 )
 def test_what_is_no_finished_experiment_is_refused_by_name(compare, finish, tmp_path, breaks, said):
     folder = finish()
     path = folder / "metrics.parquet"
-    table, metadata = read_table(path)
-    if breaks == "folder":
-        folder = folder.with_name("absent")
-    elif breaks == "bytes":
-        path.write_bytes(path.read_bytes()[:100])
-    elif breaks == "kind":
-        write_table(path, table, Metadata(kind="samples"))
-    elif breaks == "column":
-        write_table(path, table.drop_columns("value"), metadata)
-    elif breaks == "twice":
-        write_table(path, pd.concat([table.to_pandas()] * 2), metadata)
-    elif breaks == "empty":
-        write_table(path, table.slice(0, 0), metadata)
-    else:
-        (folder / f"{breaks}.parquet").unlink()
-    refused(compare(folder)[0], folder, said)
+    breaks(path)
+    refused(compare(folder)[0], folder, said.format(folder=folder, path=path))
     assert not (tmp_path / "out").exists()
-
-
-def test_metrics_of_another_version_are_refused(compare, finish):
-    folder = finish()
-    table, _ = read_table(folder / "metrics.parquet")
-    write_table(folder / "metrics.parquet", table, Metadata(kind="metrics", parameters={"nfe": 1}))
-    said = "{folder}/metrics.parquet: not the metrics of an experiment of this version "
-    refused(compare(folder)[0], folder, said + "(its configuration: unknown key 'nfe' (did you mean 'nfe'?))")
 
 
 def test_other_mistakes_are_one_line(compare, finish, tmp_path):
@@ -357,15 +351,3 @@ def test_other_mistakes_are_one_line(compare, finish, tmp_path):
 def test_help_has_an_example():
     text = CliRunner().invoke(main, ["--help"]).output
     assert "pairflow compare results/demo results/demo_wide --out comparison.html" in text
-
-
-def test_times_of_other_metric_rows_are_refused(compare, finish):
-    root = finish()
-    table, _ = read_table(root / "timings.parquet", "timings")
-    path, known = root / "timings.parquet", digest(root / "metrics.parquet")
-    write_table(path, table, Metadata(kind="timings", inputs={"metrics": known}))
-    assert compare(root)[0].exit_code == 0
-    write_table(path, table, Metadata(kind="timings", inputs={"metrics": known[::-1]}))
-    done, _, _ = compare(root)
-    assert done.exit_code == 2
-    assert f"{path}: does not belong to {root / 'metrics.parquet'}; rerun the report" in done.stderr

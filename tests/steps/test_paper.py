@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from pairflow.artifacts import Metadata, as_metrics, write_table
+from pairflow.artifacts import Metadata, as_metrics, read_table, write_table
 from pairflow.config import PaperSettings
 from pairflow.steps.paper import main
 
@@ -64,28 +64,20 @@ def test_a_finished_experiment_is_shown(paper, tmp_path):
     cells = values[(values.table == "qm9_results_valid") & (values.experiment == "small")]
     cells = cells[cells.measured.notna()]
     assert list(zip(cells.method, cells.nfe, cells.measured, strict=True)) == [
-        *(("udlm", 1, 31.0), ("pairflow", 1, 46.0)),
+        *(("udlm", 1, 31.0), ("pairflow", 1, 46.0))
     ]
     assert not list(tmp_path.rglob("*.partial"))
-
-
-def test_tables_of_an_experiment_that_is_gone_go_too(paper, tmp_path):
-    finish(tmp_path / "results" / "small")
-    paper()
+    # Tables of an experiment that is gone go, too.
     (tmp_path / "results" / "small" / "metrics.parquet").unlink()
     paper()
     assert not (tmp_path / "tables" / "qm9_results_valid-small.tex").exists()
 
 
-def test_another_description_is_the_same_experiment(paper, tmp_path):
-    finish(tmp_path / "results" / "small")
-    _, page = paper(QM9 | {"description": "said otherwise"})
-    assert "Left out" not in page
-
-
 def test_stale_metrics_are_left_out_and_named(paper, tmp_path):
     finish(tmp_path / "results" / "small")
     training = {"batch_size": 256, "iterations": 200, "learning_rate": 1e-3}
+    _, page = paper(QM9 | {"description": "said otherwise"})
+    assert "Left out" not in page  # the same experiment
     done, page = paper(QM9 | {"training": training})
     assert done.exit_code == 0
     named = "small/metrics.parquet: made with another configuration, which differs in 'training': rerun"
@@ -94,23 +86,24 @@ def test_stale_metrics_are_left_out_and_named(paper, tmp_path):
     assert "no finished experiment" in page
 
 
-@pytest.mark.parametrize("foreign", ["bytes", "kind", "parameters"])
+FOREIGN = {
+    "bytes": "metrics.parquet: not a Parquet file of pairflow",
+    "kind": "metrics.parquet: holds samples, expected metrics",
+    "parameters": "metrics.parquet: not the metrics of an experiment of this version",
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
 def test_foreign_metrics_are_left_out_and_named(paper, tmp_path, foreign):
-    root = tmp_path / "results" / "small"
-    finish(root, kind="samples" if foreign == "kind" else "metrics")
+    path = tmp_path / "results" / "small" / "metrics.parquet"
+    finish(path.parent, kind="samples" if foreign == "kind" else "metrics")
     if foreign == "bytes":
-        (root / "metrics.parquet").write_bytes(b"not Parquet")
+        path.write_bytes(b"not Parquet")
     if foreign == "parameters":
-        frame = as_metrics(pd.DataFrame({"metric": ["valid"], "value": [1.0]}), seed=0, samples=1)
-        write_table(root / "metrics.parquet", frame, Metadata(kind="metrics", parameters={"nfe": 1}))
+        write_table(path, read_table(path)[0], Metadata(kind="metrics", parameters={"nfe": 1}))
     done, page = paper()
     assert done.exit_code == 0
-    expected = {
-        "bytes": "metrics.parquet: not a Parquet file of pairflow",
-        "kind": "metrics.parquet: holds samples, expected metrics",
-        "parameters": "metrics.parquet: not the metrics of an experiment of this version",
-    }
-    assert expected[foreign] in done.stderr
+    assert FOREIGN[foreign] in done.stderr
     assert "Left out." in page
 
 

@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pairflow.report.compare.sections import (
-    SIGNIFICANCE,
-    DataSection,
-    describe_observations,
-    describe_test,
-)
+from pairflow.report.compare.sections import SIGNIFICANCE, DataSection, describe_observations, describe_test
 from pairflow.report.compare.settings import differing_settings
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.environment import make_environment
@@ -68,9 +63,7 @@ def _notice_one_seed(runs: Sequence[FinishedExperiment]) -> list[tuple[str, str]
     return [("One training seed.", text)]
 
 
-def _costs(
-    runs: Sequence[FinishedExperiment],
-) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
+def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:
     """(method, work) -> what each experiment spent on it, None where it did no such work."""
     by_run = [
         {

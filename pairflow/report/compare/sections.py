@@ -25,14 +25,8 @@ from pairflow.report.stats import (
 from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
 
 SIGNIFICANCE = 0.05  # of p after Holm's correction
-_VERDICTS = {
-    ("highest", True): "better",
-    ("highest", False): "worse",
-    ("lowest", True): "worse",
-    ("lowest", False): "better",
-    ("", True): "higher",
-    ("", False): "lower",
-}
+# best value of a metric -> the words for a lower mean and for a higher one
+_VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
 
 
 class RowKey(NamedTuple):
@@ -132,7 +126,7 @@ class MetricGrid:
             return ""
         if cell.adjusted > SIGNIFICANCE:
             return "undecided"
-        return _VERDICTS[self.about.best, cell.value > 0]
+        return _VERDICTS[self.about.best][cell.value > 0]
 
 
 @dataclass(frozen=True)

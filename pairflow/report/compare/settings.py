@@ -10,11 +10,12 @@ def group_by_data(runs: Sequence[FinishedExperiment]) -> list[list[FinishedExper
     """The experiments in groups with the same data and the same rules for it, in the order given."""
     groups: list[list[FinishedExperiment]] = []
     for run in runs:
-        group = next((group for group in groups if not explain_difference(group[0], run)), None)
-        if group is None:
-            groups.append([run])
+        for group in groups:
+            if not explain_difference(group[0], run):
+                group.append(run)
+                break
         else:
-            group.append(run)
+            groups.append([run])
     return groups
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pairflow.report.compare.sections import DataSection, MetricGrid
+from pairflow.report.compare.sections import DataSection, MetricGrid, RowKey
 
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
@@ -33,53 +33,33 @@ def tabulate(sections: Sequence[DataSection]) -> pd.DataFrame:
 def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for row in grid.rows.values():
         for nfe, cell in row.cells.items():
+            low, high = cell.interval
             yield {
-                **_shared(grid, "mean", nfe, row.samples[nfe]),
-                "experiment": row.key.run,
-                "method": row.key.method,
-                "value": cell.mean,
-                "low": cell.interval[0],
-                "high": cell.interval[1],
-                "over": str(cell.over),
-                "n": cell.count,
-                "seeds": cell.seeds,
-                "trials": cell.trials,
-                "std_between_seeds": cell.between,
-                "std_between_trials": cell.within,
+                **_shared(grid, "mean", nfe, row.samples[nfe], row.key),
+                **{"value": cell.mean, "low": low, "high": high, "over": str(cell.over), "n": cell.count},
+                **{"seeds": cell.seeds, "trials": cell.trials},
+                **{"std_between_seeds": cell.between, "std_between_trials": cell.within},
             }
 
 
 def _differences(grid: MetricGrid) -> Iterator[dict[str, Any]]:
+    names = ("value", "low", "high", "n", "n_baseline", "statistic", "freedom", "p")
     for contrast in grid.contrasts:
         for nfe, cell in contrast.cells.items():
             yield {
-                **_shared(grid, "difference", nfe, grid.rows[contrast.key].samples[nfe]),
-                "experiment": contrast.key.run,
-                "method": contrast.key.method,
+                **_shared(grid, "difference", nfe, grid.rows[contrast.key].samples[nfe], contrast.key),
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
-                "value": cell.value,
-                "low": cell.low,
-                "high": cell.high,
+                **{name: getattr(cell, name) for name in names},
                 "over": cell.over and str(cell.over),
-                "n": cell.n,
-                "n_baseline": cell.n_baseline,
-                "test": cell.test or None,
-                "statistic": cell.statistic,
-                "freedom": cell.freedom,
-                "p": cell.p,
-                "p_holm": cell.adjusted,
-                "reason": cell.reason or None,
+                **{"test": cell.test or None, "p_holm": cell.adjusted, "reason": cell.reason or None},
             }
 
 
-def _shared(grid: MetricGrid, row: str, nfe: int, samples: Sequence[int]) -> dict[str, Any]:
+def _shared(grid: MetricGrid, row: str, nfe: int, samples: Sequence[int], key: RowKey) -> dict[str, Any]:
     return {
-        "row": row,
-        "evaluation": grid.evaluation,
-        "metric": grid.kind.metric,
-        "reference": grid.kind.reference or None,
-        "extractor": grid.kind.extractor or None,
-        "nfe": nfe,
-        "samples": samples[0] if len(samples) == 1 else None,
+        **{"row": row, "experiment": key.run, "method": key.method},
+        **{"evaluation": grid.evaluation, "metric": grid.kind.metric},
+        **{"reference": grid.kind.reference or None, "extractor": grid.kind.extractor or None},
+        **{"nfe": nfe, "samples": samples[0] if len(samples) == 1 else None},
     }

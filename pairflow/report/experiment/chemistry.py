@@ -6,60 +6,12 @@ from dataclasses import dataclass, field
 import pandas as pd
 from markupsafe import Markup
 
-from pairflow.report import figures, interactive, tables
+from pairflow.report import figures, tables
 from pairflow.report.drawing import Picture, swatch
-from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.contents import NOTES, Contents
 from pairflow.report.tables import Table
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
-
-_NOTES = {
-    "unique_strict": (
-        "Unique and novel, strict: the same counts on the canonical SMILES of samples and data set. A "
-        "molecule written in two ways counts once, and another spelling of a known molecule is not novel."
-    ),
-    "invalid_empty": "Empty: only padding.",
-    "invalid_syntax": (
-        "Syntax: not a SMILES, for example because a branch stays open, a bond has no atom, or a mask is "
-        "left."
-    ),
-    "invalid_ring": (
-        "Ring closure: a ring stays open, closes onto its own atom, or joins two atoms that are bonded "
-        "already."
-    ),
-    "invalid_valence": "Valence: an atom with more bonds than it can have.",
-    "invalid_kekulize": (
-        "Aromaticity: aromatic atoms outside a ring, or no single and double bonds that fit them."
-    ),
-    "connected": "Connected: valid samples in one piece.",
-    "scaffolds": (
-        "Scaffolds: distinct Bemis–Murcko scaffolds (rings and what links them) among valid samples; those "
-        "that no training molecule has are novel. Both grow with the number of valid molecules."
-    ),
-    "internal_diversity": (
-        "Internal diversity: 1 − mean Tanimoto similarity over pairs of distinct valid molecules "
-        "(Morgan fingerprints, radius 2, 2,048 bits)."
-    ),
-    "nn_similarity": (
-        "Similarity to the nearest training molecule: the largest Tanimoto similarity to any of them, "
-        "averaged over distinct valid molecules. A value of 1 is a copy; a value far below that of real "
-        "molecules is another chemistry. So none is marked as best."
-    ),
-    "qed_wasserstein": "QED: drug-likeness, 0 to 1 (Bickerton et al. 2012).",
-    "sa_wasserstein": "SA score: synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009).",
-    "logp_wasserstein": (
-        "logP: octanol–water partition coefficient by atom contributions (Wildman and Crippen 1999)."
-    ),
-    "weight_wasserstein": (
-        "All four are Wasserstein-1 distances, in the property’s unit, between distinct valid samples "
-        "and distinct training molecules (20,000 of them at most, drawn at random). It also grows when there "
-        "are few valid molecules."
-    ),
-    "fcd": (
-        "FCD: Fréchet ChemNet Distance (Preuer et al. 2018) from all valid samples of a trial to 10,000 "
-        "training molecules at most. Compare it only at equal numbers of valid samples."
-    ),
-}
 _GROUPS = {
     "strict": "Unique and novel, counted strictly",
     "structure": "Pieces, scaffolds, similarity",
@@ -97,10 +49,9 @@ class Property:
 
 @dataclass(frozen=True)
 class Speed:
-    """Valid molecules against time: a chart, its data, the table of molecules per second, and the devices."""
+    """Valid molecules against time: a chart, the table of molecules per second, and the devices."""
 
     picture: Picture
-    plot: interactive.Plot
     table: Table
     devices: str
 
@@ -135,16 +86,16 @@ def describe_molecules(contents: Contents, evaluation: str, prefix: str) -> Mole
 
 def _measured_tables(table_for: Callable[[str], Table], group: str) -> list[Table]:
     """The tables of a group of metrics that have values."""
-    candidates = map(table_for, tables.list_metrics("molecules", group))
-    return [table for table in candidates if table.count]
+    return [table for table in map(table_for, tables.list_metrics("molecules", group)) if table.count]
 
 
 def _groups(table_for: Callable[[str], Table]) -> list[Group]:
     groups = []
     for name, title in _GROUPS.items():
-        members = _measured_tables(table_for, name)
-        if members:
-            notes = [_NOTES[table.metric] for table in members if table.metric in _NOTES]
+        if members := _measured_tables(table_for, name):
+            notes = [
+                NOTES["molecules"][table.metric] for table in members if table.metric in NOTES["molecules"]
+            ]
             groups.append(Group(title, members, notes))
     return groups
 
@@ -213,8 +164,7 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     lines = {method: means[means.method == method] for method in table.rows}
     samples = int(both.samples.max())
     return Speed(
-        figures.trade(lines, samples, f"{prefix}-trade"),
-        interactive.trade(lines, samples, evaluation),
+        figures.trade(lines, samples, evaluation, f"{prefix}-trade"),
         table,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )

@@ -1,6 +1,8 @@
 """What an experiment's page shows: read by `gather`, drawn by `page.render`."""
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +11,11 @@ import pandas as pd
 from pairflow.config import Experiment
 from pairflow.report.results import is_reduced
 from pairflow.report.tables import REAL
+
+# modality -> metric -> what its numbers mean
+NOTES: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("notes.json").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,9 @@ from pairflow.report.experiment.contents import Contents
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
-    "step": "string",
-    "method": "string",
-    "seed": "Int64",
-    "evaluation": "string",
-    "nfe": "Int64",
-    "seconds": "float64",
-    "device_seconds": "float64",
-    "samples_seen": "Int64",
-    "peak_memory_mb": "float64",
-    "device": "string",
-    "machine": "string",
-    "date": "string",
+    **{"step": "string", "method": "string", "seed": "Int64", "evaluation": "string", "nfe": "Int64"},
+    **{"seconds": "float64", "device_seconds": "float64", "samples_seen": "Int64"},
+    **{"peak_memory_mb": "float64", "device": "string", "machine": "string", "date": "string"},
 }
 _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs that hold metric rows
 

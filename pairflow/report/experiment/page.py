@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.report import figures, interactive
+from pairflow.report import figures
 from pairflow.report.costs import training_costs
-from pairflow.report.drawing import Picture
+from pairflow.report.drawing import Picture, legend
 from pairflow.report.environment import make_environment
 from pairflow.report.experiment import images, molecules, sheets
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.legends import legend
 from pairflow.report.scripts import scripts
 from pairflow.report.words import join_steps, name_distillation
 
@@ -53,7 +52,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     experiment = contents.experiment
     settings = experiment.model_dump(mode="json")
     return template.render(
-        scripts=scripts(bool(parts["training"]) or any(block.plots for block in parts["blocks"])),
+        scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
         contents=contents,
         is_images=contents.modality == "images",
         experiment=experiment,
@@ -87,7 +86,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     )
     return [
         ("Data set", experiment.data.source),
-        *(_image_facts(contents.data) if contents.modality == "images" else _molecule_facts(contents.data)),
+        *_data_facts(contents.data, contents.modality == "images"),
         ("Network", f"{architecture} ({_list_pairs(network)})"),
         ("Loss", training.loss),
         ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
@@ -101,26 +100,21 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     ]
 
 
-def _molecule_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [
-        ("Training rows", f"{data['training_rows']:,}"),
-        ("Validation rows", f"{data['validation_rows']:,}"),
-        ("Rejected rows", f"{data['rejected_rows']:,}"),
-        ("Reference for novelty", f"{data['reference_rows']:,} molecules"),
-        ("Length N", f"{data['length']:,} tokens"),
-        ("Vocabulary K", f"{data['vocabulary_size']:,} symbols"),
+def _data_facts(data: Mapping[str, Any], images: bool) -> list[tuple[str, str]]:
+    facts = [
+        ("Training images" if images else "Training rows", f"{data['training_rows']:,}"),
+        ("Test images" if images else "Validation rows", f"{data['validation_rows']:,}"),
     ]
-
-
-def _image_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    channels, height, width = data["shape"]
-    return [
-        ("Training images", f"{data['training_rows']:,}"),
-        ("Test images", f"{data['validation_rows']:,}"),
-        ("Image size", f"{width} × {height} pixels, {'grey' if channels == 1 else f'{channels} channels'}"),
-        ("Length N", f"{data['length']:,} tokens"),
-        ("Vocabulary K", f"{data['vocabulary_size']:,} levels"),
-    ]
+    if images:
+        channels, height, width = data["shape"]
+        colours = "grey" if channels == 1 else f"{channels} channels"
+        facts.append(("Image size", f"{width} × {height} pixels, {colours}"))
+    else:
+        facts.append(("Rejected rows", f"{data['rejected_rows']:,}"))
+        facts.append(("Reference for novelty", f"{data['reference_rows']:,} molecules"))
+    symbols = "levels" if images else "symbols"
+    facts.append(("Length N", f"{data['length']:,} tokens"))
+    return [*facts, ("Vocabulary K", f"{data['vocabulary_size']:,} {symbols}")]
 
 
 def _list(values: Iterable[Any]) -> str:
@@ -132,34 +126,31 @@ def _list_pairs(values: Mapping[str, Any]) -> str:
 
 
 def _draw_galleries(contents: Contents) -> dict[str, dict[int, molecules.Gallery]]:
-    seed = contents.experiment.seeds[0]
-    return {
-        method: {
-            nfe: molecules.draw_gallery(contents.samples[method][nfe], _SHOWN, seed)
-            for nfe in sorted(contents.samples[method])
-        }
-        for method in contents.methods
-        if contents.samples.get(method)
-    }
+    def draw(_method: str, _nfe: int, samples: list[str]) -> molecules.Gallery:
+        return molecules.draw_gallery(samples, _SHOWN, contents.experiment.seeds[0])
+
+    return _draw_each(contents, contents.samples, draw)
 
 
 def _draw_grids(contents: Contents) -> dict[str, dict[int, images.Png]]:
+    def draw(method: str, nfe: int, samples: np.ndarray) -> images.Png:
+        return images.draw_grid(samples, f"{method} at {join_steps([nfe])}")
+
+    return _draw_each(contents, contents.images, draw)
+
+
+def _draw_each(contents: Contents, samples: Mapping[str, Any], draw: Any) -> dict[str, dict[int, Any]]:
+    """Method -> NFE -> what is drawn of its samples, in the page's order."""
     return {
-        method: {
-            nfe: images.draw_grid(samples, f"{method} at {join_steps([nfe])}")
-            for nfe, samples in sorted(contents.images[method].items())
-        }
+        method: {nfe: draw(method, nfe, own) for nfe, own in sorted(samples[method].items())}
         for method in contents.methods
-        if contents.images.get(method)
+        if samples.get(method)
     }
 
 
 def _draw_neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
-    return {
-        method: images.draw_neighbours(*contents.neighbours[method])
-        for method in contents.methods
-        if method in contents.neighbours
-    }
+    found = contents.neighbours
+    return {name: images.draw_neighbours(*found[name]) for name in contents.methods if name in found}
 
 
 def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
@@ -210,13 +201,9 @@ def _draw_correlation(contents: Contents) -> dict[str, Any] | None:
 def _draw_training(contents: Contents) -> dict[str, Any] | None:
     """Curves of the bases, and separate ones for each kind of distillation."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
-    logs = {
-        method: contents.training_logs[method]
-        for method in contents.methods
-        if method in contents.training_logs
-    }
+    all_logs = contents.training_logs
+    logs = {method: all_logs[method] for method in contents.methods if method in all_logs}
     pictures: dict[str, Picture] = {}
-    plots = []
     for column, label in labels.items():
         logged = [method for method, log in logs.items() if figures.has_values(log, column)]
         for kind in dict.fromkeys(map(name_distillation, logged)):
@@ -224,13 +211,11 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             text = f"{kind}: {label}" if kind else label
             name = f"{kind} {column}".strip()
             pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
-            plots.append(interactive.curves(part, column, text))
     if not pictures:
         return None
     return {
         "legend": legend(logs, "training"),
         "pictures": pictures,
-        "plots": plots,
         "distilled": any(map(name_distillation, logs)),
     }
 

@@ -2,28 +2,18 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pairflow.report import figures, interactive, tables
-from pairflow.report.drawing import Picture
+from pairflow.report import figures, tables
+from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
-from pairflow.report.experiment.contents import Contents
-from pairflow.report.legends import Legend, legend
+from pairflow.report.experiment.contents import NOTES, Contents
 from pairflow.report.tables import Cell, Metric, Table
 from pairflow.report.words import REFERENCES
 
-_MEANING = {
-    "fid": "Fréchet distance on features of {}",
-    "fd": "Fréchet distance on features of {}, not FID",
-    "kid": "kernel distance on features of {}, which may be negative around 0",
-    "kd": "kernel distance on features of {}, not KID; it may be negative around 0",
-    "is": "Inception Score by {}",
-    "nn_l2": "mean distance of a sample to the nearest image, over pixel values of 0 to 255",
-    "nn_cosine": "mean cosine between a sample and the most similar image, on features of {}",
-    "nn_copies": "share of samples that equal an image, pixel by pixel",
-}
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
 
@@ -31,9 +21,8 @@ _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2
 class EvaluationBlock:
     """One evaluation: charts and tables of its metrics; `scope` says which samples they are counted from.
 
-    `plots` are the same charts as data; `metric_tables` have charts, `plain` ones have none. `notes` say what
-    was measured, `floors` what real data show. `deficient` names the extractors with more features than
-    there are samples. Only molecules have `chemistry`.
+    `metric_tables` have charts, `plain` ones do not. `notes` say what was measured, `floors` what real data
+    show. `deficient` names the extractors with more features than there are samples.
     """
 
     name: str
@@ -41,7 +30,6 @@ class EvaluationBlock:
     pooled: bool
     legend: Legend
     charts: list[Picture]
-    plots: list[interactive.Plot]
     metric_tables: list[Table]
     plain: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -94,7 +82,13 @@ class Panel:
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
     make = _image_block if contents.modality == "images" else _molecule_block
-    return [make(contents, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
+    blocks = []
+    for i, name in enumerate(contents.evaluations):
+        rows = contents.measured[contents.measured.evaluation == name]
+        parts = make(contents, rows, name, f"evaluation{i}")
+        scope, pooled = tables.describe_scope(rows, name), _count_seeds(rows) > 1
+        blocks.append(EvaluationBlock(name=name, scope=scope, pooled=pooled, **parts))
+    return blocks
 
 
 def panels(contents: Contents, evaluation: str) -> list[Panel]:
@@ -124,30 +118,24 @@ def _floor_rows(
     return like if own.empty else own
 
 
-def _molecule_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
+def _molecule_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
     summary = tables.summarise(contents.measured)
     candidates = (
         tables.make_table(summary, name, metric, contents.methods)
         for metric in tables.list_metrics("molecules", "")
     )
     measured = [table for table in candidates if table.count]
-    rows = contents.measured[contents.measured.evaluation == name]
     samples = f"{int(rows.samples.max()):,}"
-    return EvaluationBlock(
-        name=name,
-        scope=tables.describe_scope(rows, name),
-        pooled=_count_seeds(rows) > 1,
-        legend=legend(_methods(contents, measured), prefix),
-        charts=[figures.quality(table, samples, f"{prefix}-{table.metric}") for table in measured],
-        plots=[interactive.quality(table, samples, name) for table in measured],
-        metric_tables=measured,
-        chemistry=describe_molecules(contents, name, prefix),
-    )
+    return {
+        "legend": legend(_methods(contents, measured), prefix),
+        "charts": [figures.quality(table, samples, f"{prefix}-{table.metric}") for table in measured],
+        "metric_tables": measured,
+        "chemistry": describe_molecules(contents, name, prefix),
+    }
 
 
-def _image_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
+def _image_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
     measured = panels(contents, name)
-    rows = contents.measured[contents.measured.evaluation == name]
     by_panel = {panel: _make_table(contents, panel, measured, _count_seeds(rows)) for panel in measured}
     charted = {panel: table for panel, table in by_panel.items() if panel.about.chart}
     keys = legend(_methods(contents, by_panel.values()), prefix)
@@ -159,22 +147,16 @@ def _image_block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     if floors:
         keys.add(figures.FLOOR, "real images", f"{prefix}-floor")
     deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-    return EvaluationBlock(
-        name=name,
-        scope=tables.describe_scope(rows, name),
-        pooled=_count_seeds(rows) > 1,
-        legend=keys,
-        charts=[
-            figures.quality(table, panel.samples, f"{prefix}-panel{i}")
-            for i, (panel, table) in enumerate(charted.items())
-        ],
-        plots=[interactive.quality(table, panel.samples, name) for panel, table in charted.items()],
-        metric_tables=list(charted.values()),
-        plain=[table for panel, table in by_panel.items() if not panel.about.chart],
-        notes=_once(_explain(contents, panel) for panel in measured),
-        floors=floors,
-        deficient=_once(name_extractor(extractor, contents) for extractor in deficient),
-    )
+    charts = enumerate(charted.items())
+    return {
+        "legend": keys,
+        "charts": [figures.quality(own, panel.samples, f"{prefix}-panel{i}") for i, (panel, own) in charts],
+        "metric_tables": list(charted.values()),
+        "plain": [table for panel, table in by_panel.items() if not panel.about.chart],
+        "notes": _once(_explain(contents, panel) for panel in measured),
+        "floors": floors,
+        "deficient": _once(name_extractor(extractor, contents) for extractor in deficient),
+    }
 
 
 def _count_seeds(rows: pd.DataFrame) -> int:
@@ -203,7 +185,7 @@ def _methods(contents: Contents, measured: Collection[Table]) -> list[str]:
 
 
 def _explain(contents: Contents, panel: Panel) -> str:
-    meaning = _MEANING[panel.metric].format(name_extractor(panel.extractor, contents))
+    meaning = NOTES["images"][panel.metric].format(name_extractor(panel.extractor, contents))
     return f"{panel.about.label}, from {panel.samples} samples: {meaning}."
 
 

@@ -72,7 +72,7 @@ def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]], 
         "Peak memory (MiB)": [format_count(row.peak_memory_mb) for row in rows],
         "Device": [row.device or "–" for row in rows],
     }
-    return _text_sheet(contents, "training-cost", title, columns, [*map(asdict, rows)], "llrrrrrrl")
+    return _text_sheet(contents, "training-cost", title, columns, rows, "llrrrrrrl")
 
 
 def step_sheet(contents: Contents, costs: Sequence[StepCost], title: str) -> Sheet:
@@ -85,19 +85,14 @@ def step_sheet(contents: Contents, costs: Sequence[StepCost], title: str) -> She
         "Runs": [str(row.runs) for row in costs],
         "Device": [row.device or "–" for row in costs],
     }
-    return _text_sheet(contents, "cost", title, columns, [*map(asdict, costs)], "llrrrl")
+    return _text_sheet(contents, "cost", title, columns, costs, "llrrrl")
 
 
 def _text_sheet(
-    contents: Contents,
-    name: str,
-    title: str,
-    columns: Mapping[str, Sequence[str]],
-    records: Sequence[Mapping[str, Any]],
-    align: str,
+    contents: Contents, name: str, title: str, columns: Mapping[str, Sequence[str]], costs: Any, align: str
 ) -> Sheet:
-    """A table of words: heading -> its column."""
-    rows = list(zip(*columns.values(), strict=True))
+    """A table of words: heading -> its column; its records are those of the costs."""
+    rows, records = list(zip(*columns.values(), strict=True)), [asdict(cost) for cost in costs]
     part = Part(f"{title}; {_origin(contents)}", list(columns), rows, align)
     return Sheet(f"{contents.name}-{name}", title, [part], records)
 

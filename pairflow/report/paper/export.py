@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
-from pairflow.report import latex
-from pairflow.report.downloads import as_csv
+from pairflow.report.downloads import Entry, Part, as_csv, as_latex
 from pairflow.report.paper.grids import PaperCell, PaperGrid, PaperSection
 from pairflow.report.paper.printed import Printed
 from pairflow.report.results import FinishedExperiment
@@ -30,10 +29,10 @@ def export_files(section: PaperSection) -> dict[str, str]:
 
 def _document(section: PaperSection, run: FinishedExperiment | None) -> str:
     grids = [grid for grid in section.grids if run is None or run.name in grid.runs]
-    return latex.HEAD + "\n".join(_latex(section, grid, run) for grid in grids)
+    return as_latex([_part(section, grid, run) for grid in grids])
 
 
-def _latex(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | None) -> str:
+def _part(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | None) -> Part:
     origin = "as printed in the paper" if run is None else f"measured: {run.name}, {run.scale}"
     caption = [section.title, *([grid.label] if grid.label else []), origin]
     rows: list[tuple[str, Sequence[_AnyCell | None]]] = [
@@ -42,25 +41,18 @@ def _latex(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | Non
         if run is None or run.name in row.runs
     ]
     best = [_best([cells[i] for _, cells in rows], grid) for i in range(len(grid.columns))]
-    lines = [
-        [latex.escape(label), *(_value(cell, top) for cell, top in zip(cells, best, strict=True))]
-        for label, cells in rows
+    lines: list[list[Entry | str]] = [
+        [label, *(_entry(cell, top) for cell, top in zip(cells, best, strict=True))] for label, cells in rows
     ]
-    return latex.table("; ".join(caption), ["NFE" if grid.sampled else "", *grid.columns], lines)
+    return Part("; ".join(caption), ["NFE" if grid.sampled else "", *grid.columns], lines)
 
 
 def _best(cells: Sequence[_AnyCell | None], grid: PaperGrid) -> str | None:
     """The text of the best value in a column; None where there is no choice."""
-    values = [(_number(cell), _texts(cell)[0]) for cell in cells if cell and _texts(cell)[0]]
+    values = [(cell.value, _texts(cell)[0]) for cell in cells if cell and _texts(cell)[0]]
     if len(values) < 2 or not grid.better:
         return None
     return (max if grid.better == "higher" else min)(values, key=lambda value: value[0])[1]
-
-
-def _number(cell: _AnyCell) -> float:
-    if isinstance(cell, Printed):
-        return cell.value
-    return cell.measured.estimate.mean if cell.measured else float("nan")
 
 
 def _texts(cell: _AnyCell | None) -> tuple[str, str]:
@@ -70,9 +62,9 @@ def _texts(cell: _AnyCell | None) -> tuple[str, str]:
     return (cell.text, cell.spread) if cell and cell.measured else ("", "")
 
 
-def _value(cell: _AnyCell | None, best: str | None) -> str:
+def _entry(cell: _AnyCell | None, best: str | None) -> Entry:
     text, spread = _texts(cell)
-    return latex.value(text, spread, bold=text == best)
+    return Entry(text, spread, text == best)
 
 
 def tabulate(sections: Iterable[PaperSection]) -> pd.DataFrame:
@@ -88,34 +80,21 @@ def _rows(section: PaperSection) -> Iterator[dict[str, str | int | None]]:
     for grid in section.grids:
         for row in grid.rows:
             for i, value in enumerate(row.printed):
-                if value is None:
-                    continue
-                measured = [
-                    _measured(cell, grid.runs[name]) for name, cells in row.runs.items() if (cell := cells[i])
-                ]
-                yield from (_printed(value) | columns for columns in measured or [{}])
+                if value is not None:
+                    cells = [(grid.runs[name], cells[i]) for name, cells in row.runs.items()]
+                    measured = [_measured(cell, run) for run, cell in cells if cell]
+                    yield from (_printed(value) | columns for columns in measured or [{}])
 
 
 def _printed(value: Printed) -> dict[str, str | int | None]:
-    return {
-        "table": value.table,
-        "dataset": value.dataset,
-        "metric": value.metric,
-        "paper_method": value.name,
-        "method": value.method,
-        "nfe": value.nfe,
-        "printed": value.text,
-        "printed_std": value.spread,
-    }
+    columns = {name: getattr(value, name) for name in ("table", "dataset", "metric", "method", "nfe")}
+    return {**columns, "paper_method": value.name, "printed": value.text, "printed_std": value.spread}
 
 
 def _measured(cell: PaperCell, run: FinishedExperiment) -> dict[str, str | int | None]:
-    texts = {
-        "measured": cell.text if cell.measured else "",
-        "measured_std": cell.spread,
-        "difference": cell.difference,
-        "margin": cell.margin,
-    }
+    measured, spread = _texts(cell)
+    texts = {"measured": measured, "measured_std": spread}
+    texts |= {"difference": cell.difference, "margin": cell.margin}
     return {
         "experiment": run.name,
         "scale": run.scale,

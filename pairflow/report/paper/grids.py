@@ -51,8 +51,13 @@ class PaperCell:
         return self.status in (Status.AGREES, Status.HIGHER, Status.LOWER)
 
     @property
+    def value(self) -> float:
+        """The measured mean; NaN where there is none."""
+        return self.measured.estimate.mean if self.measured else np.nan
+
+    @property
     def text(self) -> str:
-        return format_number(self.measured.estimate.mean, self.digits) if self.measured else "–"
+        return format_number(self.value, self.digits)
 
     @property
     def spread(self) -> str:
@@ -66,7 +71,7 @@ class PaperCell:
         """Measured less printed, with its sign; empty where the two are not of one kind."""
         if self.measured is None or self.measured.apart:
             return ""
-        difference = self.measured.estimate.mean - self.printed.value
+        difference = self.value - self.printed.value
         text = format_number(difference, self.digits)
         return text if text.startswith("−") or not float(text.replace(",", "")) else f"+{text}"
 

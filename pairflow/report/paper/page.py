@@ -9,9 +9,8 @@ import pandas as pd
 from pairflow.config import Experiment
 from pairflow.report import figures
 from pairflow.report.colours import style
-from pairflow.report.drawing import key
+from pairflow.report.drawing import Legend, key
 from pairflow.report.environment import make_environment
-from pairflow.report.legends import Legend
 from pairflow.report.paper import illustration as figure2
 from pairflow.report.paper.advice import advise
 from pairflow.report.paper.export import export_files, tabulate

@@ -91,22 +91,10 @@ def parse_name(name: str) -> str | None:
 @cache
 def printed() -> tuple[Printed, ...]:
     """All values, in the order of the paper's tables."""
+    names = {"method": "name", "value": "text", "std": "spread"}
     with _FILE.open(newline="", encoding="utf-8") as file:
-        return tuple(
-            Printed(
-                table=row["table"],
-                dataset=row["dataset"],
-                metric=row["metric"],
-                name=row["method"],
-                nfe=int(row["nfe"]) if row["nfe"] else None,
-                text=row["value"],
-                spread=row["std"],
-                unit=row["unit"],
-                better=row["better"],
-                note=row["note"],
-            )
-            for row in csv.DictReader(file)
-        )
+        rows = [{names.get(key, key): text for key, text in row.items()} for row in csv.DictReader(file)]
+    return tuple(Printed(nfe=int(nfe) if (nfe := row.pop("nfe")) else None, **row) for row in rows)
 
 
 def tables() -> dict[str, list[Printed]]:

@@ -59,12 +59,8 @@ _WORDS = {
 def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> Iterator[str]:
     """One sentence per experiment and metric on PairFlow itself against UDLM."""
     columns: dict[tuple[str, str], dict[Comparison, list[str]]] = {}
-    kinds = {
-        (run, grid.label): kind
-        for section in sections
-        for grid in section.grids
-        for run, kind in grid.kinds.items()
-    }
+    grids = [grid for section in sections for grid in section.grids]
+    kinds = {(run, grid.label): kind for grid in grids for run, kind in grid.kinds.items()}
     for (run, label, name, column), cell in _cells(sections).items():
         if name == OURS and cell.comparison:
             columns.setdefault((run, label), {}).setdefault(cell.comparison, []).append(column)

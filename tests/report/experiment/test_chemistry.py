@@ -1,5 +1,7 @@
 """What the page shows of molecules beyond valid, unique and novel."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,38 +13,22 @@ from pairflow.report.experiment.page import draw, render
 from pairflow.report.tables import METRICS, list_metrics
 
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
-VALUES = {
-    "valid": 624.0,
-    **{
-        "invalid_empty": 0,
-        "invalid_syntax": 300,
-        "invalid_ring": 60,
-        "invalid_valence": 30,
-        "invalid_kekulize": 10,
-    },
-    **{
-        "connected": 600,
-        "scaffolds": 40,
-        "novel_scaffolds": 4,
-        "internal_diversity": 0.91,
-        "nn_similarity": 0.62,
-    },
-    **{"qed_wasserstein": 0.0123, "sa_wasserstein": 0.2, "logp_wasserstein": 0.31, "weight_wasserstein": 4.5},
+COUNTS = {
+    **{"valid": 624.0, "invalid_empty": 0, "invalid_syntax": 300, "invalid_ring": 60, "invalid_valence": 30},
+    **{"invalid_kekulize": 10, "connected": 600, "scaffolds": 40, "novel_scaffolds": 4},
 }
+SHARES = {"internal_diversity": 0.91, "nn_similarity": 0.62, "qed_wasserstein": 0.0123}
+SHARES |= {"sa_wasserstein": 0.2, "logp_wasserstein": 0.31, "weight_wasserstein": 4.5}
+VALUES = COUNTS | SHARES
 
 
 @pytest.fixture(scope="module")
 def contents(make):
     """Two methods at two NFE, 2 trials; at NFE 1 `udlm` has nothing valid."""
+    keys = product(METHODS, NFE, range(2), VALUES.items())
     rows = pd.DataFrame(
-        [
-            (method, nfe, trial, metric, value)
-            for method in METHODS
-            for nfe in NFE
-            for trial in range(2)
-            for metric, value in VALUES.items()
-        ],
-        columns=["method", "nfe", "trial", "metric", "value"],
+        {"method": method, "nfe": nfe, "trial": trial, "metric": metric, "value": value}
+        for method, nfe, trial, (metric, value) in keys
     )
     none = (rows.method == "udlm") & (rows.nfe == 1)
     rows.loc[none & rows.metric.str.contains("wasserstein|diversity|similarity"), "value"] = np.nan
@@ -74,14 +60,11 @@ def found(contents):
     return describe_molecules(contents, "main", "e0")
 
 
-def test_every_measured_metric_is_in_one_table(found):
+def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(found):
     shown = [table.metric for group in found.groups for table in group.tables]
     assert sorted(shown) == sorted(set(VALUES) - {"valid"})
     assert [group.title for group in found.groups][-1] == "Why samples are invalid"
     assert all(group.notes for group in found.groups)
-
-
-def test_counts_have_one_decimal_and_shares_as_many_as_they_need(found):
     cells = {table.metric: table.rows["pairflow"][0].text for group in found.groups for table in group.tables}
     assert cells["invalid_ring"] == "60.0"
     assert cells["qed_wasserstein"] == "0.012"
@@ -94,13 +77,8 @@ def test_reasons_have_a_chart_per_method_with_all_numbers_in_words(found):
     assert list(found.reasons.charts) == list(METHODS)
     text = found.reasons.charts["udlm"].alt
     assert "syntax: 924.0 at 1, 300.0 at 32; ring closure: 60.0 at 1" in text
-    assert [name for _, name in found.reasons.legend] == [
-        "empty",
-        "syntax",
-        "ring closure",
-        "valence",
-        "aromaticity",
-    ]
+    names = ["empty", "syntax", "ring closure", "valence", "aromaticity"]
+    assert [name for _, name in found.reasons.legend] == names
     assert found.reasons.charts["pairflow"].svg.count("<pattern") == 4  # not told apart by colour alone
 
 

@@ -41,7 +41,7 @@ def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
         assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
 
 
-def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white(picture, tmp_path):
+def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white_with_its_fonts(picture, tmp_path):
     files.save_chart(picture, tmp_path / "main-valid")
     svg = (tmp_path / "main-valid.svg").read_text()
     root = ElementTree.fromstring(svg)
@@ -52,10 +52,6 @@ def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white(picture, tmp_pa
     for name in ("udlm", "odd $x$ &lt;b&gt;", "valid of 1,024"):
         assert f"<!-- {name} -->" in svg  # drawn as outlines, the same wherever it is opened
     assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
-
-
-def test_a_pdf_embeds_its_fonts_as_truetype(picture, tmp_path):
-    files.save_chart(picture, tmp_path / "main-valid")
     pdf = (tmp_path / "main-valid.pdf").read_bytes()
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
@@ -85,7 +81,7 @@ def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
     contents = dataclasses.replace(contents, accuracies={})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
-        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow"),
+        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow")
     ]
     pixels = found["samples-udlm-nfe4"]
     first = contents.images["udlm"][4][0, :, :, 0]

@@ -30,15 +30,9 @@ def experiment() -> Experiment:
 def test_every_model_on_the_way_has_its_jobs_parents_first(experiment, tmp_path):
     times = read_timings(tmp_path, experiment)
     trained = times[times.step.isin(["train", "teach", "distill"])]
-    assert list(zip(trained.step, trained.method, strict=True)) == [
-        ("train", "pairflow"),
-        ("teach", "pairflow+redi"),
-        ("distill", "pairflow+redi"),
-        ("teach", "pairflow+redi+redi"),
-        ("distill", "pairflow+redi+redi"),
-        ("train", "udlm"),
-        ("distill", "udlm+dcd"),
-    ]
+    rounds = [(step, f"pairflow{rounds * '+redi'}") for rounds in (1, 2) for step in ("teach", "distill")]
+    udlm = [("train", "udlm"), ("distill", "udlm+dcd")]
+    assert list(zip(trained.step, trained.method, strict=True)) == [("train", "pairflow"), *rounds, *udlm]
     assert times.loc[times.step == "pair", "method"].tolist() == ["pairflow"]
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pairflow.report import figures, tables
+from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
@@ -14,9 +15,15 @@ from pairflow.report.experiment.summary import write_summary
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(make_images) -> str:
     return render(make_images())
+
+
+@pytest.fixture(scope="module")
+def block(make_images) -> quality.EvaluationBlock:
+    [block] = quality.evaluation_blocks(make_images())
+    return block
 
 
 def words(html: str) -> str:
@@ -35,8 +42,8 @@ def test_sections_of_images(page):
     ]
 
 
-def test_the_same_bytes_every_time(make_images):
-    assert render(make_images()) == render(make_images())
+def test_the_same_bytes_every_time(page, make_images):
+    assert render(make_images()) == page
 
 
 def test_no_word_of_molecules(page):
@@ -51,73 +58,75 @@ def test_no_word_of_images_on_a_page_of_molecules(make):
         assert word not in said
 
 
-def test_facts_of_images(page):
+def test_what_the_page_shows(page):
     said = words(page)
-    for fact in (
-        "Training images 1,257",
-        "Test images 540",
-        "Image size 8 × 8 pixels, grey",
-        "Length N 64 tokens",
-        "Vocabulary K 2 levels",
+    for text in (
+        *("Training images 1,257", "Test images 540", "Image size 8 × 8 pixels, grey"),
+        *("Length N 64 tokens", "Vocabulary K 2 levels"),
+        "FD, from 1,000 samples: Fréchet distance on features of the classifier 1a2b3c4d "
+        "(accuracy 97.2 %), not FID.",
+        "The dotted line is the floor, the same distance between real images: FD to the training images 4.8 "
+        "(from 540); L2 to the nearest training image 1,234.5 (from 540).",
     ):
-        assert fact in said
+        assert said.count(text) == 1
+    assert said.count("FD, from") == 1
+    # The lowest distance is best, and the highest score.
+    for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
+        assert f"<td>{text}</td>" in page
+    assert page.count('<td class="real">4.8</td>') == 3
+    pictures = page.split("<img ")[1:]
+    assert len(pictures) == 3 * 2 + 2 * 12 + 2
+    assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
+    assert 'alt="64 samples of udlm at 1 sampling step"' in page
+    assert 'alt="64 samples of pairflow at 32 sampling steps"' in page
+    assert "image-rendering: pixelated" in page
 
 
-def test_colour_images_have_three_channels(make_images):
-    contents = make_images(data={**make_images().data, "shape": (3, 4, 6)})
-    assert "Image size 6 × 4 pixels, 3 channels" in words(render(contents))
-
-
-def test_the_lowest_distance_is_best_and_the_highest_score(page):
-    assert "<td><strong>14.0</strong></td>" in page
-    assert "<td>84.0</td>" in page
-    assert "<td><strong>8.6</strong></td>" in page
-    assert "<td>1.6</td>" in page
-
-
-def test_of_nearest_images_none_is_best(make_images):
-    [block] = quality.evaluation_blocks(make_images())
-    found = {table.metric: table for table in [*block.metric_tables, *block.plain]}
-    best = {
-        metric: any(c.best for cells in table.rows.values() for c in cells) for metric, table in found.items()
-    }
-    assert best == {"fd": True, "kd": True, "is": True, "nn_l2": False, "nn_copies": False}
-
-
-def test_tables_follow_the_order_of_metrics_and_references(make_images):
-    [block] = quality.evaluation_blocks(make_images())
-    assert [table.label for table in block.metric_tables] == [
-        "FD to the training images",
-        "FD to the test images",
-        "KD to the training images",
-        "IS",
-        "L2 to the nearest training image",
-    ]
+def test_tables_follow_the_order_of_metrics_and_references(block, make_images):
+    labels = ["FD to the training images", "FD to the test images", "KD to the training images", "IS"]
+    assert [table.label for table in block.metric_tables] == [*labels, "L2 to the nearest training image"]
     assert [table.label for table in block.plain] == ["share of copies of training images"]
-
-
-def test_the_floor_is_a_dotted_line_a_row_and_named(make_images):
-    contents = make_images()
-    [block] = quality.evaluation_blocks(contents)
+    measured = {table.metric: table for table in [*block.metric_tables, *block.plain]}
+    assert make_images().methods == list(measured["fd"].rows) == ["udlm", "random", "pairflow"]  # not `data`
+    cells = {
+        metric: [cell for row in table.rows.values() for cell in row] for metric, table in measured.items()
+    }
+    best = {metric: any(cell.best for cell in row) for metric, row in cells.items()}
+    assert best == {"fd": True, "kd": True, "is": True, "nn_l2": False, "nn_copies": False}
     fd, test, *_ = block.charts
     assert fd.alt.endswith("; real images: 4.8.")
     assert "real images" not in test.alt
-    html = render(contents)
-    assert html.count('<td class="real">4.8</td>') == 3
-    said = words(html)
-    assert "The dotted line is the floor, the same distance between real images:" in said
-    assert (
-        "FD to the training images 4.8 (from 540); L2 to the nearest training image 1,234.5 (from 540)."
-        in said
-    )
 
 
-def test_without_real_rows_there_is_no_floor(make_images):
-    metrics = make_images().metrics
-    html = render(make_images(metrics=metrics[metrics.method != "data"]))
-    assert "floor" not in words(html)
-    assert "real images</th>" not in html
-    assert "real images</li>" not in html
+def without_floor(contents) -> dict:
+    return {"metrics": contents.metrics[contents.metrics.method != "data"]}
+
+
+PART = "cifar10: 10,000 of 50,000 training images are here"
+
+
+@pytest.mark.parametrize(
+    ("change", "shown", "absent"),
+    [
+        (without_floor, ["FD to"], ["floor", "real images</th>", "real images</li>"]),
+        (
+            lambda _: {"images": {}, "pairs": {}, "neighbours": {}},
+            ['id="coupling"'],
+            ["<img", 'id="samples"', 'id="neighbours"'],
+        ),
+        (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # the pairs alone
+        (
+            lambda contents: {"data": {**contents.data, "shape": (3, 4, 6), "partial": PART}},
+            ["6 × 4 pixels, 3 channels", f"<strong>Part of the data.</strong> {PART}</p>"],
+            [],
+        ),
+        (lambda contents: {"data": {**contents.data, "partial": None}}, [], ["Part of the data"]),
+    ],
+)
+def test_parts_that_are_not_there(make_images, change, shown, absent):
+    html = render(make_images(**change(make_images()))).partition("</style>")[2]
+    assert [text for text in shown if text not in html] == []
+    assert [text for text in absent if text in html] == []
 
 
 def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(make_images):
@@ -133,36 +142,10 @@ def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(mak
     assert block.floors[0] == "FD to the training images 5.5 (from 540)"
 
 
-def test_data_is_no_method(make_images):
-    contents = make_images()
-    assert contents.methods == ["udlm", "random", "pairflow"]
-    assert all(
-        "data" not in table.rows
-        for block in quality.evaluation_blocks(contents)
-        for table in block.metric_tables
-    )
-
-
-def test_a_distance_names_its_extractor_and_its_samples(page):
-    said = words(page)
-    assert (
-        "FD, from 1,000 samples: Fréchet distance on features of the classifier 1a2b3c4d "
-        "(accuracy 97.2 %), not FID."
-    ) in said
-    assert said.count("FD, from") == 1
-
-
-@pytest.mark.parametrize(
-    ("extractor", "name"),
-    [
-        ("inception", "Inception"),
-        ("dinov2-0011aabb", "DINOv2 0011aabb"),
-        ("classifier-9f", "the classifier 9f"),
-        ("mine", "mine"),
-    ],
-)
-def test_names_of_extractors(make_images, extractor, name):
-    assert quality.name_extractor(extractor, make_images()) == name
+def test_names_of_extractors(make_images):
+    names = {"inception": "Inception", "dinov2-0011aabb": "DINOv2 0011aabb", "mine": "mine"}
+    names |= {"classifier-9f": "the classifier 9f"}
+    assert {name: quality.name_extractor(name, make_images()) for name in names} == names
 
 
 def test_fid_is_called_so_and_leads_the_summary(make_images):
@@ -222,48 +205,16 @@ def test_summary_of_images(make_images):
     assert "20.00 of 64 tokens" in distance
 
 
-def test_numbers_of_steps_are_whole_where_other_rows_have_none(make_images):
-    metrics = make_images().metrics
-    contents = make_images(metrics=metrics.assign(nfe=metrics.nfe.astype("float64")))
-    assert "at 1 sampling step and 0.77 times at 32 sampling steps" in write_summary(contents)[0]
-
-
-def test_pictures_are_data_with_alternative_texts(page):
-    found = page.split("<img ")[1:]
-    assert len(found) == 3 * 2 + 2 * 12 + 2
-    assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in found)
-    assert 'alt="64 samples of udlm at 1 sampling step"' in page
-    assert 'alt="64 samples of pairflow at 32 sampling steps"' in page
-    assert "image-rendering: pixelated" in page
-
-
-def test_parts_without_images_are_left_out(make_images):
-    html = render(make_images(images={}, pairs={}, neighbours={}))
-    assert "<img" not in html
-    assert 'id="samples"' not in html
-    assert 'id="neighbours"' not in html
-    assert 'id="coupling"' in html
-
-
-def test_pairs_alone_make_a_section(make_images):
-    html = render(make_images(couplings={}))
-    assert 'id="coupling"' in html
-    assert "<li>t = 0.75</li>" in html
-
-
 def test_distances_are_on_logarithmic_axes_with_round_ticks():
-    assert figures._ticks(3.9, 101) == [5, 10, 20, 50, 100]
-    assert figures._ticks(0.01, 12) == [0.01, 0.1, 1, 10]
-    assert figures._ticks(1000, 2300) == [1200, 1600, 2000]
+    assert choose_ticks(3.9, 101) == [5, 10, 20, 50, 100]
+    assert choose_ticks(0.01, 12) == [0.01, 0.1, 1, 10]
+    assert choose_ticks(1000, 2300) == [1200, 1600, 2000]
 
 
-def test_a_distance_that_is_not_positive_has_a_linear_axis():
+def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn(recwarn):
     cells = {"a": [tables.Cell(-0.01, count=1, digits=2), tables.Cell(0.5, count=1, digits=2)]}
     picture = figures.quality(tables.Table("kd", [1, 2], cells), "10", "q")
     assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
-
-
-def test_deviations_wider_than_the_mean_are_drawn(recwarn):
     cells = {"a": [tables.Cell(1, 5, 3), tables.Cell(2, 0.1, 3)]}
     assert figures.quality(tables.Table("fd", [1, 2], cells), "10", "q").svg
     assert not recwarn.list
@@ -287,19 +238,8 @@ def test_long_rows_have_binned_distances():
     assert (edges[0], edges[-1]) == (2800, 3000)
     assert figures._sum_bins(shares, edges) == pytest.approx(np.full(100, 0.01))
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
-
-
-def test_short_rows_have_a_bin_per_distance():
     edges, width = figures._bins([np.ones(17)])
     assert (width, edges.tolist()) == (1, list(range(18)))
-
-
-def test_a_page_on_part_of_a_data_set_says_so(make_images):
-    data = make_images().data
-    missing = "cifar10: 10,000 of 50,000 training images are here"
-    page = render(make_images(data={**data, "partial": missing}))
-    assert f"<strong>Part of the data.</strong> {missing}</p>" in page
-    assert "Part of the data" not in render(make_images(data={**data, "partial": None}))
 
 
 def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trials(make_images):

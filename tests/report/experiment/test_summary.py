@@ -21,7 +21,7 @@ def test_sentences_hold_the_numbers(make):
     assert "12.0 s, 25.0% of the 48.0 s" in cost
 
 
-def test_of_many_methods_the_best_three_and_the_baseline_are_named(many):
+def test_of_many_methods_the_best_three_and_the_baseline_are_named(many, metric_rows):
     assert write_summary(many)[1] == (
         "Valid molecules at 1 sampling step, the best three of 12 methods: 120.0 ± 1.0 with "
         "pairflow+redi+redi+redi, 110.0 ± 1.0 with pairflow+redi+redi and 100.0 ± 1.0 with pairflow+redi; "
@@ -29,9 +29,7 @@ def test_of_many_methods_the_best_three_and_the_baseline_are_named(many):
         "× 1 seed)."
     )
     assert "of pairflow relative to udlm: 2.00 ± " in write_summary(many)[0]
-
-
-def test_a_baseline_among_the_best_is_named_once(many, metric_rows):
+    # A baseline among the best is named once.
     counts = {method: (10.0 * n, 1, 1) for n, method in enumerate(reversed(many.methods), 1)}
     quality = write_summary(dataclasses.replace(many, metrics=metric_rows(counts)))[1]
     assert quality.count("udlm") == 1
@@ -43,7 +41,7 @@ def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
         settings={"methods": ["udlm"]},
         metrics=metric_rows({"udlm": (84, 245, 437)}),
         couplings={},
-        timings=no_rows(),
+        timings=make().timings.iloc[:0],
     )
     [quality] = write_summary(only)
     assert "pairflow" not in quality
@@ -51,17 +49,11 @@ def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
     assert write_summary(nothing) == []
 
 
-def test_nan_is_not_a_number_of_molecules(make):
-    metrics = make().metrics
-    metrics.loc[metrics.method == "udlm", "value"] = np.nan
-    text = " ".join(write_summary(make(metrics=metrics)))
-    assert "nan" not in text
-    assert "udlm" not in text
+BOTH = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}
 
 
 def test_several_seeds_say_so(make, metric_rows):
-    counts = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}
-    rows = metric_rows(counts, seeds=(0, 1, 2))
+    rows = metric_rows(BOTH, seeds=(0, 1, 2))
     rows["value"] += 5 * rows.seed
     relative, quality, *_ = write_summary(make(metrics=rows))
     assert quality == (
@@ -73,7 +65,7 @@ def test_several_seeds_say_so(make, metric_rows):
 
 def test_one_seed_against_several_has_no_deviation_and_no_error(make, metric_rows):
     """UDLM at one step was measured with seed 0 alone: its trials are no trainings."""
-    rows = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1, 2))
+    rows = metric_rows(BOTH, seeds=(0, 1, 2))
     rows = rows[(rows.method != "udlm") | (rows.nfe != 1) | (rows.seed == 0)]
     relative, quality, *_ = write_summary(make(metrics=rows))
     assert "352.0 ± 0.0 with pairflow and 84.0 with udlm (" in quality
@@ -81,13 +73,9 @@ def test_one_seed_against_several_has_no_deviation_and_no_error(make, metric_row
 
 
 def test_seeds_that_each_measured_another_method_have_no_deviation(make, metric_rows):
-    rows = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
+    rows = metric_rows(BOTH, seeds=(0, 1))
     rows = rows[(rows.method == "udlm") == (rows.seed == 0)]
     assert "84.0 with udlm (no deviation; " in write_summary(make(metrics=rows))[1]
-
-
-def no_rows() -> pd.DataFrame:
-    return pd.DataFrame({"step": [], "method": [], "seconds": [], "peak_memory_mb": [], "device": []})
 
 
 def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats(make):
@@ -99,35 +87,25 @@ def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats
 
 RANDOM = "udlm, which learns from random ones,"
 START = "pairflow, which learns from sources paired with the data, is "
+EVERY = f"{RANDOM} at every number of sampling steps (1, 4 and 32)"
+ERRORS = ", by more than two standard errors."
 
 
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        (
-            (352, 498, 662),
-            f"better than {RANDOM} at every number of sampling steps (1, 4 and 32), "
-            "by more than two standard errors.",
-        ),
-        (
-            (35, 49, 66),
-            f"worse than {RANDOM} at every number of sampling steps (1, 4 and 32), "
-            "by more than two standard errors.",
-        ),
+        ((352, 498, 662), f"better than {EVERY}{ERRORS}"),
+        ((35, 49, 66), f"worse than {EVERY}{ERRORS}"),
         (
             (352, 498, 66),
-            f"better than {RANDOM} at 1 and 4 sampling steps and worse than it at "
-            "32 sampling steps, by more than two standard errors.",
+            f"better than {RANDOM} at 1 and 4 sampling steps and worse than it at 32 sampling steps{ERRORS}",
         ),
         (
             (352, 245, 66),
             f"better than {RANDOM} at 1 sampling step, worse than it at 32 sampling "
-            "steps and not clearly different from it at 4 sampling steps, by more than two standard errors.",
+            f"steps and not clearly different from it at 4 sampling steps{ERRORS}",
         ),
-        (
-            (84, 245, 437),
-            f"not clearly different from {RANDOM} at every number of sampling steps (1, 4 and 32).",
-        ),
+        ((84, 245, 437), f"not clearly different from {EVERY}."),
     ],
     ids=["better", "worse", "mixed", "mixed with a tie", "ties"],
 )
@@ -148,7 +126,7 @@ def test_lower_distances_are_better(make_images):
 
 
 def test_single_values_decide_nothing_and_say_so(make, metric_rows):
-    contents = make(metrics=metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, trials=1))
+    contents = make(metrics=metric_rows(BOTH, trials=1))
     relative, quality, *_ = write_summary(contents)
     assert relative.startswith("Valid molecules of pairflow relative to udlm: 4.19 times at 1 sampling step")
     assert "better than" not in relative
@@ -156,10 +134,14 @@ def test_single_values_decide_nothing_and_say_so(make, metric_rows):
     assert "one value each" in quality
 
 
-def test_nan_at_one_number_of_steps_is_left_out(make):
+def test_nan_is_not_a_number_of_molecules(make):
     metrics = make().metrics
-    metrics.loc[(metrics.method == "udlm") & (metrics.nfe == 4), "value"] = np.nan
-    assert "at every number of sampling steps (1 and 32)" in write_summary(make(metrics=metrics))[0]
+    udlm = metrics.method == "udlm"
+    text = " ".join(write_summary(make(metrics=metrics.assign(value=metrics.value.mask(udlm)))))
+    assert "nan" not in text
+    assert "udlm" not in text
+    some = metrics.assign(value=metrics.value.mask(udlm & (metrics.nfe == 4)))
+    assert "at every number of sampling steps (1 and 32)" in write_summary(make(metrics=some))[0]
 
 
 def test_a_baseline_of_zero_has_no_ratio_and_still_a_sign(make, metric_rows):

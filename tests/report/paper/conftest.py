@@ -29,21 +29,14 @@ def experiment(
     data: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Experiment:
-    optimisation = {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3}
-    evaluations = {"main": {"nfe": nfe, "samples": SAMPLES[source], "trials": 10}}
+    run = {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3}
     settings = {
-        "description": "Constructed numbers",
-        "scale": scale,
-        "seeds": seeds,
+        **{"description": "Constructed numbers", "scale": scale, "seeds": seeds, "methods": methods},
         "data": DATA[source] | (data or {}),
         "network": {"name": "mlp"},
-        "training": optimisation,
-        "distillation": {
-            "dcd": optimisation | {"teacher_every": 10},
-            "redi": optimisation | {"pairs": PAIRS},
-        },
-        "methods": methods,
-        "evaluations": evaluations,
+        "training": run,
+        "distillation": {"dcd": run | {"teacher_every": 10}, "redi": run | {"pairs": PAIRS}},
+        "evaluations": {"main": {"nfe": nfe, "samples": SAMPLES[source], "trials": 10}},
     }
     return Experiment(**settings | changes)
 
@@ -77,12 +70,8 @@ def make_run() -> Callable[..., FinishedExperiment]:
         rows: Any, name: str = "qm9", timings: pd.DataFrame | None = None, **settings: Any
     ) -> FinishedExperiment:
         frame = rows if isinstance(rows, pd.DataFrame) else metrics(rows)
-        none = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
-        return FinishedExperiment(
-            name=name,
-            experiment=experiment(**settings),
-            metrics=frame,
-            timings=none if timings is None else timings,
-        )
+        if timings is None:
+            timings = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
+        return FinishedExperiment(name, experiment(**settings), frame, timings)
 
     return build

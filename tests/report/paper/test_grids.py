@@ -35,40 +35,33 @@ def test_three_seeds_at_the_papers_scale_are_judged(make_run):
     assert float(found.margin) == pytest.approx(4.3027 * np.sqrt(7 / 3 * 4 / 3 + 5.7**2 / 10), abs=0.05)
 
 
-@pytest.mark.parametrize(("shift", "status"), [(40, Status.HIGHER), (-40, Status.LOWER)])
-def test_far_from_the_printed_value(make_run, shift, status):
-    values = [[value + shift for value in trials] for trials in THREE]
-    assert cell([make_run({("mdlm", 1): values}, methods=("mdlm",))]).status is status
-
-
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_fewer_seeds_are_shown_and_not_judged(make_run, seeds):
-    run = make_run({("mdlm", 1): THREE[:seeds]}, seeds=tuple(range(seeds)), methods=("mdlm",))
-    found = cell([run])
-    assert found.status is Status.UNJUDGED
-    assert found.measured.reason == f"{seeds} training seed{'s' * (seeds > 1)}, 3 are needed"
+@pytest.mark.parametrize(
+    ("seeds", "status", "text", "spread", "reason"),
+    [
+        ([[value + 40 for value in trials] for trials in THREE], Status.HIGHER, "91.3", "1.5", ""),
+        ([[value - 40 for value in trials] for trials in THREE], Status.LOWER, "11.3", "1.5", ""),
+        (THREE[:1], Status.UNJUDGED, "51.0", "1.4", "1 training seed, 3 are needed"),
+        (THREE[:2], Status.UNJUDGED, "50.5", "0.7", "2 training seeds, 3 are needed"),
+        # seeds without a value do not count
+        ([THREE[0], [np.nan], THREE[2]], Status.UNJUDGED, "52.0", "1.4", "2 training seeds, 3 are needed"),
+        ([[51.0]], Status.UNJUDGED, "51.0", "", "1 training seed, 3 are needed"),
+    ],
+)
+def test_values_and_their_verdicts(make_run, seeds, status, text, spread, reason):
+    found = cell([make_run({("mdlm", 1): seeds}, seeds=tuple(range(len(seeds))), methods=("mdlm",))])
+    assert (found.status, found.text, found.spread, found.measured.reason) == (status, text, spread, reason)
     assert found.difference
-    assert found.margin == ""
+    assert (found.margin == "") == bool(reason)
 
 
-def test_seeds_without_a_value_do_not_count(make_run):
-    values = [THREE[0], [np.nan, np.nan], THREE[2]]
-    found = cell([make_run({("mdlm", 1): values}, methods=("mdlm",))])
-    assert found.measured.reason == "2 training seeds, 3 are needed"
-    none = [[np.nan]] * 3
-    runs = [make_run({("mdlm", 1): none, ("mdlm", 2): THREE}, methods=("mdlm",))]
-    assert cell(runs).status is Status.NOT_RUN
-    assert cell(runs).text == "–"
-
-
-def test_a_single_trial_has_no_deviation(make_run):
-    found = cell([make_run({("mdlm", 1): [[51.0]]}, seeds=(0,), methods=("mdlm",))])
-    assert (found.text, found.spread, found.status) == ("51.0", "", Status.UNJUDGED)
+def test_without_a_value_nothing_was_run(make_run):
+    values = {("mdlm", 1): [[np.nan]] * 3, ("mdlm", 2): THREE}
+    found = cell([make_run(values, methods=("mdlm",))])
+    assert (found.status, found.text) == (Status.NOT_RUN, "–")
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"scale": "reduced"}, {"data": {"training_rows": 1000}}, {"data": {"max_heavy_atoms": 7}}],
+    "changes", [{"scale": "reduced"}, {"data": {"training_rows": 1000}}, {"data": {"max_heavy_atoms": 7}}]
 )
 def test_reduced_scale_shows_no_difference_and_no_verdict(make_run, changes):
     run = make_run({("mdlm", 1): THREE}, methods=("mdlm",), **changes)
@@ -87,14 +80,10 @@ def test_another_number_of_samples_is_not_judged(make_run, metric_rows):
 
 
 def test_the_evaluation_with_the_papers_samples_comes_first(make_run, metric_rows):
-    evaluations = {
-        "quick": {"nfe": [1], "samples": 64, "trials": 2},
-        "main": {"nfe": [1], "samples": 1024, "trials": 2},
-    }
-    rows = [
-        metric_rows({("mdlm", 1): [[3.0, 4.0]] * 3}, samples=64, evaluation="quick"),
-        metric_rows({("mdlm", 1): THREE}),
-    ]
+    counts = {"quick": 64, "main": 1024}
+    evaluations = {name: {"nfe": [1], "samples": count, "trials": 2} for name, count in counts.items()}
+    quick = metric_rows({("mdlm", 1): [[3.0, 4.0]] * 3}, samples=64, evaluation="quick")
+    rows = [quick, metric_rows({("mdlm", 1): THREE})]
     found = cell([make_run(pd.concat(rows), methods=("mdlm",), evaluations=evaluations)])
     assert found.status is Status.AGREES
 
@@ -173,9 +162,8 @@ def test_fid_is_judged_and_fd_is_not(make_run, metric_rows):
     found = cell([fd], "PairFlow", table="binary_mnist_results")
     assert found.status is Status.EFFECT
     assert found.measured.reason == found.measured.kind == "FD by classifier-abc, not FID"
-    assert section([fd], "binary_mnist_results").grids[0].kinds == {
-        "mnist_binary": "FD by classifier-abc, not FID"
-    }
+    kinds = section([fd], "binary_mnist_results").grids[0].kinds
+    assert kinds == {"mnist_binary": found.measured.kind}
     assert section([fid], "binary_mnist_results").grids[0].kinds == {}
     assert found.difference == ""
     [effect, *_] = effects([fd], table="binary_mnist_results").runs["mnist_binary"]
@@ -185,13 +173,9 @@ def test_fid_is_judged_and_fd_is_not(make_run, metric_rows):
 
 
 def test_values_made_in_two_ways_show_no_effect(make_run, metric_rows):
-    rows = pd.concat(
-        [
-            image_rows(metric_rows, "fid", "inception-abc", values={("udlm", 1): [[130.0, 131.0]] * 3}),
-            image_rows(metric_rows, "fd", "classifier-abc", values={("pairflow", 1): [[4.0, 4.1]] * 3}),
-        ]
-    )
-    run = make_run(rows, "mnist_binary", source="mnist_binary")
+    fid = image_rows(metric_rows, "fid", "inception-abc", values={("udlm", 1): [[130.0, 131.0]] * 3})
+    fd = image_rows(metric_rows, "fd", "classifier-abc", values={("pairflow", 1): [[4.0, 4.1]] * 3})
+    run = make_run(pd.concat([fid, fd]), "mnist_binary", source="mnist_binary")
     [effect, *_] = effects([run], table="binary_mnist_results").runs["mnist_binary"]
     assert effect.here is None
 

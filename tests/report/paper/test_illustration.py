@@ -4,7 +4,7 @@ import pairflow
 from pairflow.report.paper import illustration
 
 
-def test_distances_go_from_nothing_to_those_of_the_pairing():
+def test_uniform_corruption_is_linear_in_time_and_backward_pairing_nearer():
     found = illustration.illustrate()
     rows = illustration.toy_set()
     rules = {"vocabulary_size": illustration.SYMBOLS, "steps": illustration.STEPS}
@@ -13,10 +13,6 @@ def test_distances_go_from_nothing_to_those_of_the_pairing():
     assert found.backward[-1] == np.count_nonzero(x0 != rows, axis=1).mean()
     assert (np.diff(found.uniform) >= 0).all()
     assert (found.times[0], found.times[-1]) == (1, 0)
-
-
-def test_uniform_corruption_is_linear_in_time_and_backward_pairing_nearer():
-    found = illustration.illustrate()
     expected = (1 - found.times) * 9.0  # N (K-1) / K, as the paper prints
     # 1,000 rows of 10 positions: the mean distance has a standard deviation of at most 0.05.
     assert np.abs(found.uniform - expected).max() < 0.25

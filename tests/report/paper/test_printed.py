@@ -17,15 +17,12 @@ def one(table: str, name: str, nfe: int | None, metric: str | None = None, datas
     return found
 
 
-def test_all_values_are_there_once():
+def test_all_values_are_there_once_and_readable():
     assert len(printed()) == len(set(printed())) == 1284
     assert len(tables()) == 26
     assert Counter(value.table for value in printed())["cifar10_results"] == 2 * 8 * 11
     keys = Counter((v.table, v.dataset, v.metric, v.name, v.nfe) for v in printed())
     assert max(keys.values()) == 1
-
-
-def test_every_value_is_readable():
     for value in printed():
         assert math.isfinite(value.value), value
         assert value.text == f"{value.value:.{value.digits}f}", value
@@ -50,31 +47,19 @@ def test_known_values():
     assert minutes("ffhq64") == {}
 
 
-NAMES = {
-    "MDLM": "mdlm",
-    "UDLM": "udlm",
-    "Random": "random",
-    "PairFlow": "pairflow",
-    "PairFlow (Full)": "pairflow",
-    "PairFlow (2-Sub)": "pairflow-sub2",
-    "PairFlow (4-Sub)": "pairflow-sub4",
-    "PairFlow (8-Sub)": "pairflow-sub8",
-    "UDLM+DCD": "udlm+dcd",
-    "PairFlow+DCD": "pairflow+dcd",
-    "UDLM+ReDi": "udlm+redi",
-    "PairFlow+ReDi": "pairflow+redi",
-    "UDLM+ReFlow x1": "udlm+redi",
-    "UDLM+ReFlow x2": "udlm+redi+redi",
-    "UDLM+ReFlow x3": "udlm+redi+redi+redi",
-    "PairFlow+ReFlow x1": "pairflow+redi",
-    "PairFlow+ReFlow x2": "pairflow+redi+redi",
-    "PairFlow+ReFlow x3": "pairflow+redi+redi+redi",
-    "forward velocity": "forward",
-    "base": None,
-    "DCD": None,
-    "ReDi": None,
-    "": None,
+DISTILLED = {
+    f"{name}{rounds}": f"{name.lower()}{method}"
+    for name in ("UDLM", "PairFlow")
+    for rounds, method in {"": "", "+DCD": "+dcd", "+ReDi": "+redi"}.items()
 }
+REFLOWS = {
+    f"{name} x{rounds}": f"{name.partition('+')[0].lower()}{rounds * '+redi'}"
+    for name in ("UDLM+ReFlow", "PairFlow+ReFlow")
+    for rounds in (1, 2, 3)
+}
+SUBSETS = {f"PairFlow ({number}-Sub)": f"pairflow-sub{number}" for number in (2, 4, 8)}
+NAMES = DISTILLED | REFLOWS | SUBSETS | dict.fromkeys(("base", "DCD", "ReDi", ""))
+NAMES |= {"MDLM": "mdlm", "Random": "random", "PairFlow (Full)": "pairflow", "forward velocity": "forward"}
 
 
 def test_every_method_of_the_papers_data_has_its_name_here():
@@ -91,9 +76,6 @@ def test_other_data_have_no_methods_here():
     assert {value.method for value in others} == {None}
     assert parse_name("CondOT") is None
     assert parse_name("PairFlow+RF") is None
-
-
-def test_data_are_those_of_the_configuration():
     assert tuple(DATASETS) == PAPER_SOURCES
 
 

@@ -4,27 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pairflow.report.paper.verdicts import (
-    Comparison,
-    Effect,
-    Verdict,
-    compare_effects,
-    judge,
-    margin,
-    measure_effect,
-)
+from pairflow.report.paper.verdicts import Effect, Verdict, compare_effects, judge, margin, measure_effect
 from pairflow.report.stats import Estimate
 
 
-def test_the_margin_by_hand():
-    # Three seeds: t(0.975, 2) = 4.3027; s^2 = 9, so s^2 (1 + 1/3) = 12; d = 2 over 10 trials adds 0.4.
+def test_the_margin_by_hand_and_verdicts_at_its_border():
     three = Estimate(100.0, 9.0, 3)
     assert margin(three, 2.0, 10) == pytest.approx(4.3027 * math.sqrt(12.4), rel=1e-4)
     assert margin(three, math.nan, 10) == pytest.approx(4.3027 * math.sqrt(12.0), rel=1e-4)
-
-
-def test_verdicts_at_the_border():
-    three = Estimate(100.0, 9.0, 3)
     width = margin(three, 2.0, 10)
     assert judge(three, 100 - 0.999 * width, 2.0, 10) is Verdict.AGREES
     assert judge(three, 100 + 0.999 * width, 2.0, 10) is Verdict.AGREES
@@ -106,11 +93,14 @@ def test_the_border_of_an_effect_is_undecided():
         assert measure_effect(Estimate(sign * quantile * (1 + 1e-6), 5.0, 10), baseline).sign == sign
 
 
-def test_nan_decides_nothing():
+def test_nan_and_equal_values_without_spread_decide_nothing():
     for ours, baseline in ((math.nan, 5.0), (5.0, math.nan)):
         found = measure_effect(Estimate(ours, math.nan, 1), Estimate(baseline, 1.0, 10))
         assert found.sign == 0
         assert math.isnan(found.ratio)
+    zero = Estimate(0.0, 0.0, 10)
+    assert measure_effect(zero, zero).sign == 0
+    assert measure_effect(Estimate(1.0, 0.0, 10), zero).sign == 1
 
 
 def test_a_single_value_decides_nothing_unless_it_is_printed():
@@ -123,22 +113,7 @@ def test_a_single_value_decides_nothing_unless_it_is_printed():
     assert measure_effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # one side alone has a spread
 
 
-def test_equal_values_without_spread_are_undecided():
-    zero = Estimate(0.0, 0.0, 10)
-    assert measure_effect(zero, zero).sign == 0
-    assert measure_effect(Estimate(1.0, 0.0, 10), zero).sign == 1
-
-
-@pytest.mark.parametrize(
-    ("here", "paper", "expected"),
-    [
-        (1, 1, Comparison.SAME),
-        (-1, -1, Comparison.SAME),
-        (1, -1, Comparison.OPPOSITE),
-        (0, 1, Comparison.UNDECIDED),
-        (-1, 0, Comparison.UNDECIDED),
-        (0, 0, Comparison.UNDECIDED),
-    ],
-)
-def test_comparisons(here, paper, expected):
-    assert compare_effects(Effect(here, 1.0), Effect(paper, 1.0)) is expected
+def test_comparisons():
+    expected = {(1, 1): "same sign", (-1, -1): "same sign", (1, -1): "opposite"}
+    expected |= dict.fromkeys([(0, 1), (-1, 0), (0, 0)], "undecided")
+    assert {(a, b): compare_effects(Effect(a, 1.0), Effect(b, 1.0)) for a, b in expected} == expected
