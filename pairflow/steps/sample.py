@@ -23,8 +23,7 @@ def _former_name(context: click.Context, _: click.Parameter, value: int | None) 
 @click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
 @existing("--model", help="Folder of the model. It is self-contained and may be copied anywhere.")
 @out(
-    "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet).",
+    "--out", help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet)."
 )
 @resumable
 @device

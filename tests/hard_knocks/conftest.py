@@ -21,12 +21,7 @@ EXPERIMENT = {
     "pairing": {"steps": 3, "coverage": True},
     "training": {"batch_size": 8, "iterations": 300, "learning_rate": 0.01, "validate_every": 150},
     "distillation": {
-        "redi": {
-            "batch_size": 8,
-            "iterations": 3,
-            "learning_rate": 0.01,
-            "pairs": {"count": 8, "steps": 1},
-        }
+        "redi": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01, "pairs": {"count": 8, "steps": 1}}
     },
     "methods": ["pairflow"],
     "evaluations": {"main": {"nfe": [1], "samples": 4, "trials": 150}},

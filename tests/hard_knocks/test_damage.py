@@ -249,18 +249,9 @@ MADE_OF = "made of another file than results/mini/"
         ("seed0/metrics/forward/coverage.parquet", MADE_OF + "data/train.parquet"),
         ("seed0/models/pairflow", MADE_OF + "data/validation.parquet"),
         ("seed0/models/pairflow/model.safetensors", MADE_OF + "seed0/models/pairflow/model.safetensors"),
-        (
-            "seed0/samples/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/models/pairflow/model.safetensors",
-        ),
-        (
-            "seed0/metrics/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
-        ),
-        (
-            "seed0/properties/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
-        ),
+        ("seed0/samples/pairflow/main/nfe1.parquet", MADE_OF + "seed0/models/pairflow/model.safetensors"),
+        ("seed0/metrics/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
+        ("seed0/properties/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
     ],
 )
 def test_the_report_refuses_files_of_another_experiment(damaged, other, artifact, text, monkeypatch, capsys):

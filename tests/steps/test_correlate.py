@@ -50,11 +50,7 @@ def test_the_rows_say_what_was_measured_and_come_again_byte_for_byte(trained, pa
     assert digest(out) == before
     table, metadata = read_table(out, "metrics")
     rows = table.to_pandas().set_index("metric")
-    assert list(rows.index) == [
-        "total_correlation",
-        "total_correlation_se",
-        "total_correlation_ceiling",
-    ]
+    assert list(rows.index) == ["total_correlation", "total_correlation_se", "total_correlation_ceiling"]
     shared = {"method": "udlm", "nfe": 2, "seed": 0, "evaluation": "correlation", "samples": 150}
     assert all((rows[key] == value).all() for key, value in shared.items())
     assert rows["trial"].isna().all()

@@ -171,20 +171,8 @@ def test_what_does_not_fit_ends_in_one_line(train, teach, distill, folder):
     assert teach("udlm+redi").exit_code == 0
     for method, how, data, parent, text in [
         ("udlm", DCD, "train.parquet", "udlm", "method 'udlm': names no distillation, as in 'udlm+dcd'"),
-        (
-            "udlm+redi",
-            DCD,
-            "train.parquet",
-            "udlm",
-            "distillation is redi, but the settings are for dcd",
-        ),
-        (
-            "random+dcd",
-            DCD,
-            "train.parquet",
-            "udlm",
-            "a model of udlm, but random+dcd needs random",
-        ),
+        ("udlm+redi", DCD, "train.parquet", "udlm", "distillation is redi, but the settings are for dcd"),
+        ("random+dcd", DCD, "train.parquet", "udlm", "a model of udlm, but random+dcd needs random"),
         (
             "mdlm+dcd",
             DCD,

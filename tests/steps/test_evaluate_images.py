@@ -24,12 +24,7 @@ from pairflow.steps import classify, evaluate_images, floor, reference
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)
 TEMPLATES = DRAW.integers(0, 2, (3, 64), dtype=np.uint8)
-STEPS = {
-    "classify": classify,
-    "reference": reference,
-    "floor": floor,
-    "evaluate_images": evaluate_images,
-}
+STEPS = {"classify": classify, "reference": reference, "floor": floor, "evaluate_images": evaluate_images}
 
 
 def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -295,9 +295,7 @@ def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows
     before = (tmp_path / "pairs.parquet").read_bytes()
     run = pairflow_command("pair", *options, "--steps", 5)
     mistake(
-        run,
-        "pair",
-        "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out",
+        run, "pair", "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out"
     )
     run = pairflow_command("pair", *options, "--steps", 4, "--vocabulary-size", 6)
     mistake(run, "pair", "pairs.parquet: exists, with K 5 instead of 6")

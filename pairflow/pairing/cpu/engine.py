@@ -95,16 +95,7 @@ def _walk_all(
 
     def pair_block(rows: slice) -> None:
         work = workspace(keys, steps)
-        walk(
-            keys,
-            states[rows],
-            numbers[rows],
-            rates,
-            tables,
-            np.uint64(seed),
-            vocabulary_size,
-            work,
-        )
+        walk(keys, states[rows], numbers[rows], rates, tables, np.uint64(seed), vocabulary_size, work)
         with adding:
             np.add(jumps, work.jumps, out=jumps)
 
