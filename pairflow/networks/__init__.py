@@ -1,5 +1,6 @@
 """Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
@@ -17,7 +18,7 @@ def build(
     *,
     length: int,
     vocabulary_size: int,
-    shape: tuple[int, int, int] | None = None,
+    shape: Sequence[int] | None = None,
     mask: int | None = None,
 ) -> nn.Module:
     """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
@@ -32,6 +33,6 @@ def build(
         raise InputError(f"network: expected one of {', '.join(sorted(NETWORKS))}, found {name!r}")
     if name == "unet":
         scales = len(arguments["multipliers"])
-        shape = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
-        return UNet(shape=shape, vocabulary_size=vocabulary_size, mask=mask, **arguments)
+        sizes = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
+        return UNet(shape=sizes, vocabulary_size=vocabulary_size, mask=mask, **arguments)
     return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)

@@ -205,7 +205,7 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
 
 
 def checked_shape(
-    shape: tuple[int, int, int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
+    shape: Sequence[int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
 ) -> tuple[int, int, int]:
     """(C, H, W) of rows of N tokens; InputError where a U-Net cannot take them."""
     if shape is None:

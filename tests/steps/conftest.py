@@ -5,7 +5,7 @@ import pytest
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
-SHARED = {"validation": "validation.parquet", "threads": 1, "quiet": True}
+SHARED = {"threads": 1, "quiet": True}
 
 
 @pytest.fixture
@@ -22,9 +22,10 @@ def token_rows(token_file, tmp_path, monkeypatch):
 def train(step, model_files):
     """Train a method in the working directory, into the folder of its name."""
 
-    def run(method, data="train.parquet", network=NETWORK, **training):
+    def run(method, data="train.parquet", network=NETWORK, validation="validation.parquet", **training):
         settings = {"method": method, "network": network, "training": RUN | training}
-        return step("train", settings=settings, data=data, **model_files(method), **SHARED)
+        files = {"data": data, "validation": validation, **model_files(method)}
+        return step("train", settings=settings, **files, **SHARED)
 
     return run
 
@@ -55,6 +56,7 @@ def distill(step, model_files):
     def run(method, how, data, parent=None, name=None):
         settings = {"method": method, "distillation": RUN | how}
         files = {"parent": parent or method.rpartition("+")[0], "data": data, **model_files(name or method)}
-        return step("distill", settings=settings, cache="cache", **files, **SHARED)
+        files |= {"validation": "validation.parquet", "cache": "cache"}
+        return step("distill", settings=settings, **files, **SHARED)
 
     return run

@@ -6,6 +6,7 @@ import torch
 
 from pairflow import rng
 from pairflow.artifacts import digest, read_table, token_array
+from pairflow.config import DISTILLATIONS
 from pairflow.training.model import Model
 
 DCD = {"name": "dcd", "teacher_every": 2}
@@ -69,6 +70,10 @@ def test_an_inherited_average_keeps_the_decay_of_the_base(token_rows, train, tea
         raw, averaged = (torch.nn.utils.parameters_to_vector(network.parameters()) for network in networks)
         gaps[ema] = float((raw - averaged).detach().norm())
     assert 0 < gaps["inherit"] < 0.1 * gaps["fresh"]
+
+
+def test_every_distillation_of_the_configuration_is_tested():
+    assert set(DISTILLATIONS) == {DCD["name"], REDI["name"]}
 
 
 @pytest.mark.parametrize(("how", "data"), [(DCD, "train.parquet"), (REDI, "pairs.parquet")])
