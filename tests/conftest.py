@@ -1,5 +1,7 @@
 """Shared by all tests: the folder of real data sets, a small file of token rows, the steps and Snakemake."""
 
+import importlib
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
 
@@ -45,22 +48,40 @@ def data_dir() -> Path:
 def token_file(tmp_path):
     """Write token rows (M, N) as a step's output; returns its path."""
 
-    def write(
-        name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", padding: int | None = None
-    ):
+    def write(name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", **metadata):
         path = tmp_path / name
-        metadata = Metadata(
-            kind="tokens",
-            length=tokens.shape[1],
-            vocabulary_size=vocabulary_size,
-            vocabulary=vocabulary,
-            padding=padding,
-        )
+        size = {"length": tokens.shape[1], "vocabulary_size": vocabulary_size, "vocabulary": vocabulary}
         with atomic(path) as [temporary]:
-            write_table(temporary, pa.table({"tokens": token_column(tokens, vocabulary_size)}), metadata)
+            rows = pa.table({"tokens": token_column(tokens, vocabulary_size)})
+            write_table(temporary, rows, Metadata(kind="tokens", **size, **metadata))
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def step():
+    """Run a step in this process: options by their names, True for a flag, a dict as JSON."""
+
+    def run(name: str, **options: object):
+        arguments = []
+        for key, value in options.items():
+            text = json.dumps(value) if isinstance(value, dict) else str(value)
+            arguments += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
+        return CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def model_files():
+    """The options of a training that name the files of a model's folder."""
+
+    def files(folder: object) -> dict[str, str]:
+        names = {"model": "model.safetensors", "description": "model.json", "log": "log.parquet"}
+        return {option: f"{folder}/{name}" for option, name in names.items()}
+
+    return files
 
 
 @pytest.fixture

@@ -66,22 +66,13 @@ def closed_form_noise_predictor(
     return stays - (vocabulary_size * stays - 1) * shift[..., None]
 
 
-def pair_rows(
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
-) -> np.ndarray:
+def pair_rows(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
     """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
 
-    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
-    states the rule.
+    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on; `numbers` are
+    `vocabulary_size` (K), `steps` (T) and `seed`. `pairing.rule` states the rule.
     """
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    *_, x0 = backward_states(data, queries, row_numbers, **settings)
+    *_, x0 = backward_states(data, queries, row_numbers, **numbers)
     return x0.astype(queries.dtype)
 
 

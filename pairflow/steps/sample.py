@@ -7,7 +7,7 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, Provenance, token_column, token_dtype
+from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import DemandSettings, SampleSettings
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
@@ -23,8 +23,7 @@ def _former_name(context: click.Context, _: click.Parameter, value: int | None) 
 @click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
 @existing("--model", help="Folder of the model. It is self-contained and may be copied anywhere.")
 @out(
-    "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet).",
+    "--out", help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet)."
 )
 @resumable
 @device
@@ -70,16 +69,7 @@ def _draw_trials(
     from pairflow.training.model import Model
 
     model = Model.load(folder, device=device)
-    metadata = Metadata(
-        kind="samples",
-        length=model.length,
-        vocabulary_size=model.vocabulary_size,
-        vocabulary=model.vocabulary,
-        shape=model.shape,
-        data=model.data,
-        parameters={"method": model.method, **settings.model_dump(mode="json")},
-        inputs={"model": str(model.weights)},
-    )
+    metadata = model.metadata("samples", {"method": model.method, **settings.model_dump(mode="json")})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)
     batches = [(trial, *block) for trial in range(settings.trials) for block in blocks]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, Provenance, token_column, token_dtype
+from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
@@ -37,7 +37,9 @@ def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions,
     parent = parse_method(settings.method).parent
     if parent != teacher.method:
         raise InputError(f"{model}: a model of {teacher.method}, but {settings.method} needs {parent}")
-    table = ResumableTable(out, _metadata(settings, teacher), settings.method, resume, provenance, device)
+    parameters = {"coupling": settings.method, **settings.model_dump(mode="json")}
+    metadata = teacher.metadata("pairs", parameters, mask=teacher.mask)
+    table = ResumableTable(out, metadata, settings.method, resume, provenance, device)
 
     def draw(block: BlockKey) -> np.ndarray:
         return draw_pairs(teacher, settings, *block).numpy().astype(token_dtype(teacher.corruption.symbols))
@@ -46,20 +48,6 @@ def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions,
     bar = partial(network_bar, teacher.network, settings.steps + 1, quiet)
     columns = zip(("x0", "x1"), np.concatenate(table.make(batches, draw, bar), axis=1), strict=True)
     table.write(pa.table({name: token_column(rows, teacher.vocabulary_size) for name, rows in columns}))
-
-
-def _metadata(settings: TeachSettings, teacher) -> Metadata:
-    return Metadata(
-        kind="pairs",
-        length=teacher.length,
-        vocabulary_size=teacher.vocabulary_size,
-        vocabulary=teacher.vocabulary,
-        mask=teacher.mask,
-        shape=teacher.shape,
-        data=teacher.data,
-        parameters={"coupling": settings.method, **settings.model_dump(mode="json")},
-        inputs={"model": teacher.weights},
-    )
 
 
 if __name__ == "__main__":

@@ -157,9 +157,7 @@ class Model:
     def base_training(self) -> Training:
         """The settings of the base method's training; InputError if model.json lacks them."""
         if self.training is None:
-            raise InputError(
-                f"{self._beside('model.json')}: no settings of the training, which distilling needs"
-            )
+            raise InputError(f"{self.folder}/model.json: no settings of the training, which distilling needs")
         return self.training
 
     @property
@@ -190,19 +188,27 @@ class Model:
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
         return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
 
+    def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
+        """The metadata of token rows that were drawn from this model with these parameters."""
+        shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
+        facts = {key: getattr(self, key) for key in shared}
+        return Metadata(
+            kind=kind, parameters=parameters, inputs={"model": str(self.weights)}, **facts, **more
+        )
+
     def vocabulary_file(self) -> Path:
         """The path of vocabulary.json; InputError if it is missing or another model's."""
-        path = self._beside(VOCABULARY)
+        path = self.folder / VOCABULARY
         if not path.is_file():
             raise InputError(
                 f"{path}: no such file; copy it from the folder of the data that the model was trained on"
             )
-        _read_vocabulary(path, self.vocabulary, self._beside("model.json"))
+        _read_vocabulary(path, self.vocabulary, self.folder / "model.json")
         return path
 
     def known_file(self) -> Path:
         """The path of known.parquet; InputError if the model has none, or if it is missing or altered."""
-        path, description = self._beside(KNOWN), self._beside("model.json")
+        path, description = self.folder / KNOWN, self.folder / "model.json"
         if self.known is None:
             raise InputError(
                 f"{description}: the model was saved without {KNOWN}, so --novel is not available"
@@ -216,14 +222,11 @@ class Model:
     def stored_files(self) -> dict[str, bytes]:
         """The files beside the weights, by name, for a model that is distilled from this one."""
         files = {}
-        if self._beside(VOCABULARY).is_file():
+        if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()
         if self.known is not None:
             files[KNOWN] = self.known_file().read_bytes()
         return files
-
-    def _beside(self, name: str) -> Path:
-        return self.folder / name
 
 
 _PLAIN = (  # attributes that model.json has under the same name, as they are

@@ -69,7 +69,9 @@ def test_a_binary_token_is_a_value_of_128_or_more_and_shown_as_0_or_255():
 
 @pytest.mark.parametrize("levels", [0, 1, 3, 100, 512])
 def test_levels_must_divide_256_and_rows_must_fit_their_shape(levels):
-    with pytest.raises(InputError, match=rf"^levels: {levels} does not divide 256; 2, 4, 8, \.\.\. 256 do$"):
+    with pytest.raises(
+        InputError, match=rf"^levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256$"
+    ):
         to_tokens(TWO, levels)
     with pytest.raises(InputError, match=r"^tokens: expected \(B, 64\), found \(2, 36\)$"):
         to_images(to_tokens(TWO, 256), (1, 8, 8), 256)

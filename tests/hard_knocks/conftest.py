@@ -1,5 +1,6 @@
 """A miniature experiment made step by step; steps that can be killed without waiting for their imports."""
 
+import contextlib
 import itertools
 import json
 import multiprocessing
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pairflow.cli import STEPS
+from pairflow.cli import STEPS, main
 from pairflow.config import Configuration, check
 
 NASTY = "mini wörk $(touch pwned) 'ß' ; & \"q\""  # a folder's name that no shell may see unquoted
@@ -21,12 +22,7 @@ EXPERIMENT = {
     "pairing": {"steps": 3, "coverage": True},
     "training": {"batch_size": 8, "iterations": 300, "learning_rate": 0.01, "validate_every": 150},
     "distillation": {
-        "redi": {
-            "batch_size": 8,
-            "iterations": 3,
-            "learning_rate": 0.01,
-            "pairs": {"count": 8, "steps": 1},
-        }
+        "redi": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01, "pairs": {"count": 8, "steps": 1}}
     },
     "methods": ["pairflow"],
     "evaluations": {"main": {"nfe": [1], "samples": 4, "trials": 150}},
@@ -59,6 +55,12 @@ def experiment():
     return check(Configuration, {"experiments": {"mini": EXPERIMENT}}, "test").experiments["mini"]
 
 
+def _files(model: str) -> dict[str, str]:
+    """The options of a training that name the files of a model's folder."""
+    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
+    return {option: f"{model}/{name}" for option, name in names.items()}
+
+
 class Place:
     """A working directory with the nasty library beside it, and the commands of the miniature's chain."""
 
@@ -67,87 +69,67 @@ class Place:
         folder.mkdir(parents=True)
         (folder / LIBRARY).write_text("\n".join(ROWS) + "\n")
 
-    def command(self, step: str, *more: str) -> list[str]:
+    def command(self, step: str, *more: str, changes: dict[str, str] | None = None) -> list[str]:
         """Arguments of `pairflow` that make one of the chain's files, as the rules have them."""
-        data, seed = "results/mini/data", "results/mini/seed0"
-        tokens, described = f"{data}/train.parquet", "results/mini/reference/molecules.parquet"
-        model = f"{seed}/models/pairflow"
-        samples = f"{seed}/samples/pairflow/main/nfe1.parquet"
-        names = {"smiles", "known", "rejected", "train", "validation"}
-        parts = {f"--{name}": f"{data}/{name}.parquet" for name in sorted(names)}
-        each = {
-            "preprocess": (self.experiment.data, {**parts, "--vocabulary": f"{data}/vocabulary.json"}),
-            "pair": (
-                self.experiment.pair_settings("pairflow", 0),
-                {"--tokens": tokens, "--out": f"{seed}/pairs/pairflow.parquet"},
-            ),
+        root, given = "results/mini", self.experiment
+        data, seed = f"{root}/data", f"{root}/seed0"
+        tokens, described = f"{data}/train.parquet", f"{root}/reference/molecules.parquet"
+        pairs, taught = (f"{seed}/pairs/{method}.parquet" for method in ("pairflow", "pairflow+redi"))
+        model, distilled = (f"{seed}/models/{method}" for method in ("pairflow", "pairflow+redi"))
+        samples, metrics = f"{seed}/samples/pairflow/main/nfe1.parquet", f"{seed}/metrics/pairflow"
+        names = ("known", "rejected", "smiles", "train", "validation")
+        parts = {f"--{name}": f"{data}/{name}.parquet" for name in names}
+        vocabulary = {"--vocabulary": f"{data}/vocabulary.json"}
+        validation, smiles = ({name: parts[name]} for name in ("--validation", "--smiles"))
+        settings, files = {
+            "preprocess": (given.data, {**parts, **vocabulary}),
+            "pair": (given.pair_settings("pairflow", 0), {"--tokens": tokens, "--out": pairs}),
             "cover": (
-                self.experiment.cover_settings(0),
+                given.cover_settings(0),
                 {"--tokens": tokens, "--out": f"{seed}/metrics/forward/coverage.parquet"},
             ),
             "diagnose": (
                 None,
-                {
-                    "--method": "pairflow",
-                    "--pairs": f"{seed}/pairs/pairflow.parquet",
-                    "--out": f"{seed}/metrics/pairflow/coupling.parquet",
-                },
+                {"--method": "pairflow", "--pairs": pairs, "--out": f"{metrics}/coupling.parquet"},
             ),
             "train": (
-                self.experiment.train_settings("pairflow", 0),
-                {
-                    "--data": f"{seed}/pairs/pairflow.parquet",
-                    "--validation": f"{data}/validation.parquet",
-                    "--vocabulary": f"{data}/vocabulary.json",
-                    "--known": f"{data}/known.parquet",
-                    "--model": f"{model}/model.safetensors",
-                    "--description": f"{model}/model.json",
-                    "--log": f"{model}/log.parquet",
-                },
+                given.train_settings("pairflow", 0),
+                {"--data": pairs, "--known": parts["--known"], **validation, **vocabulary, **_files(model)},
             ),
-            "teach": (
-                self.experiment.teach_settings("pairflow+redi", 0),
-                {"--model": model, "--out": f"{seed}/pairs/pairflow+redi.parquet"},
-            ),
+            "teach": (given.teach_settings("pairflow+redi", 0), {"--model": model, "--out": taught}),
             "distill": (
-                self.experiment.distill_settings("pairflow+redi", 0),
-                {
-                    "--parent": model,
-                    "--data": f"{seed}/pairs/pairflow+redi.parquet",
-                    "--validation": f"{data}/validation.parquet",
-                    "--model": f"{seed}/models/pairflow+redi/model.safetensors",
-                    "--description": f"{seed}/models/pairflow+redi/model.json",
-                    "--log": f"{seed}/models/pairflow+redi/log.parquet",
-                },
+                given.distill_settings("pairflow+redi", 0),
+                {"--parent": model, "--data": taught, **validation, **_files(distilled)},
             ),
-            "sample": (self.experiment.sample_settings("main", 1, 0), {"--model": model, "--out": samples}),
-            "describe_molecules": (None, {"--smiles": f"{data}/smiles.parquet", "--out": described}),
+            "sample": (given.sample_settings("main", 1, 0), {"--model": model, "--out": samples}),
+            "describe_molecules": (None, {**smiles, "--out": described}),
             "evaluate": (
                 None,
                 {
-                    "--samples": samples,
-                    "--vocabulary": f"{data}/vocabulary.json",
-                    "--smiles": f"{data}/smiles.parquet",
-                    "--molecules": described,
-                    "--out": f"{seed}/metrics/pairflow/main/nfe1.parquet",
+                    **{"--samples": samples, "--molecules": described, **vocabulary, **smiles},
+                    "--out": f"{metrics}/main/nfe1.parquet",
                     "--properties": f"{seed}/properties/pairflow/main/nfe1.parquet",
                 },
             ),
             "report": (
-                self.experiment,
+                given,
                 {
-                    "--root": "results/mini",
-                    "--metrics": "results/mini/metrics.parquet",
-                    "--timings": "results/mini/timings.parquet",
-                    "--out": "results/mini/report.html",
-                    "--figures": "results/mini/figures",
+                    "--root": root,
+                    **{f"--{name}": f"{root}/{name}.parquet" for name in ("metrics", "timings")},
+                    **{"--out": f"{root}/report.html", "--figures": f"{root}/figures"},
                 },
             ),
-        }
-        settings, files = each[step]
-        given = ["--settings", json.dumps(settings.model_dump(mode="json"))] if settings else []
+        }[step]
+        values = {"--settings": json.dumps(settings.model_dump(mode="json"))} if settings else {}
+        options = values | files | (changes or {})
         quiet = [] if step in ("report", "diagnose") else ["--quiet"]
-        return [step, *given, *(item for pair in files.items() for item in pair), *quiet, *more]
+        return [step, *(item for pair in options.items() for item in pair), *quiet, *more]
+
+    def run(self, *arguments: str) -> int:
+        """Run `pairflow` in this process and in this place; its exit code."""
+        with contextlib.chdir(self.folder), pytest.raises(SystemExit) as end:
+            main(arguments)
+        return end.value.code
 
     def outputs(self, step: str) -> list[Path]:
         """What a step writes, its record of costs aside."""
@@ -198,17 +180,7 @@ _HEAVY = [
     "pairflow.metrics.chemistry",
     "rdkit.Chem",
 ]
-CHAIN = (
-    "preprocess",
-    "pair",
-    "cover",
-    "diagnose",
-    "train",
-    "sample",
-    "describe_molecules",
-    "evaluate",
-    "report",
-)
+MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
 
 
 @pytest.fixture(scope="session")
@@ -222,8 +194,14 @@ def place(tmp_path_factory, experiment):
 
 
 @pytest.fixture(scope="session")
+def chain():
+    """The steps before the report, in their order."""
+    return MAKE
+
+
+@pytest.fixture(scope="session")
 def calm(place):
     """The miniature, undisturbed, one step after the other."""
     made = place("calm")
-    made.seconds = {step: made.finish(step) for step in CHAIN}
+    made.seconds = {step: made.finish(step) for step in (*MAKE, "report")}
     return made

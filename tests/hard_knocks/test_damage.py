@@ -1,5 +1,6 @@
 """A truncated, altered or swapped artifact of any kind ends in one line that names it; never in a result."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pairflow.artifacts import read_table
-from pairflow.cli import main
 from pairflow.errors import InputError
 
 FLIPS = 600
@@ -35,23 +35,39 @@ def damaged(calm, place):
     return made
 
 
-def refused(place, step, monkeypatch, capsys) -> str:
-    """The line that the step ends with, exit code 2; it has written nothing."""
-    outputs = place.outputs(step)
-    kept = {path: path.read_bytes() for path in outputs}
-    for path in outputs:
-        path.unlink()
-    monkeypatch.chdir(place.folder)
-    capsys.readouterr()
+@pytest.fixture
+def refused(damaged, capsys):
+    """Run a step of the miniature: the line that it ends with, exit code 2; it has written nothing."""
+
+    def run(step, **changes):
+        outputs = damaged.outputs(step)
+        contents = {path: path.read_bytes() for path in outputs if path.exists()}
+        for path in contents:
+            path.unlink()
+        try:
+            assert damaged.run(*damaged.command(step, changes=options(changes))) == 2
+            assert not any(path.exists() for path in outputs)
+            return capsys.readouterr().err.splitlines()[-1]
+        finally:
+            for path, content in contents.items():
+                path.write_bytes(content)
+
+    return run
+
+
+def options(changes):
+    return {f"--{name}": str(value) for name, value in changes.items()}
+
+
+@contextlib.contextmanager
+def replaced(path, content):
+    """A file with another content for a moment."""
+    before = path.read_bytes()
+    path.write_bytes(content)
     try:
-        with pytest.raises(SystemExit) as end:
-            main(place.command(step))
-        assert end.value.code == 2
-        assert not any(path.exists() for path in outputs)
-        return capsys.readouterr().err.splitlines()[-1]
+        yield
     finally:
-        for path, content in kept.items():
-            path.write_bytes(content)
+        path.write_bytes(before)
 
 
 def truncated(path) -> bytes:
@@ -71,15 +87,11 @@ def altered(path) -> bytes:
 
 @pytest.mark.parametrize("harm", [truncated, altered])
 @pytest.mark.parametrize("artifact", READERS)
-def test_a_harmed_artifact_is_named(damaged, artifact, harm, monkeypatch, capsys):
-    path = damaged.root / artifact
-    content = path.read_bytes()
-    path.write_bytes(harm(path))
-    try:
-        line = refused(damaged, READERS[artifact], monkeypatch, capsys)
-    finally:
-        path.write_bytes(content)
-    assert line.startswith(f"pairflow {READERS[artifact]}: error: ")
+def test_a_harmed_artifact_is_named(damaged, refused, artifact, harm):
+    path, step = damaged.root / artifact, READERS[artifact]
+    with replaced(path, harm(path)):
+        line = refused(step)
+    assert line.startswith(f"pairflow {step}: error: ")
     assert path.name in line or path.parent.name in line
 
 
@@ -107,67 +119,38 @@ def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_pat
 @pytest.mark.parametrize(
     ("step", "changes", "text"),
     [
-        ("evaluate", {"--samples": "results/mini/data/train.parquet"}, "holds tokens, expected samples"),
-        ("train", {"--data": "results/mini/data/train.parquet"}, "holds tokens, expected pairs"),
-        ("pair", {"--tokens": "results/mini/data/smiles.parquet"}, "holds smiles, expected tokens"),
+        ("evaluate", {"samples": "results/mini/data/train.parquet"}, "holds tokens, expected samples"),
+        ("train", {"data": "results/mini/data/train.parquet"}, "holds tokens, expected pairs"),
+        ("pair", {"tokens": "results/mini/data/smiles.parquet"}, "holds smiles, expected tokens"),
     ],
 )
-def test_swapped_kinds_are_refused(damaged, step, changes, text, monkeypatch, capsys):
-    command = damaged.command
-    with monkeypatch.context() as patch:
-        patch.setattr(damaged, "command", lambda each, *more: replaced(command(each, *more), changes))
-        assert text in refused(damaged, step, monkeypatch, capsys)
-
-
-def replaced(command, changes):
-    flags = [None, *command]
-    return [changes.get(flag, value) for flag, value in zip(flags, command, strict=False)]
+def test_swapped_kinds_are_refused(refused, step, changes, text):
+    assert text in refused(step, **changes)
 
 
 @pytest.mark.parametrize("kind", ["samples", "metrics"])
 def test_files_of_another_method_or_run_in_their_place_are_refused_by_the_report(
-    damaged, kind, monkeypatch, capsys
+    damaged, refused, kind, tmp_path
 ):
     """Samples drawn with another seed, and metrics of them, under the name of those of seed 0."""
+    settings = damaged.experiment.sample_settings("main", 1, 1).model_dump_json()
+    files = {name: tmp_path / name for name in ("samples", "metrics", "properties")}
+    sampled = {"settings": settings, "out": files["samples"]}
+    evaluated = {"samples": files["samples"], "out": files["metrics"], "properties": files["properties"]}
+    for step, changes in (("sample", sampled), ("evaluate", evaluated)):
+        assert damaged.run(*damaged.command(step, changes=options(changes))) == 0
     path = damaged.root / "seed0" / kind / "pairflow/main/nfe1.parquet"
-    content, files = path.read_bytes(), {}
-    settings = damaged.experiment.sample_settings("main", 1, 1).model_dump(mode="json")
-    monkeypatch.chdir(damaged.folder)
-    for step in ("sample", "evaluate"):
-        command = replaced(
-            damaged.command(step), {"--settings": json.dumps(settings)} if step == "sample" else {}
-        )
-        files |= {each: each.read_bytes() for each in damaged.outputs(step)}
-        with pytest.raises(SystemExit) as end:
-            main(command)
-        assert end.value.code == 0
-    other = path.read_bytes()
-    for each, before in files.items():
-        each.write_bytes(before)
-    assert other != content
-    path.write_bytes(other)
-    try:
-        line = refused(damaged, "report", monkeypatch, capsys)
-    finally:
-        path.write_bytes(content)
+    with replaced(path, files[kind].read_bytes()):
+        line = refused("report")
     assert f"{kind}/pairflow/main/nfe1.parquet: from another configuration, seed is 1 there and 0" in line
 
 
 @pytest.fixture(scope="module")
-def other(place, experiment):
+def other(place, experiment, chain):
     """The same experiment but for its split of the molecules: same vocabulary, same settings, other rows."""
     data = experiment.data.model_copy(update={"split_seed": 1})
     made = place("other", experiment.model_copy(update={"data": data}))
-    for step in (
-        "preprocess",
-        "pair",
-        "cover",
-        "diagnose",
-        "train",
-        "sample",
-        "describe_molecules",
-        "evaluate",
-    ):
+    for step in chain:
         made.finish(step)
     return made
 
@@ -178,20 +161,16 @@ OTHER_DATA = "do not belong together: they come from different data, "
 @pytest.mark.parametrize(
     ("step", "flag", "file", "text"),
     [
-        ("train", "--data", "seed0/pairs/pairflow.parquet", OTHER_DATA),
-        ("train", "--validation", "data/validation.parquet", OTHER_DATA),
-        ("train", "--known", "data/known.parquet", OTHER_DATA),
-        ("evaluate", "--samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
-        ("evaluate", "--smiles", "data/smiles.parquet", OTHER_DATA),
-        ("evaluate", "--molecules", "reference/molecules.parquet", "made of another file than "),
+        ("train", "data", "seed0/pairs/pairflow.parquet", OTHER_DATA),
+        ("train", "validation", "data/validation.parquet", OTHER_DATA),
+        ("train", "known", "data/known.parquet", OTHER_DATA),
+        ("evaluate", "samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
+        ("evaluate", "smiles", "data/smiles.parquet", OTHER_DATA),
+        ("evaluate", "molecules", "reference/molecules.parquet", "made of another file than "),
     ],
 )
-def test_a_file_of_another_split_is_refused(damaged, other, step, flag, file, text, monkeypatch, capsys):
-    command = damaged.command
-    with monkeypatch.context() as patch:
-        changes = {flag: str(other.root / file)}
-        patch.setattr(damaged, "command", lambda each, *more: replaced(command(each, *more), changes))
-        assert text in refused(damaged, step, monkeypatch, capsys)
+def test_a_file_of_another_split_is_refused(refused, other, step, flag, file, text):
+    assert text in refused(step, **{flag: other.root / file})
 
 
 DCD = {"name": "dcd", "batch_size": 8, "iterations": 1, "learning_rate": 0.01, "teacher_every": 1}
@@ -200,39 +179,27 @@ DCD = {"name": "dcd", "batch_size": 8, "iterations": 1, "learning_rate": 0.01, "
 @pytest.mark.parametrize(
     ("flag", "file", "text"),
     [
-        ("--parent", "seed0/models/pairflow", OTHER_DATA),
-        ("--data", "data/train.parquet", OTHER_DATA),
-        ("--validation", "data/validation.parquet", OTHER_DATA),
-        ("--data", None, "data/validation.parquet: holds validation rows, expected train rows"),
-        ("--validation", None, "data/train.parquet: holds train rows, expected validation rows"),
+        ("parent", "seed0/models/pairflow", OTHER_DATA),
+        ("data", "data/train.parquet", OTHER_DATA),
+        ("validation", "data/validation.parquet", OTHER_DATA),
+        ("data", None, "data/validation.parquet: holds validation rows, expected train rows"),
+        ("validation", None, "data/train.parquet: holds train rows, expected validation rows"),
     ],
 )
-def test_a_distillation_keeps_to_the_data_of_its_parent(
-    damaged, other, flag, file, text, monkeypatch, capsys
-):
+def test_a_distillation_keeps_to_the_data_of_its_parent(damaged, refused, other, flag, file, text):
     """None: training and validation rows of its own, one in the place of the other."""
     settings = json.dumps({"method": "pairflow+dcd", "distillation": DCD})
-    swapped = {"--data": "data/validation.parquet", "--validation": "data/train.parquet"}
-    path = str(other.root / file) if file else f"results/mini/{swapped[flag]}"
-    changes = {"--settings": settings, "--data": "results/mini/data/train.parquet", flag: path}
-    monkeypatch.chdir(damaged.folder)
-    with pytest.raises(SystemExit) as end:
-        main(replaced(damaged.command("distill"), changes))
-    assert end.value.code == 2
-    assert text in capsys.readouterr().err.splitlines()[-1]
+    swapped = {"data": "data/validation.parquet", "validation": "data/train.parquet"}
+    path = other.root / file if file else f"results/mini/{swapped[flag]}"
+    changes = {"settings": settings, "data": "results/mini/data/train.parquet", flag: path}
+    assert text in refused("distill", **changes)
 
 
-def test_pairs_of_validation_rows_are_not_trained_on(damaged, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(damaged.folder)
-    files = {"--tokens": "results/mini/data/validation.parquet", "--out": str(tmp_path / "pairs.parquet")}
-    with pytest.raises(SystemExit) as end:
-        main(replaced(damaged.command("pair"), files))
-    assert end.value.code == 0
-    changes = {"--data": files["--out"], "--model": str(tmp_path / "model.safetensors")}
-    with pytest.raises(SystemExit) as end:
-        main(replaced(damaged.command("train"), changes))
-    assert end.value.code == 2
-    assert "pairs.parquet: holds validation rows, expected train rows" in capsys.readouterr().err
+def test_pairs_of_validation_rows_are_not_trained_on(damaged, refused, tmp_path):
+    pairs = tmp_path / "pairs.parquet"
+    changes = {"tokens": "results/mini/data/validation.parquet", "out": pairs}
+    assert damaged.run(*damaged.command("pair", changes=options(changes))) == 0
+    assert "pairs.parquet: holds validation rows, expected train rows" in refused("train", data=pairs)
 
 
 MADE_OF = "made of another file than results/mini/"
@@ -249,27 +216,18 @@ MADE_OF = "made of another file than results/mini/"
         ("seed0/metrics/forward/coverage.parquet", MADE_OF + "data/train.parquet"),
         ("seed0/models/pairflow", MADE_OF + "data/validation.parquet"),
         ("seed0/models/pairflow/model.safetensors", MADE_OF + "seed0/models/pairflow/model.safetensors"),
-        (
-            "seed0/samples/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/models/pairflow/model.safetensors",
-        ),
-        (
-            "seed0/metrics/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
-        ),
-        (
-            "seed0/properties/pairflow/main/nfe1.parquet",
-            MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet",
-        ),
+        ("seed0/samples/pairflow/main/nfe1.parquet", MADE_OF + "seed0/models/pairflow/model.safetensors"),
+        ("seed0/metrics/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
+        ("seed0/properties/pairflow/main/nfe1.parquet", MADE_OF + "seed0/samples/pairflow/main/nfe1.parquet"),
     ],
 )
-def test_the_report_refuses_files_of_another_experiment(damaged, other, artifact, text, monkeypatch, capsys):
+def test_the_report_refuses_files_of_another_experiment(damaged, refused, other, artifact, text):
     path, spare = damaged.root / artifact, damaged.folder / "spare"
     path.rename(spare)
     copy = shutil.copytree if spare.is_dir() else shutil.copy
     copy(other.root / artifact, path)
     try:
-        line = refused(damaged, "report", monkeypatch, capsys)
+        line = refused("report")
     finally:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         spare.rename(path)
@@ -285,22 +243,18 @@ def test_the_report_refuses_files_of_another_experiment(damaged, other, artifact
     ],
 )
 def test_the_report_refuses_files_of_another_part_or_seed(
-    damaged, artifact, step, changes, text, tmp_path, monkeypatch, capsys
+    damaged, refused, artifact, step, changes, text, tmp_path
 ):
-    path, made = damaged.root / artifact, damaged.root / "data/validation.parquet"
-    monkeypatch.chdir(damaged.folder)
+    made = damaged.root / "data/validation.parquet"
     if step:
-        settings = damaged.experiment.pair_settings("pairflow", 0).model_dump(mode="json") | changes
+        settings = damaged.experiment.pair_settings("pairflow", 0).model_copy(update=changes)
         made = tmp_path / "made.parquet"
-        with pytest.raises(SystemExit) as end:
-            main(replaced(damaged.command(step), {"--settings": json.dumps(settings), "--out": str(made)}))
-        assert end.value.code == 0
-    content = path.read_bytes()
-    path.write_bytes(made.read_bytes())
-    try:
-        line = refused(damaged, "report", monkeypatch, capsys)
-    finally:
-        path.write_bytes(content)
+        command = damaged.command(
+            step, changes=options({"settings": settings.model_dump_json(), "out": made})
+        )
+        assert damaged.run(*command) == 0
+    with replaced(damaged.root / artifact, made.read_bytes()):
+        line = refused("report")
     assert line.endswith(text)
 
 
@@ -308,19 +262,21 @@ def test_clocks_that_went_back_or_ahead_change_nothing(calm, place):
     """States and inputs from the year 2100 and from 1980: what is saved is taken up, to the same bytes."""
     knocked = place("clock")
     shutil.copytree(calm.root / "data", knocked.root / "data")
-    process = knocked.start("pair", "--resume", "states", "--save-every", "0")
-    while len(list((knocked.folder / "states").rglob("*.block"))) < 3:
-        assert process.is_alive(), knocked.errors()
-    process.kill()
-    process.join()
+
+    def kill_after(blocks):
+        process = knocked.start("pair", "--resume", "states", "--save-every", "0")
+        while len(saved()) < blocks:
+            assert process.is_alive(), knocked.errors()
+        process.kill()
+        process.join()
+
+    def saved():
+        return list((knocked.folder / "states").rglob("*.block"))
+
+    kill_after(3)
     for number, path in enumerate(sorted(knocked.folder.rglob("*"))):
         os.utime(path, (4.1e9, 4.1e9) if number % 2 else (3.2e8, 3.2e8))
-    before = len(list((knocked.folder / "states").rglob("*.block")))
-    process = knocked.start("pair", "--resume", "states", "--save-every", "0")
-    while len(list((knocked.folder / "states").rglob("*.block"))) < before + 1:
-        assert process.is_alive(), knocked.errors()
-    process.kill()
-    process.join()
+    kill_after(len(saved()) + 1)
     knocked.finish("pair", "--resume", "states")
     [mine], [theirs] = knocked.outputs("pair"), calm.outputs("pair")
     assert mine.read_bytes() == theirs.read_bytes()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from pairflow.artifacts import Metadata, atomic
-from pairflow.cli import COMMANDS, STEPS, main
+from pairflow.cli import COMMANDS, STEPS
 from pairflow.data import molecule_files
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockFiles
@@ -31,46 +31,54 @@ LEARN = {
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
     "training": {"batch_size": 8, "iterations": 2, "learning_rate": 0.01},
 }
-BESIDE = {  # what is beside the miniature's chain -> its arguments, and those that name what it writes
+BESIDE = {  # what is beside the miniature's chain -> its arguments, and the options of what it writes
     "preprocess_images": (
         ["--source", "digits", "--quiet"],
-        ["--train", "--validation", "--vocabulary", "--known"],
+        {
+            "--train": f"{DIGITS}/train.parquet",
+            "--validation": f"{DIGITS}/validation.parquet",
+            "--vocabulary": f"{DIGITS}/vocabulary.json",
+            "--known": f"{DIGITS}/known.parquet",
+        },
     ),
-    "classify": ([*REAL, "--iterations", "2", "--quiet"], ["--out", "--description"]),
-    "reference": ([*REAL[:2], *CLASSIFIER, "--quiet"], ["--out"]),
-    "floor": ([*COMPARED, "--samples", "20", "--trials", "1", "--quiet"], ["--out"]),
-    "sample images": (["--model", MODEL[1], "--nfe", "1", "--samples", "20", "--quiet"], ["--out"]),
-    "evaluate_images": ([*COMPARED, "--samples", f"{DIGITS}/samples.parquet", "--quiet"], ["--out"]),
+    "classify": (
+        [*REAL, "--iterations", "2", "--quiet"],
+        {"--out": f"{DIGITS}/classifier.safetensors", "--description": f"{DIGITS}/classifier.json"},
+    ),
+    "reference": ([*REAL[:2], *CLASSIFIER, "--quiet"], {"--out": f"{DIGITS}/train-reference.parquet"}),
+    "floor": (
+        [*COMPARED, "--samples", "20", "--trials", "1", "--quiet"],
+        {"--out": f"{DIGITS}/floor.parquet"},
+    ),
+    "sample images": (
+        ["--model", MODEL[1], "--nfe", "1", "--samples", "20", "--quiet"],
+        {"--out": f"{DIGITS}/samples.parquet"},
+    ),
+    "evaluate_images": (
+        [*COMPARED, "--samples", f"{DIGITS}/samples.parquet", "--quiet"],
+        {"--out": f"{DIGITS}/metrics.parquet"},
+    ),
     "correlate": (
         ["--model", MODEL[0], "--tokens", f"{MINI}/data/train.parquet", "--sources", "8", "--quiet"],
-        ["--out"],
+        {"--out": f"{MINI}/correlation.parquet"},
     ),
-    "gather": ([f"{MINI}/shards/{number}.parquet" for number in (1, 2)], ["--out"]),
-    "compare": ([MINI], ["--out"]),
-    "paper": (["--results", "results", "--tables", f"{MINI}/tables"], ["--values", "--out"]),
-    "sample on demand": (["--model", MODEL[0], "--count", "3", "--nfe", "1", "--quiet"], ["--out"]),
-}
-WRITES = {
-    "preprocess_images": [
-        f"{DIGITS}/{name}"
-        for name in ("train.parquet", "validation.parquet", "vocabulary.json", "known.parquet")
-    ],
-    "classify": [f"{DIGITS}/classifier.safetensors", f"{DIGITS}/classifier.json"],
-    "reference": [f"{DIGITS}/train-reference.parquet"],
-    "floor": [f"{DIGITS}/floor.parquet"],
-    "sample images": [f"{DIGITS}/samples.parquet"],
-    "evaluate_images": [f"{DIGITS}/metrics.parquet"],
-    "correlate": [f"{MINI}/correlation.parquet"],
-    "gather": [f"{MINI}/gathered.parquet"],
-    "compare": [f"{MINI}/comparison.html"],
-    "paper": [f"{MINI}/values.parquet", f"{MINI}/paper.html"],
-    "sample on demand": [f"{MINI}/molecules.smi"],
+    "gather": (
+        [f"{MINI}/shards/{number}.parquet" for number in (1, 2)],
+        {"--out": f"{MINI}/gathered.parquet"},
+    ),
+    "compare": ([MINI], {"--out": f"{MINI}/comparison.html"}),
+    "paper": (
+        ["--results", "results", "--tables", f"{MINI}/tables"],
+        {"--values": f"{MINI}/values.parquet", "--out": f"{MINI}/paper.html"},
+    ),
+    "sample on demand": (
+        ["--model", MODEL[0], "--count", "3", "--nfe", "1", "--quiet"],
+        {"--out": f"{MINI}/molecules.smi"},
+    ),
 }
 NO_WRITERS = {"doctor", "estimate"}
-ELSEWHERE = {
-    "new",
-    "chemnet",
-}  # a test of its own; a table like that of `reference`, by a package that is optional
+# Tests of their own; a table like that of `reference`, by an optional package.
+ELSEWHERE = {"init", "new", "chemnet"}
 
 
 @pytest.fixture(scope="module")
@@ -88,19 +96,18 @@ def command(place, name: str) -> list[str]:
     """Arguments of `pairflow` for a step of the chain or of those beside it."""
     if name in CHAIN:
         return place.command(name)
-    given, flags = BESIDE[name]
-    named = [item for pair in zip(flags, WRITES[name], strict=True) for item in pair]
-    return [name.split()[0], *given, *named]
+    given, files = BESIDE[name]
+    return [name.split()[0], *given, *(item for pair in files.items() for item in pair)]
 
 
 def outputs(place, name: str) -> list[Path]:
     if name in CHAIN:
         return place.outputs(name)
-    return [place.folder / path for path in WRITES[name]]
+    return [place.folder / path for path in BESIDE[name][1].values()]
 
 
 @pytest.fixture(scope="module")
-def small(calm, place, disk):
+def small(calm, place, disk, model_files):
     """The undisturbed miniature, with its results on that disk, and images beside it."""
     made = place("small")
     shutil.copytree(calm.root, disk / "mini")
@@ -109,18 +116,14 @@ def small(calm, place, disk):
     for step in ("teach", "distill"):
         made.finish(step)
     learn = ["train", "--settings", json.dumps(LEARN), "--data", REAL[1], *REAL[2:], "--quiet"]
-    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
-    learn += [item for flag, name in names.items() for item in (flag, f"{MODEL[1]}/{name}")]
+    learn += [f"--{key}={file}" for key, file in model_files(MODEL[1]).items()]
     test = ["reference", "--tokens", REAL[3], *CLASSIFIER, "--out", COMPARED[-1], "--quiet"]
     pair = ["pair", "--tokens", f"{MINI}/data/train.parquet", "--steps", "3", "--quiet"]
     shards = [[*pair, "--shard", f"{k}/2", "--out", f"{MINI}/shards/{k}.parquet"] for k in (1, 2)]
     before = {"sample images": [learn], "floor": [test], "gather": shards}
-    with contextlib.chdir(made.folder):
-        for name in BESIDE:
-            for arguments in [*before.get(name, []), command(made, name)]:
-                with pytest.raises(SystemExit) as end:
-                    main(arguments)
-                assert end.value.code == 0, arguments
+    for name in BESIDE:
+        for arguments in [*before.get(name, []), command(made, name)]:
+            assert made.run(*arguments) == 0, arguments
     return made
 
 
@@ -132,12 +135,6 @@ def fill(disk: Path) -> Path:
             file.write(bytes(4096))
     assert shutil.disk_usage(disk).free == 0
     return filler
-
-
-def run(place, arguments) -> int:
-    with contextlib.chdir(place.folder), pytest.raises(SystemExit) as end:
-        main(arguments)
-    return end.value.code
 
 
 def everything(disk: Path) -> set[Path]:
@@ -170,11 +167,11 @@ def test_a_full_disk_is_named_and_the_step_works_once_there_is_room(small, disk,
     for path in before:
         path.unlink()
     with full(disk):
-        assert run(small, command(small, name)) == 2
+        assert small.run(*command(small, name)) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith(f"pairflow {name.split()[0]}: error: results/mini/")
     assert line.endswith(no_room(disk))
-    assert run(small, command(small, name)) == 0
+    assert small.run(*command(small, name)) == 0
     for path, content in before.items():
         if path.suffix != ".html" and path.name not in ("log.parquet", "timings.parquet"):  # they have times
             assert path.read_bytes() == content
@@ -187,10 +184,10 @@ def test_a_configuration_on_a_full_disk_stays_as_it_is(small, disk, capsys):
     (small.folder / "library.smi").write_text("".join(f"{n * 'C'}O\n{n * 'C'}N\n" for n in range(1, 61)))
     new = ["new", "library.smi", "--config", f"{MINI}/workflow_config.yaml", "--device", "cpu", "--quiet"]
     with full(disk):
-        assert run(small, new) == 2
+        assert small.run(*new) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith(no_room(disk))
     assert configuration.read_text() == text
-    assert run(small, new) == 0
+    assert small.run(*new) == 0
     assert configuration.read_text().startswith(f"{text}\n  library:\n")
     configuration.unlink()
 
@@ -229,7 +226,7 @@ def sealed(small, place, disk, tmp_path_factory):
 @pytest.mark.parametrize("step", ["pair", "train", "sample", "evaluate", "report"])
 def test_results_that_may_not_be_written_are_named(sealed, disk, step, capsys):
     before = everything(disk)
-    assert run(sealed, sealed.command(step)) == 2
+    assert sealed.run(*sealed.command(step)) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert "cannot be written: Read-only file system, disk " in line
     assert everything(disk) == before

@@ -1,4 +1,4 @@
-"""Data for the tests of the GPU engine."""
+"""Data for the tests of the engines."""
 
 import numpy as np
 import pytest

@@ -12,19 +12,12 @@ from pairflow.pairing import oracle
 from pairflow.pairing.pair import subset_rows
 
 
-def clustered(rows=2000, length=12, vocabulary_size=8, seed=0):
-    rng = np.random.default_rng(seed)
-    data = rng.integers(0, vocabulary_size, (5, length))[rng.integers(0, 5, rows)]
-    flips = rng.random((rows, length)) < 0.2
-    return np.where(flips, rng.integers(0, vocabulary_size, (rows, length)), data).astype(np.uint8)
-
-
 def pair(tokens, **settings):
     return pairflow.pair(tokens, **{"vocabulary_size": 8, "progress": False, **settings})
 
 
-def test_shape_dtype_and_range():
-    tokens = clustered(50)
+def test_shape_dtype_and_range(clustered):
+    tokens = clustered(50, 12, 8)
     for dtype in (np.uint8, np.int16, np.int64):
         sources = pair(tokens.astype(dtype))
         assert (sources.shape, sources.dtype) == (tokens.shape, dtype)
@@ -32,8 +25,8 @@ def test_shape_dtype_and_range():
         assert sources.max() < 8
 
 
-def test_every_backend_gives_the_same_bytes():
-    tokens = clustered(100)
+def test_every_backend_gives_the_same_bytes(clustered):
+    tokens = clustered(100, 12, 8)
     results = [pair(tokens, backend=backend, subsets=3) for backend in ("auto", "cpu", "reference")]
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
 
@@ -44,8 +37,8 @@ def test_the_bytes_of_a_pairing_never_change():
     assert sources.tolist() == [[1, 1, 1, 4], [4, 3, 1, 3], [0, 4, 4, 5], [4, 4, 4, 3], [3, 0, 2, 1]]
 
 
-def test_input_is_left_alone_and_lists_are_taken():
-    tokens = clustered(20)
+def test_input_is_left_alone_and_lists_are_taken(clustered):
+    tokens = clustered(20, 12, 8)
     before = tokens.copy()
     sources = pair(tokens)
     assert np.array_equal(tokens, before)
@@ -53,8 +46,8 @@ def test_input_is_left_alone_and_lists_are_taken():
     assert np.array_equal(pair(np.asfortranarray(tokens)), sources)
 
 
-def test_seed_and_steps_matter():
-    tokens = clustered(50)
+def test_seed_and_steps_matter(clustered):
+    tokens = clustered(50, 12, 8)
     assert not np.array_equal(pair(tokens), pair(tokens, seed=1))
     assert not np.array_equal(pair(tokens), pair(tokens, steps=21))
 
@@ -66,8 +59,8 @@ def test_subsets_are_a_partition_of_equal_parts():
     assert any(not np.array_equal(a, b) for a, b in zip(parts, subset_rows(10, 3, 1), strict=True))
 
 
-def test_a_pairing_in_subsets_is_the_pairing_of_its_parts():
-    tokens = clustered(203)
+def test_a_pairing_in_subsets_is_the_pairing_of_its_parts(clustered):
+    tokens = clustered(203, 12, 8)
     sources = pair(tokens, subsets=4, seed=5)
     for rows in subset_rows(203, 4, 5):
         part = tokens[rows]
@@ -76,8 +69,8 @@ def test_a_pairing_in_subsets_is_the_pairing_of_its_parts():
     assert not np.array_equal(sources, pair(tokens, seed=5))
 
 
-def test_sources_look_uniform_and_lie_near_their_data():
-    tokens = clustered()
+def test_sources_look_uniform_and_lie_near_their_data(clustered):
+    tokens = clustered(2000, 12, 8)
     sources = pair(tokens)
     counts = coupling.symbol_frequencies(sources, 8) * sources.size
     expected = sources.size / 8
@@ -87,9 +80,8 @@ def test_sources_look_uniform_and_lie_near_their_data():
 
 
 def test_importing_pairflow_is_light():
-    code = (
-        "import sys, pairflow; print({'torch', 'numba', 'rdkit', 'snakemake', 'pandas'} & set(sys.modules))"
-    )
+    heavy = {"torch", "numba", "rdkit", "snakemake", "pandas"}
+    code = f"import sys, pairflow; print({heavy} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
 

@@ -1,6 +1,5 @@
 """Long work in blocks: it resumes to the same bytes, and a damaged block is computed again."""
 
-import json
 import os
 import signal
 
@@ -9,9 +8,7 @@ import pytest
 
 from pairflow.artifacts import Provenance, read_provenance
 from pairflow.errors import Interrupted
-from pairflow.flow.corruption import Uniform
 from pairflow.runtime.resume import BlockFiles, BlockwiseWork
-from pairflow.steps import correlate, cover, pair, sample, teach, train
 from pairflow.steps.command import step
 
 EVERY = [(0, 4), (4, 4), (8, 2)]
@@ -196,71 +193,3 @@ def test_a_warning_ends_no_step_that_has_nothing_to_save():
     main.main([], standalone_mode=False)
     assert done == [True]
     assert signal.getsignal(signal.SIGUSR1) == before
-
-
-TRAINING = {
-    "method": "udlm",
-    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
-    "training": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01, "validate_every": 3},
-}
-STEPS = {
-    "sample": (sample, {"nfe": 2, "samples": 10, "trials": 2}, ("--model", "model")),
-    "teach": (teach, {"method": "udlm+redi", "count": 22, "steps": 2}, ("--model", "model")),
-    "correlate": (
-        correlate,
-        {"sources": 10, "samples": 2, "steps": 2},
-        ("--model", "model", "--tokens", "tokens.parquet"),
-    ),
-    "pair": (pair, {"steps": 3}, ("--tokens", "tokens.parquet")),
-    "cover": (cover, {"steps": 3}, ("--tokens", "tokens.parquet")),
-}
-
-
-@pytest.fixture
-def here(tmp_path, token_file, monkeypatch):
-    """Token rows and a model, in the working directory; every step in at least five blocks."""
-    tokens = np.random.default_rng(0).integers(0, 5, (60, 8), np.uint8)
-    token_file("tokens.parquet", tokens, 5)
-    monkeypatch.chdir(tmp_path)
-    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
-    files = [item for flag, name in names.items() for item in (flag, f"model/{name}")]
-    data = ["--data", "tokens.parquet", "--validation", "tokens.parquet"]
-    train.main(["--settings", json.dumps(TRAINING), *data, *files, "--quiet"], standalone_mode=False)
-    monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 4)
-    monkeypatch.setattr(pair, "BLOCK", 12 * 60 * 8 * 3)
-    monkeypatch.setattr(cover, "BLOCK", 12 * 60 * 8 * 3)
-    return tmp_path
-
-
-def run(name, out):
-    command, settings, inputs = STEPS[name]
-    flags = ["--settings", json.dumps(settings), *inputs, "--out", out, "--resume", "states", "--quiet"]
-    command.main.main(flags, standalone_mode=False)
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_every_step_in_blocks_goes_on_to_the_same_bytes(here, name, monkeypatch, capsys):
-    run(name, "calm.parquet")
-    assert not (here / "states").exists()
-    for stop, number in ((2, signal.SIGINT), (4, signal.SIGTERM)):
-        with monkeypatch.context() as patch:
-            patch.setattr(BlockwiseWork, "run", makes_until(stop, number))
-            with pytest.raises(SystemExit) as end:
-                run(name, "knocked.parquet")
-        assert end.value.code == 128 + number
-        assert f"pairflow {name}: stopped after {stop} of " in capsys.readouterr().err
-        assert not (here / "knocked.parquet").exists()
-    [states] = (here / "states").iterdir()
-    assert len(list(states.glob("*.block"))) == 4
-    spent = read_provenance(states / "spent")["seconds"]
-    with monkeypatch.context() as patch:
-        patch.setattr(BlockwiseWork, "run", makes_until(4, signal.SIGUSR1))
-        run(name, "knocked.parquet")
-    assert (here / "knocked.parquet").read_bytes() == (here / "calm.parquet").read_bytes()
-    assert read_provenance(here / "knocked.parquet")["seconds"] > spent
-    assert not (here / "states").exists()
-
-
-def makes_until(stop, number, run=BlockwiseWork.run):
-    """`BlockwiseWork.run`, during whose block `stop` the process gets a signal."""
-    return lambda self, work: run(self, stopped_at(self.keys[stop], number, work))

@@ -48,26 +48,12 @@ class StoppedAt:
 
 
 def train(snapshots=None, stop=None, number=signal.SIGTERM):
-    settings = Training(
-        batch_size=7,
-        iterations=24,
-        learning_rate=0.05,
-        warmup_iterations=5,
-        decay="cosine",
-        final_learning_rate=0.001,
-        ema_decay=0.9,
-        validate_every=9,
-    )
+    rates = {"learning_rate": 0.05, "warmup_iterations": 5, "decay": "cosine", "final_learning_rate": 0.001}
+    settings = Training(batch_size=7, iterations=24, ema_decay=0.9, validate_every=9, **rates)
     objective = FlowObjective(data(), None, Uniform(K), 7, "nelbo", 3, CPU)
-    return optimise(
-        network(),
-        StoppedAt(objective, stop, number),
-        settings,
-        seed=3,
-        snapshots=snapshots,
-        validate=lambda ema: sum(weight.sum().item() for weight in ema.parameters()),
-        progress=False,
-    )
+    options = {"seed": 3, "snapshots": snapshots, "progress": False}
+    options["validate"] = lambda ema: sum(weight.sum().item() for weight in ema.parameters())
+    return optimise(network(), StoppedAt(objective, stop, number), settings, **options)
 
 
 def distil(snapshots=None, stop=None):
@@ -76,15 +62,8 @@ def distil(snapshots=None, stop=None):
     objective = dcd.Consistency(settings, data(), Uniform(K), transformation, 3, CPU)
     student = network()
     average = moving_average(student, 0.9, updates=50)
-    return optimise(
-        student,
-        StoppedAt(objective, stop),
-        settings,
-        seed=3,
-        average=average,
-        snapshots=snapshots,
-        progress=False,
-    )
+    options = {"seed": 3, "average": average, "snapshots": snapshots, "progress": False}
+    return optimise(student, StoppedAt(objective, stop), settings, **options)
 
 
 def same(one, other) -> bool:
@@ -120,12 +99,8 @@ def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
 def test_a_state_saved_at_intervals_survives_a_kill(tmp_path):
     """seconds = 0: a state after every iteration, the newest two kept; nothing asks the run to stop."""
     train(Snapshots(tmp_path, seconds=0))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "23.json",
-        "23.safetensors",
-        "24.json",
-        "24.safetensors",
-    ]
+    names = [f"{done}.{suffix}" for done in (23, 24) for suffix in ("json", "safetensors")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert same(train(Snapshots(tmp_path)), train())
 
 

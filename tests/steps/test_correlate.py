@@ -1,129 +1,101 @@
 """Total correlation from a model to the report: the step, its refusals, and the rule through Snakemake."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 import yaml
-from click.testing import CliRunner
 
-from pairflow.artifacts import digest, read_table
-from pairflow.config import CorrelateSettings, Experiment
+from pairflow.artifacts import digest, read_table, token_array
+from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
 from pairflow.metrics.correlation import data_total_correlation, total_correlation
 from pairflow.plan import paths
-from pairflow.steps import correlate, train
+from pairflow.training.model import Model
 
-REPOSITORY = Path(__file__).parent.parent.parent
-TRAINING = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2}
-NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
-SETTINGS = ("--sources", "30", "--samples", "5", "--steps", "2", "--quiet")
-TOKENS = np.random.default_rng(0).integers(0, 6, (60, 8))
+SETTINGS = {"sources": 30, "samples": 5, "steps": 2, "quiet": True}
 
 
 @pytest.fixture
-def trained(token_file, tmp_path):
-    """Train a method on TOKENS, in train.parquet; returns the model's folder."""
+def correlate(step):
+    """Measure the total correlation of a model in the working directory."""
 
-    def run(method: str = "udlm") -> Path:
-        data, folder = token_file("train.parquet", TOKENS, 6), tmp_path / method
-        names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
-        flags = [item for flag, file in names.items() for item in (flag, folder / file)]
-        settings = json.dumps({"method": method, "network": NETWORK, "training": TRAINING})
-        flags += ["--settings", settings, "--data", data, "--validation", data, "--quiet"]
-        train.main([str(item) for item in flags], standalone_mode=False)
-        return folder
+    def run(model="udlm", tokens="train.parquet", out="correlation.parquet"):
+        return step("correlate", model=model, tokens=tokens, out=out, **SETTINGS)
 
     return run
 
 
-def test_the_rows_say_what_was_measured_and_come_again_byte_for_byte(trained, pairflow_command, tmp_path):
-    model, tokens, out = trained(), tmp_path / "train.parquet", tmp_path / "correlation.parquet"
-    flags = ["--model", model, "--tokens", tokens, "--out", out, *SETTINGS]
-    assert pairflow_command("correlate", *flags).returncode == 0
+def test_the_rows_say_what_was_measured_and_come_again_byte_for_byte(udlm, correlate, pairflow_command):
+    out, tokens = udlm / "correlation.parquet", token_array(read_table("train.parquet")[0]["tokens"])
+    assert correlate().exit_code == 0
     before = digest(out)
-    assert pairflow_command("correlate", *flags).returncode == 0
+    options = ["--model", "udlm", "--tokens", "train.parquet", "--out", out, "--quiet"]
+    sizes = ["--sources", 30, "--samples", 5, "--steps", 2]
+    assert pairflow_command("correlate", *options, *sizes).returncode == 0
     assert digest(out) == before
     table, metadata = read_table(out, "metrics")
     rows = table.to_pandas().set_index("metric")
-    assert list(rows.index) == [
-        "total_correlation",
-        "total_correlation_se",
-        "total_correlation_ceiling",
-    ]
+    names = ["total_correlation", "total_correlation_se", "total_correlation_ceiling"]
+    assert list(rows.index) == names
     shared = {"method": "udlm", "nfe": 2, "seed": 0, "evaluation": "correlation", "samples": 150}
     assert all((rows[key] == value).all() for key, value in shared.items())
     assert rows["trial"].isna().all()
     assert rows["reference"].fillna("").tolist() == ["", "", "train"]
-    assert rows["value"]["total_correlation_ceiling"] == data_total_correlation(TOKENS, 5, 30, 0).mean()
+    assert rows["value"]["total_correlation_ceiling"] == data_total_correlation(tokens, 5, 30, 0).mean()
     assert 0 < rows["value"]["total_correlation_se"] < 1 < rows["value"]["total_correlation"] < 7 * np.log2(5)
-    assert metadata.inputs["tokens"] == digest(tokens)
-    assert metadata.parameters == {
-        "method": "udlm",
-        "sources": 30,
-        "samples": 5,
-        "steps": 2,
-        "sampler": "ancestral",
-        "conversion": "exact",
-        "seed": 0,
-    }
+    assert metadata.inputs["tokens"] == digest(udlm / "train.parquet")
+    settings = {"sources": 30, "samples": 5, "steps": 2, "sampler": "ancestral", "conversion": "exact"}
+    assert metadata.parameters == {"method": "udlm", "seed": 0, **settings}
 
 
-def test_batches_are_of_whole_source_states_and_cover_each_once(trained, tmp_path, monkeypatch):
-    """In one process, with small batches: the estimate is that of all the samples that were drawn."""
-    model, out, drawn = trained(), tmp_path / "correlation.parquet", []
+def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate, monkeypatch):
+    """With small batches the estimate is that of all the samples, which share their source states."""
+    sources, samples = [], []
 
-    def record(*arguments):
-        drawn.append(draw(*arguments))
-        return drawn[-1]
+    def record(model, *arguments, **options):
+        rows = draw(model, *arguments, **options)
+        for batches, tokens in zip((sources, samples), rows, strict=True):
+            batches.append(tokens.view(-1, 5, 8).numpy())
+        return rows
 
-    draw = correlate._draw
-    monkeypatch.setattr(correlate, "_draw", record)
+    draw = Model.draw
+    monkeypatch.setattr(Model, "draw", record)
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 39)  # 7 source states and a rest
-    flags = ["--model", model, "--tokens", tmp_path / "train.parquet", "--out", out, *SETTINGS]
-    correlate.main([str(item) for item in flags], standalone_mode=False)
-    assert [batch.shape for batch in drawn] == [(7, 5, 8)] * 4 + [(2, 5, 8)]
-    values = pd.read_parquet(out).set_index("metric")["value"]
-    assert values["total_correlation"] == total_correlation(np.concatenate(drawn)).mean()
-    assert len(np.unique(np.concatenate(drawn).reshape(-1, 8), axis=0)) > 100
+    assert correlate().exit_code == 0
+    assert [batch.shape for batch in samples] == [(7, 5, 8)] * 4 + [(2, 5, 8)]
+    values = pd.read_parquet("correlation.parquet").set_index("metric")["value"]
+    assert values["total_correlation"] == total_correlation(np.concatenate(samples)).mean()
+    assert len(np.unique(np.concatenate(samples).reshape(-1, 8), axis=0)) > 100
+    states = np.concatenate(sources)
+    assert (states == states[:, :1]).all()
+    assert len(np.unique(states[:, 0], axis=0)) == 30
 
 
-def test_samples_of_one_source_state_share_it_and_others_do_not(monkeypatch):
-    facts = {"method": "udlm", "length": 8, "vocabulary_size": 6, "mask": None, "prediction": "posterior"}
-    settings = CorrelateSettings(sources=4, samples=5)
-    monkeypatch.setitem(Uniform.samplers, "ancestral", lambda denoise, x0, **options: x0)
-    samples = correlate._draw(None, facts, settings, 0, 4, torch.device("cpu"))
-    assert samples.shape == (4, 5, 8)
-    assert (samples == samples[:, :1]).all()
-    assert len(np.unique(samples[:, 0], axis=0)) == 4
-
-
-def test_what_does_not_fit_is_refused_by_name(trained, token_file, tmp_path):
-    out = tmp_path / "correlation.parquet"
-
-    def mistake(model, tokens, text):
-        flags = ["--model", str(model), "--tokens", str(tokens), "--out", str(out)]
-        run = CliRunner().invoke(correlate.main, [*flags, *SETTINGS])
-        assert run.exit_code == 2
-        assert run.output.startswith("pairflow correlate: error: ")
-        assert text in run.output
-        assert run.output.count("\n") == 1
-        assert not out.exists()
-
-    model = trained()
-    other = token_file("other.parquet", TOKENS, 6, "w")
-    mistake(model, other, f"other.parquet and {model} do not belong together: vocabulary w against v")
-    short = token_file("short.parquet", TOKENS[:, :7], 6)
-    mistake(
-        model,
-        short,
-        f"short.parquet: expected row length and vocabulary size (N, K) = (8, 6) as in {model}, found (7, 6)",
-    )
-    mistake(trained("mdlm"), tmp_path / "train.parquet", "mdlm has a single source state, all masks")
+@pytest.mark.parametrize(
+    ("method", "tokens", "text"),
+    [
+        ("udlm", "other.parquet", "other.parquet and udlm do not belong together: vocabulary w against v"),
+        (
+            "udlm",
+            "short.parquet",
+            "short.parquet: expected row length and vocabulary size (N, K) = (8, 6) as in udlm, found (7, 6)",
+        ),
+        ("mdlm", "train.parquet", "mdlm has a single source state, all masks"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(token_rows, token_file, train, correlate, method, tokens, text):
+    token_file("other.parquet", np.zeros((4, 8), int), 6, "w")
+    token_file("short.parquet", np.zeros((4, 7), int), 6)
+    assert train(method).exit_code == 0
+    run = correlate(method, tokens)
+    assert run.exit_code == 2
+    assert run.output.startswith("pairflow correlate: error: ")
+    assert text in run.output
+    assert run.output.count("\n") == 1
+    assert not Path("correlation.parquet").exists()
 
 
 def experiment(**changes) -> dict:
@@ -131,8 +103,8 @@ def experiment(**changes) -> dict:
         "description": "a few molecules",
         "scale": "reduced",
         "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 4},
-        "network": NETWORK,
-        "training": TRAINING,
+        "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
+        "training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2},
         "methods": ["udlm", "mdlm"],
         "evaluations": {"main": {"nfe": [1], "samples": 4, "trials": 2}},
         "correlation": {"sources": 20, "samples": 4, "steps": 2},
@@ -147,14 +119,8 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise():
         Path("r/seed0/metrics/udlm/correlation.parquet"),
         Path("r/seed3/metrics/udlm/correlation.parquet"),
     ]
-    assert asked.correlate_settings(3).model_dump() == {
-        "sources": 20,
-        "samples": 4,
-        "steps": 2,
-        "sampler": "ancestral",
-        "conversion": "exact",
-        "seed": 3,
-    }
+    settings = {"sources": 20, "samples": 4, "steps": 2, "sampler": "ancestral", "conversion": "exact"}
+    assert asked.correlate_settings(3).model_dump() == {**settings, "seed": 3}
     silent = Experiment.model_validate(experiment(correlation=None))
     assert silent.correlated() == paths.report_inputs(Path("r"), silent)["correlations"] == []
     with pytest.raises(InputError, match="no settings 'correlation'"):
@@ -162,7 +128,7 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise():
 
 
 def test_no_evaluation_takes_the_name_of_other_metric_rows():
-    with pytest.raises(ValueError, match="evaluations: 'correlation' is the name of other metric rows"):
+    with pytest.raises(ValueError, match="evaluations: 'correlation' is taken by other metric rows"):
         Experiment.model_validate(experiment(evaluations={"correlation": {"nfe": [1]}}))
 
 

@@ -1,6 +1,5 @@
 """Molecules on demand, from a model that a moment's training has taught a few hundred molecules."""
 
-import importlib
 import itertools
 import json
 import os
@@ -11,7 +10,6 @@ import sys
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from rdkit import Chem
 
 from pairflow.artifacts import digest, read_provenance, read_table
@@ -30,44 +28,23 @@ UDLM = {
 DCD = {"method": "udlm+dcd", "distillation": {"name": "dcd", "teacher_every": 1, **TRAINING, "iterations": 2}}
 
 
-def run(name, **options):
-    """A step in this process; an option that is True is a flag."""
-    flags = [["--quiet"], *(given(key, value) for key, value in options.items())]
-    main = importlib.import_module(f"pairflow.steps.{name}").main
-    return CliRunner().invoke(main, [str(item) for part in flags for item in part])
-
-
-def given(key, value):
-    return [f"--{key}"] if value is True else [f"--{key}", value]
-
-
-def outputs(folder):
-    return {"model": folder / "model.safetensors", "description": folder / "model.json"} | {
-        "log": folder / "log.parquet",
-        "threads": 1,
-    }
-
-
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, step, model_files):
     """data/ with the molecules of up to five atoms, and the models udlm/, udlm+dcd/ (from it) and bare/."""
     root = tmp_path_factory.mktemp("made")
-    data = {
-        path.stem: path
-        for name in ("train", "validation", "smiles", "known", "rejected")
-        for path in [root / f"data/{name}.parquet"]
-    } | {"vocabulary": root / "data/vocabulary.json"}
-    settings = {"source": "small_molecules", "length": 16, "max-heavy-atoms": 5}
-    assert run("preprocess", **settings, **data).exit_code == 0
-    rows = {"data": data["train"], "validation": data["validation"]}
+    names = ("train", "validation", "smiles", "known", "rejected")
+    data = {name: root / f"data/{name}.parquet" for name in names}
+    data["vocabulary"] = root / "data/vocabulary.json"
+    rows = {"data": data["train"], "validation": data["validation"], "threads": 1, "quiet": True}
     beside = {"vocabulary": data["vocabulary"], "known": data["known"]}
-    done = run("train", settings=json.dumps(UDLM), **rows, **beside, **outputs(root / "udlm"))
-    assert done.exit_code == 0, done.stderr
     short = {**UDLM, "training": {**TRAINING, "iterations": 1}}
-    assert run("train", settings=json.dumps(short), **rows, **outputs(root / "bare")).exit_code == 0
-    distilled = outputs(root / "udlm+dcd")
-    done = run("distill", settings=json.dumps(DCD), parent=root / "udlm", **rows, **distilled)
-    assert done.exit_code == 0, done.stderr
+    for run in (
+        step("preprocess", source="small_molecules", length=16, max_heavy_atoms=5, quiet=True, **data),
+        step("train", settings=UDLM, **rows, **beside, **model_files(root / "udlm")),
+        step("train", settings=short, **rows, **model_files(root / "bare")),
+        step("distill", settings=DCD, parent=root / "udlm", **rows, **model_files(root / "udlm+dcd")),
+    ):
+        assert run.exit_code == 0, run.stderr
     return root
 
 
@@ -78,10 +55,10 @@ def model(made, tmp_path):
 
 
 @pytest.fixture
-def sample(model, tmp_path):
+def sample(step, model, tmp_path):
     def sampled(out, folder=model, **options):
-        asked = {"count": 20, "nfe": 8, **options}
-        return run("sample", model=folder, out=tmp_path / out, threads=1, device="cpu", **asked)
+        options = {"count": 20, "nfe": 8, "threads": 1, "device": "cpu", "quiet": True, **options}
+        return step("sample", model=folder, out=tmp_path / out, **options)
 
     return sampled
 
@@ -174,28 +151,19 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
     assert sample("x.smi", folder=made / "udlm+dcd", novel=True).exit_code == 0
 
 
-def flip(path):
-    """One bit in the middle of a file."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize(
     ("name", "missing", "altered"),
     [
         ("model.json", "no such file", ""),
         ("model.safetensors", "no such file", "these are not the weights that"),
-        (
-            "vocabulary.json",
-            "no such file; copy it from the data folder",
-            "do not belong together: vocabulary",
-        ),
+        ("vocabulary.json", "no such file; copy it from the data folder", "do not belong together: vocab"),
         ("known.parquet", "no such file", "these are not the known molecules that"),
     ],
 )
 def test_a_missing_or_altered_file_of_the_model_is_named(sample, model, tmp_path, name, missing, altered):
-    flip(model / name)
+    content = bytearray((model / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (model / name).write_bytes(content)
     refused(sample("x.smi", novel=True), f"{model / name}")
     refused(sample("x.smi", novel=True), altered)
     (model / name).unlink()
@@ -247,23 +215,23 @@ def test_a_wish_that_cannot_be_met_ends_before_anything_is_drawn(sample, tmp_pat
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_what_belongs_to_molecules_on_demand_needs_a_count(model, tmp_path):
-    done = run("sample", model=model, nfe=2, unique=True, out=tmp_path / "x.smi")
-    refused(done, "--unique needs --count: see --help")
-    done = run("sample", model=model, settings='{"count": 3}', out=tmp_path / "x.smi")
-    refused(done, "settings: missing key 'nfe'")
+def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path):
+    options = {"model": model, "out": tmp_path / "x.smi"}
+    refused(step("sample", nfe=2, unique=True, **options), "--unique needs --count: see --help")
+    refused(step("sample", settings={"count": 3}, **options), "settings: missing key 'nfe'")
 
 
-def test_training_refuses_a_vocabulary_and_molecules_of_other_data(made, tmp_path):
+def test_training_refuses_a_vocabulary_and_molecules_of_other_data(step, model_files, made, tmp_path):
     rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
     other = tmp_path / "vocabulary.json"
     Vocabulary.from_tokens(["C", "N"]).save(other)
-    done = run("train", settings=json.dumps(UDLM), **rows, vocabulary=other, **outputs(tmp_path / "m"))
-    assert done.exit_code == 2
-    assert f"{other} and {rows['data']} do not belong together: vocabulary" in done.stderr
-    done = run("train", settings=json.dumps(UDLM), **rows, known=rows["data"], **outputs(tmp_path / "m"))
-    assert done.exit_code == 2
-    assert "train.parquet: holds tokens, expected known molecules" in done.stderr
+    for beside, text in (
+        ({"vocabulary": other}, f"{other} and {rows['data']} do not belong together: vocabulary"),
+        ({"known": rows["data"]}, "train.parquet: holds tokens, expected known molecules"),
+    ):
+        run = step("train", settings=UDLM, **rows, **beside, **model_files(tmp_path / "m"))
+        assert run.exit_code == 2
+        assert text in run.stderr
     assert not (tmp_path / "m").exists()
 
 
@@ -321,21 +289,25 @@ def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path):
     assert not (tmp_path / "x.csv").exists()
 
 
-def knocked(monkeypatch, number, after):
-    """Samples without end, C, CC, CCC, ...; the process gets a signal after so many."""
+@pytest.fixture
+def at_sample(monkeypatch):
+    """The model makes C, CC, CCC, ... without end; `call` is called before the sample of that number."""
 
-    def strings(molecules):
-        for length in itertools.count(1):
-            if length == after + 1:
-                os.kill(os.getpid(), number)
-            yield length * "C"
+    def strings(at, call):
+        def decoded(molecules):
+            for length in itertools.count(1):
+                if length == at:
+                    call()
+                yield length * "C"
 
-    monkeypatch.setattr(demand.MoleculeStream, "_strings", strings)
+        monkeypatch.setattr(demand.MoleculeStream, "_strings", decoded)
+
+    return strings
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, monkeypatch, number):
-    knocked(monkeypatch, number, after=3)
+def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, at_sample, number):
+    at_sample(4, lambda: os.kill(os.getpid(), number))
     done = sample("x.csv", properties=True)
     assert done.exit_code == 128 + number
     part = tmp_path / "x.part.csv"
@@ -346,25 +318,22 @@ def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, monkeypatch
     assert list(tmp_path.glob("*.*")) == [part]
 
 
-def test_a_signal_before_the_first_molecule_leaves_no_file(sample, tmp_path, monkeypatch):
-    knocked(monkeypatch, signal.SIGINT, after=0)
+def test_a_signal_before_the_first_molecule_leaves_no_file(sample, tmp_path, at_sample):
+    at_sample(1, lambda: os.kill(os.getpid(), signal.SIGINT))
     done = sample("x.smi")
     assert done.exit_code == 130
     assert done.stderr == "pairflow sample: stopped: 0 of 20 molecules found, nothing is written\n"
     assert not list(tmp_path.glob("*.*"))
 
 
-def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, monkeypatch):
+def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, at_sample):
     seen = []
 
-    def strings(molecules):
-        for length in range(1, 21):
-            if length == 4:
-                os.kill(os.getpid(), signal.SIGUSR1)
-                seen.append(smiles_of(tmp_path / "x.part.smi"))
-            yield length * "C"
+    def warn():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        seen.append(smiles_of(tmp_path / "x.part.smi"))
 
-    monkeypatch.setattr(demand.MoleculeStream, "_strings", strings)
+    at_sample(4, warn)
     assert sample("x.smi").exit_code == 0
     assert seen == [["C", "CC", "CCC"]]
     assert smiles_of(tmp_path / "x.smi") == [length * "C" for length in range(1, 21)]

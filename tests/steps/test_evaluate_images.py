@@ -24,12 +24,7 @@ from pairflow.steps import classify, evaluate_images, floor, reference
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)
 TEMPLATES = DRAW.integers(0, 2, (3, 64), dtype=np.uint8)
-STEPS = {
-    "classify": classify,
-    "reference": reference,
-    "floor": floor,
-    "evaluate_images": evaluate_images,
-}
+STEPS = {"classify": classify, "reference": reference, "floor": floor, "evaluate_images": evaluate_images}
 
 
 def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,19 +35,14 @@ def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(path: Path, tokens, labels=None, kind="tokens", levels=2, trials=None, **facts) -> Path:
-    made = {
-        "vocabulary": "v",
-        "shape": SHAPE if kind == "tokens" else None,
-        "length": tokens.shape[1],
-        **facts,
-    }
+    made = {"vocabulary": "v", "shape": SHAPE if kind == "tokens" else None, "length": tokens.shape[1]}
     columns = {"tokens": token_column(tokens, levels)}
     if kind == "samples":
         columns["trial"] = pa.array(trials, pa.int32())
     else:
         columns["label"] = pa.array([None] * len(tokens) if labels is None else labels, pa.int32())
     with atomic(path) as [temporary]:
-        write_table(temporary, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made))
+        write_table(temporary, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made | facts))
     return path
 
 
@@ -70,14 +60,8 @@ def data(tmp_path_factory) -> Path:
     write(folder / "validation.parquet", *drawn(99, 2))
     run("classify", folder)
     run("reference", folder)
-    run(
-        "reference",
-        folder,
-        "--tokens",
-        folder / "validation.parquet",
-        "--out",
-        folder / "test-reference.parquet",
-    )
+    out = ("--out", folder / "test-reference.parquet")
+    run("reference", folder, "--tokens", folder / "validation.parquet", *out)
     draw = np.random.default_rng(3)
     tokens = np.concatenate([drawn(70, 4)[0], draw.integers(0, 2, (70, 64), dtype=np.uint8)])
     samples(folder / "samples.parquet", tokens, [0] * 70 + [1] * 70)
@@ -86,31 +70,15 @@ def data(tmp_path_factory) -> Path:
 
 def arguments(step: str, folder: Path, *changes) -> list[str]:
     real = {"--tokens": folder / "train.parquet", "--validation": folder / "validation.parquet"}
-    trained = {"--classifier": folder / "classifier.safetensors"}
+    weights, description = folder / "classifier.safetensors", folder / "classifier.json"
     references = {f"--{name}-reference": folder / f"{name}-reference.parquet" for name in ("train", "test")}
+    train_reference, samples = references["--train-reference"], folder / "samples.parquet"
+    compared = {**real, **references, "--classifier": weights}
     given = {
-        "classify": {
-            **real,
-            "--out": folder / "classifier.safetensors",
-            "--description": folder / "classifier.json",
-            "--iterations": 30,
-        },
-        "reference": {"--tokens": real["--tokens"], **trained, "--out": references["--train-reference"]},
-        "floor": {
-            **real,
-            **references,
-            **trained,
-            "--out": folder / "floor.parquet",
-            "--samples": 70,
-            "--trials": 2,
-        },
-        "evaluate_images": {
-            **real,
-            **references,
-            **trained,
-            "--samples": folder / "samples.parquet",
-            "--out": folder / "metrics.parquet",
-        },
+        "classify": {**real, "--out": weights, "--description": description, "--iterations": 30},
+        "reference": {"--tokens": real["--tokens"], "--classifier": weights, "--out": train_reference},
+        "floor": {**compared, "--out": folder / "floor.parquet", "--samples": 70, "--trials": 2},
+        "evaluate_images": {**compared, "--samples": samples, "--out": folder / "metrics.parquet"},
     }[step]
     given |= dict(zip(changes[::2], changes[1::2], strict=True))
     return [str(item) for pair in given.items() for item in pair] + ["--quiet", "--threads", "1"]
@@ -263,6 +231,16 @@ def test_neighbours_are_measured_in_pixel_values(levels, unit, tmp_path):
     np.testing.assert_array_equal(images.values * np.int64(images.unit), pixels)
 
 
+def with_references(data, folder, *flags) -> list:
+    """The options of an extractor, and its statistics of the real images, made in a folder."""
+    references = []
+    for name, file in {"train": "train", "test": "validation"}.items():
+        out = folder / f"{name}.parquet"
+        run("reference", data, *flags, "--tokens", data / f"{file}.parquet", "--out", out)
+        references += [f"--{name}-reference", out]
+    return [*flags, *references]
+
+
 def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkeypatch, tmp_path):
     """A stand-in network, so that rows and not weights are tested."""
     directions = torch.from_numpy(np.random.default_rng(0).normal(size=(192, 5)).astype(np.float32))
@@ -275,19 +253,14 @@ def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkey
         return extractors.Extractor("inception", 5, network, distance="fid", kernel="kid")
 
     monkeypatch.setitem(extractors.EXTRACTORS, "inception", stand_in)
-    flags = ("--extractor", "inception")
-    references = []
-    for name, file in {"train": "train", "test": "validation"}.items():
-        out = tmp_path / f"{name}.parquet"
-        run("reference", data, *flags, "--tokens", data / f"{file}.parquet", "--out", out)
-        references += [f"--{name}-reference", out]
-    out = run("evaluate_images", data, *flags, *references, "--out", tmp_path / "metrics.parquet")
+    flags = with_references(data, tmp_path, "--extractor", "inception")
+    out = run("evaluate_images", data, *flags, "--out", tmp_path / "metrics.parquet")
     rows = pd.read_parquet(out)
     assert set(rows["metric"]) == {"fid", "kid", "is", "nn_l2", "nn_copies", "rank_deficient"}
     assert (rows["extractor"] == "inception").all()
     assert all(1 < value < 5 for value in metric(out, "is"))
     assert rows[rows["metric"] == "is"]["reference"].isna().all()
-    assert metric(run("floor", data, *flags, *references, "--out", tmp_path / "floor.parquet"), "is")
+    assert metric(run("floor", data, *flags, "--out", tmp_path / "floor.parquet"), "is")
 
 
 def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
@@ -297,12 +270,8 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
         torch.nn.init.normal_(parameter)
     path = tmp_path / "tiny.pth"
     torch.save(network.state_dict(), path)
-    network_flags = ["--extractor", "dinov2", "--weights", path, "--sha256", digest(path)]
-    flags = list(network_flags)
-    for name, file in {"train": "train", "test": "validation"}.items():
-        out = tmp_path / f"{name}.parquet"
-        run("reference", data, *network_flags, "--tokens", data / f"{file}.parquet", "--out", out)
-        flags += [f"--{name}-reference", out]
+    chosen = ("--extractor", "dinov2", "--weights", path, "--sha256", digest(path))
+    flags = with_references(data, tmp_path, *chosen)
     copies = samples(tmp_path / "copies.parquet", drawn(301, 1)[0][:40], [0] * 40)
     out = run("evaluate_images", data, *flags, "--samples", copies, "--out", tmp_path / "m.parquet")
     assert metric(out, "nn_cosine", reference="train") == [pytest.approx(1, abs=1e-5)]
@@ -312,27 +281,22 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
 
 
 def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
-    tokens = drawn(20, 7)[0]
+    tokens, labels = drawn(20, 7)[0], np.zeros(20)
     plain = write(tmp_path / "plain.parquet", tokens, shape=None)
-    mistake(
-        "reference", data, "plain.parquet: holds no images; its metadata name no shape", "--tokens", plain
-    )
     unlabelled = write(tmp_path / "unlabelled.parquet", tokens)
-    mistake(
-        "classify",
-        data,
-        "unlabelled.parquet: the classifier needs a label for every image",
-        "--tokens",
-        unlabelled,
-    )
-    other = write(tmp_path / "other.parquet", tokens, np.zeros(20), vocabulary="w")
-    mistake("classify", data, "other.parquet and ", "--tokens", other)
-    mistake("floor", data, "do not belong together: vocabulary w against v", "--tokens", other)
-    wide = write(tmp_path / "wide.parquet", tokens, np.zeros(20), shape=[1, 4, 16])
-    mistake("classify", data, "images of different sizes: [1, 4, 16] against [1, 8, 8]", "--tokens", wide)
-    mistake("reference", data, "made for images of 8 x 8 x 1, found 4 x 16 x 1", "--tokens", wide)
+    other = write(tmp_path / "other.parquet", tokens, labels, vocabulary="w")
+    wide = write(tmp_path / "wide.parquet", tokens, labels, shape=[1, 4, 16])
     few = write(tmp_path / "few.parquet", tokens[:3])
-    mistake("reference", data, "few.parquet: expected at least 4 images, found 3", "--tokens", few)
+    for step, path, text in (
+        ("reference", plain, "plain.parquet: holds no images; its metadata name no shape"),
+        ("classify", unlabelled, "unlabelled.parquet: the classifier needs a label for every image"),
+        ("classify", other, "other.parquet and "),
+        ("floor", other, "do not belong together: vocabulary w against v"),
+        ("classify", wide, "images of different sizes: [1, 4, 16] against [1, 8, 8]"),
+        ("reference", wide, "made for images of 8 x 8 x 1, found 4 x 16 x 1"),
+        ("reference", few, "few.parquet: expected at least 4 images, found 3"),
+    ):
+        mistake(step, data, text, "--tokens", path)
     mistake("classify", data, "--description: expected ", "--description", tmp_path / "other.json")
 
 

@@ -1,7 +1,6 @@
 """`preprocess_images` as a user runs it: what it writes, what it says, what fits together."""
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -12,9 +11,6 @@ from pairflow.config import Images
 from pairflow.data.images import contract_hash, to_images
 from pairflow.data.sources import IMAGES
 
-NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
-TRAINING = {"training": {"batch_size": 8, "iterations": 2, "learning_rate": 1e-3}}
-
 
 @pytest.fixture
 def preprocess(pairflow_command, tmp_path):
@@ -22,14 +18,10 @@ def preprocess(pairflow_command, tmp_path):
 
     def run(folder, *options, **more):
         train, test = (tmp_path / folder / f"{name}.parquet" for name in ("train", "validation"))
-        files = "--train", train, "--validation", test
-        files += (
-            "--vocabulary",
-            train.with_name("vocabulary.json"),
-            "--known",
-            train.with_name("known.parquet"),
-        )
-        return pairflow_command("preprocess_images", "--quiet", *options, *files, **more), train, test
+        files = {"train": train, "validation": test, "known": train.with_name("known.parquet")}
+        files["vocabulary"] = train.with_name("vocabulary.json")
+        options = [*options, *(f"--{option}={path}" for option, path in files.items())]
+        return pairflow_command("preprocess_images", "--quiet", *options, **more), train, test
 
     return run
 
@@ -97,14 +89,11 @@ def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path):
     assert read_table(train, "tokens")[1].parameters["partial"] == note
 
 
-def test_files_of_another_resolution_refuse_each_other(preprocess, pairflow_command, pictures, tmp_path):
-    _, train, _ = preprocess("one", "--source", "image_folder", "--folder", pictures)
+def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures):
+    _, rows, _ = preprocess("one", "--source", "image_folder", "--folder", pictures)
     _, _, test = preprocess("other", "--source", "image_folder", "--folder", pictures, "--size", "4")
-    names = ("model.safetensors", "description.json", "log.parquet")
-    outputs = [item for name in names for item in (f"--{name.partition('.')[0]}", tmp_path / name)]
-    settings = "--method", "udlm", "--network", NETWORK, "--settings", json.dumps(TRAINING)
-    run = pairflow_command("train", *settings, "--data", train, "--validation", test, *outputs)
-    assert run.returncode == 2
+    run = train("udlm", rows, validation=test)
+    assert run.exit_code == 2
     assert "do not belong together: vocabulary" in run.stderr.splitlines()[-1]
 
 

@@ -1,26 +1,35 @@
-"""A training or distillation that is killed or stopped ends, run again, in the bytes of one that was not."""
+"""A step that is killed or stopped ends, when it is run again, in the bytes of one that was not."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
+from safetensors.torch import load_file
 
-from pairflow.artifacts import Metadata, read_provenance, token_column, write_table
+from pairflow.artifacts import Metadata, read_provenance, read_table, token_column, write_table
+from pairflow.flow.corruption import Uniform
+from pairflow.runtime.resume import BlockwiseWork
+from pairflow.steps import cover, pair
 
 NETWORK = {"name": "mlp", "width": 32, "blocks": 1, "time_width": 16, "dropout": 0.1}
 TRAINING = {
-    "batch_size": 16,
+    "batch_size": 15,
     "iterations": 300,
-    "learning_rate": 0.01,
+    "learning_rate": 1e-3,
     "validate_every": 100,
     "ema_decay": 0.9,
 }
 DCD = {**TRAINING, "name": "dcd", "iterations": 120, "teacher_every": 40}
+TORCHRUN = ("pairflow.runtime.launch", "2")
+METHODS = {"train": "udlm", "distill": "udlm+dcd"}
 
 
 @pytest.fixture(scope="module")
@@ -31,66 +40,66 @@ def folder(tmp_path_factory):
     metadata = Metadata(kind="tokens", length=8, vocabulary_size=5, vocabulary="five")
     for name, part in (("train", tokens[:160]), ("validation", tokens[160:])):
         write_table(folder / f"{name}.parquet", pa.table({"tokens": token_column(part, 5)}), metadata)
-    for step in ("train", "distill"):
+    for step in METHODS:
         finish(start(step, folder, "calm"))
     return folder
 
 
-def command(step, folder, name, **changes):
-    model = {"train": f"{name}/udlm", "distill": f"{name}/udlm+dcd"}[step]
+def start(step, folder, name, *launcher, save_every=1000, **changes):
+    """A training or distillation of this name as a process, by `launcher` or plainly."""
     settings = {
-        "train": {"method": "udlm", "network": NETWORK, "training": {**TRAINING, **changes}},
-        "distill": {"method": "udlm+dcd", "distillation": {**DCD, **changes}},
+        "train": {"network": NETWORK, "training": {**TRAINING, **changes}},
+        "distill": {"distillation": {**DCD, **changes}},
     }[step]
+    model = folder / name / METHODS[step]
     flags = {
-        "--settings": json.dumps(settings),
+        "--settings": json.dumps({"method": METHODS[step], **settings}),
         "--data": folder / "train.parquet",
         "--validation": folder / "validation.parquet",
-        "--model": folder / model / "model.safetensors",
-        "--description": folder / model / "model.json",
-        "--log": folder / model / "log.parquet",
+        "--model": model / "model.safetensors",
+        "--description": model / "model.json",
+        "--log": model / "log.parquet",
         "--resume": folder / name / "states",
-        "--threads": 1,
+        "--save-every": save_every,
+        "--threads": 2 if launcher else 1,
     }
     if step == "distill":
         flags |= {"--parent": folder / "calm" / "udlm", "--cache": folder / "cache"}
     pieces = [str(piece) for pair in flags.items() for piece in pair]
-    return [sys.executable, "-m", f"pairflow.steps.{step}", *pieces, "--quiet"]
+    command = [sys.executable, "-m", *launcher, f"pairflow.steps.{step}", *pieces, "--quiet"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, **pipes)
 
 
-def start(step, folder, name, *options, **changes):
-    return subprocess.Popen(
-        [*command(step, folder, name, **changes), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def end(run) -> tuple[int, str]:
+    """Exit code and all that was said."""
+    said = "".join(run.communicate())
+    return run.returncode, said
 
 
 def finish(run) -> None:
-    _, errors = run.communicate()
-    assert (run.returncode, errors) == (0, "")
+    assert end(run) == (0, "")
 
 
 def wait_for_a_state(folder, name, run) -> None:
     """Until a state newer than those that are there is saved."""
-    before = set((folder / name / "states").rglob("*.json"))
+    before = set((folder / name / "states").rglob("[0-9]*.json"))
     while not set((folder / name / "states").rglob("[0-9]*.json")) - before:
         assert run.poll() is None, run.stderr.read()
         time.sleep(0.005)
 
 
 def products(folder, name, step):
-    model = folder / name / {"train": "udlm", "distill": "udlm+dcd"}[step]
+    model = folder / name / METHODS[step]
     return (model / "model.safetensors").read_bytes(), (model / "model.json").read_bytes()
 
 
-@pytest.mark.parametrize("step", ["train", "distill"])
+@pytest.mark.parametrize("step", METHODS)
 def test_a_killed_step_ends_in_the_bytes_of_an_undisturbed_one(folder, step):
     """Killed at three random moments after it has saved something new."""
     name, moments = f"killed {step}", np.random.default_rng(1).uniform(0, 0.1, 3)
     for moment in moments:
-        run = start(step, folder, name, "--save-every", "0")
+        run = start(step, folder, name, save_every=0)
         wait_for_a_state(folder, name, run)
         time.sleep(moment)
         run.kill()
@@ -105,29 +114,125 @@ def test_a_killed_step_ends_in_the_bytes_of_an_undisturbed_one(folder, step):
     assert read_provenance(last)["seconds"] > spent > 0
 
 
+def assert_stopped(code, said, number):
+    assert code == 128 + number
+    assert said.startswith("pairflow train: stopped after ")
+    assert said.endswith(" of 300 iterations, which are saved: rerun the same command to resume\n")
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_training_says_so_and_goes_on(folder, number):
     name = f"stopped {number.name}"
-    run = start("train", folder, name, "--save-every", "0")
+    run = start("train", folder, name, save_every=0)
     wait_for_a_state(folder, name, run)
     run.send_signal(number)
-    _, errors = run.communicate()
-    assert run.returncode == 128 + number
-    assert errors.startswith("pairflow train: stopped after ")
-    assert errors.endswith("of 300 iterations, which are saved: rerun the same command to resume\n")
+    assert_stopped(*end(run), number)
     finish(start("train", folder, name))
     assert products(folder, name, "train") == products(folder, "calm", "train")
 
 
 def test_other_settings_never_take_up_a_state(folder):
     name = "changed"
-    run = start("train", folder, name, "--save-every", "0")
+    run = start("train", folder, name, save_every=0)
     wait_for_a_state(folder, name, run)
     run.send_signal(signal.SIGTERM)
-    run.communicate()
+    end(run)
     finish(start("train", folder, name, learning_rate=0.02))
     [left] = (folder / name / "states").iterdir()  # of the run that was stopped, for whoever goes back to it
     finish(start("train", folder, "alone", learning_rate=0.02))
     assert products(folder, name, "train") == products(folder, "alone", "train")
     assert products(folder, name, "train") != products(folder, "calm", "train")
     assert left.name.startswith("udlm-")
+
+
+def process_of(run, rank: int) -> int:
+    """The id of one of the processes that torchrun has started."""
+    for child in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split():
+        if f"RANK={rank}".encode() in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
+            return int(child)
+    raise LookupError(rank)
+
+
+def test_a_training_goes_on_with_any_number_of_processes(folder):
+    """Two processes told to stop, two of which one is killed, one told to stop, and two that end it."""
+    for launcher, number in ((TORCHRUN, signal.SIGTERM), (TORCHRUN, signal.SIGKILL), ((), signal.SIGTERM)):
+        run = start("train", folder, "moved", *launcher, save_every=0)
+        wait_for_a_state(folder, "moved", run)
+        os.kill(process_of(run, rank=1) if number == signal.SIGKILL else run.pid, number)
+        code, said = end(run)
+        if number == signal.SIGKILL:
+            assert (code, said) == (1, "process 1 of 2 was ended by SIGKILL\n")
+        else:
+            assert_stopped(code, said, number)
+        assert not list((folder / "moved").rglob("model.*"))
+
+    finish(start("train", folder, "moved", *TORCHRUN))
+    assert not (folder / "moved/states").exists()
+    provenance = read_provenance(folder / "moved/udlm/model.safetensors")
+    assert provenance["devices"] == 2
+    assert provenance["device_seconds"] > 0
+    found, calm = (load_file(folder / name / "udlm/model.safetensors") for name in ("moved", "calm"))
+    torch.testing.assert_close(found, calm, rtol=0, atol=2e-3)  # the way is 0.2 long
+    found, calm = (
+        read_table(folder / name / "udlm/log.parquet")[0].to_pandas() for name in ("moved", "calm")
+    )
+    np.testing.assert_allclose(found.drop(columns="seconds"), calm.drop(columns="seconds"), rtol=2e-3)
+
+
+def test_a_mistake_that_all_processes_make_is_told_once(folder):
+    code, said = end(start("train", folder, "tiny", *TORCHRUN, batch_size=1))
+    assert said == "pairflow train: error: batch_size: 1 rows are too few for 2 processes\n"
+    assert code == 2
+    assert not (folder / "tiny").exists()
+
+
+BLOCKWISE = {
+    "sample": {"settings": {"nfe": 2, "samples": 10, "trials": 2}, "model": "udlm"},
+    "teach": {"settings": {"method": "udlm+redi", "count": 22, "steps": 2}, "model": "udlm"},
+    "correlate": {
+        "settings": {"sources": 10, "samples": 2, "steps": 2},
+        "model": "udlm",
+        "tokens": "train.parquet",
+    },
+    "pair": {"steps": 3, "tokens": "train.parquet"},
+    "cover": {"steps": 3, "tokens": "train.parquet"},
+}
+
+
+@pytest.mark.parametrize("name", BLOCKWISE)
+def test_every_step_in_blocks_resumes_to_the_same_bytes(udlm, step, name, monkeypatch):
+    monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 4)
+    for module in (pair, cover):
+        monkeypatch.setattr(module, "BLOCK", 12 * 60 * 8 * 3)  # at least five blocks
+
+    def run(out, stop=0, number=None):
+        """The step, which gets a signal during the block `stop`."""
+
+        def make(blocks, work):
+            def knocked(key):
+                if number and key == blocks.keys[stop]:
+                    os.kill(os.getpid(), number)
+                return work(key)
+
+            return plain(blocks, knocked)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(BlockwiseWork, "run", make)
+            return step(name, **BLOCKWISE[name], out=out, resume="states", quiet=True)
+
+    plain, states = BlockwiseWork.run, udlm / "states"
+    assert run("calm.parquet").exit_code == 0
+    assert not states.exists()
+    for stop, number in ((2, signal.SIGINT), (4, signal.SIGTERM)):
+        stopped = run("knocked.parquet", stop, number)
+        assert stopped.exit_code == 128 + number
+        assert f"pairflow {name}: stopped after {stop} of " in stopped.stderr
+        assert not (udlm / "knocked.parquet").exists()
+    [saved] = states.iterdir()
+    assert len(list(saved.glob("*.block"))) == 4
+    spent = read_provenance(saved / "spent")["seconds"]
+    assert run("knocked.parquet", 4, signal.SIGUSR1).exit_code == 0
+    assert (udlm / "knocked.parquet").read_bytes() == (udlm / "calm.parquet").read_bytes()
+    assert read_provenance(udlm / "knocked.parquet")["seconds"] > spent
+    assert not states.exists()

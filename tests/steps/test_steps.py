@@ -15,26 +15,11 @@ import pytest
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.cli import STEPS
 
-MOLECULES = [
-    "CCO",
-    "OCC",
-    "c1ccccc1",
-    "CC(=O)O",
-    "C#N",
-    "CCN",
-    "C1CC1",
-    "CC=O",
-    "O=C=O",
-    "CO",
-    "CN",
-    "CF",
-] * 4
+MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
+MOLECULES += ["O=C=O", "CO", "CN", "CF"] * 4
 NETWORK = json.dumps({"name": "mlp", "width": 16, "blocks": 1, "time_width": 16})
-TRAINING = json.dumps(
-    {"training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2}}
-)
-PARTS = ("train.parquet", "validation.parquet", "vocabulary.json", "smiles.parquet")
-PARTS += ("known.parquet", "rejected.parquet")
+TRAINING = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2}
+TABLES = ("train", "validation", "smiles", "known", "rejected")
 EVALUATE = [
     *("--vocabulary", "data/vocabulary.json", "--smiles", "data/smiles.parquet"),
     *("--molecules", "molecules.parquet", "--out", "metrics.parquet"),
@@ -51,6 +36,12 @@ def mistake(run, step: str, text: str) -> None:
     assert "Traceback" not in run.stderr
 
 
+def parts(folder):
+    """The options of `preprocess` that name what it writes into a folder."""
+    options = [f"--{name}={folder}/{name}.parquet" for name in TABLES]
+    return [*options, f"--vocabulary={folder}/vocabulary.json"]
+
+
 @pytest.fixture
 def preprocess(pairflow_command, tmp_path):
     """Run the preprocess step on rows of a CSV file."""
@@ -58,44 +49,46 @@ def preprocess(pairflow_command, tmp_path):
     def run(rows, *options, folder="data", header="smiles", text=None):
         source = tmp_path / "raw.csv"
         source.write_text("\n".join([header, *rows]) + "\n" if text is None else text)
-        out = tmp_path / folder
-        flags = [item for name in PARTS for item in (f"--{name.split('.')[0]}", out / name)]
-        return pairflow_command(
-            "preprocess", "--quiet", "--source", source, *flags, *(options or ("--length", 16))
-        )
+        options = [*parts(tmp_path / folder), *(options or ("--length", 16))]
+        return pairflow_command("preprocess", "--quiet", "--source", source, *options)
 
     return run
 
 
 @pytest.fixture
-def model(preprocess, pairflow_command, tmp_path):
+def model(preprocess, pairflow_command, train, tmp_path):
     """A folder with data/, pairs.parquet and model/, made by the steps themselves."""
     assert preprocess(MOLECULES).returncode == 0
-    run = pairflow_command(
-        "pair", "--quiet", "--tokens", tmp_path / "data/train.parquet", "--out", tmp_path / "pairs.parquet"
-    )
+    files = ["--tokens", tmp_path / "data/train.parquet", "--out", tmp_path / "pairs.parquet"]
+    run = pairflow_command("pair", "--quiet", *files)
     assert run.returncode == 0, run.stderr
-    run = train(pairflow_command, tmp_path, "pairflow", "pairs.parquet")
+    run = train("pairflow", "pairs.parquet")
     assert run.returncode == 0, run.stderr
     return tmp_path
 
 
-def train(command, folder, method, data, *options):
-    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
-    flags = [item for flag, name in names.items() for item in (flag, folder / "model" / name)]
-    common = ["--validation", folder / "data/validation.parquet", "--quiet", "--threads", 1]
-    settings = ["--settings", TRAINING, "--network", NETWORK, "--method", method, *options]
-    return command("train", "--data", folder / data, *common, *flags, *settings)
+@pytest.fixture
+def train(pairflow_command, model_files, tmp_path):
+    """Train a method on a file of the folder, in a process of its own."""
+
+    def run(method, data, *options):
+        files = {**model_files("model"), "data": data, "validation": "data/validation.parquet"}
+        flags = [f"--{key}={value}" for key, value in files.items()]
+        settings = ["--settings", json.dumps({"training": TRAINING}), "--network", NETWORK]
+        settings += ["--method", method, "--quiet", "--threads", 1, *options]
+        return pairflow_command("train", *flags, *settings, cwd=tmp_path)
+
+    return run
 
 
-def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, pairflow_command):
+def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, pairflow_command):
     pairs, metadata = read_table(model / "pairs.parquet", "pairs")
     assert metadata.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
     assert metadata.inputs == {"tokens": digest(model / "data/train.parquet")}
     train_rows, _ = read_table(model / "data/train.parquet", "tokens")
     np.testing.assert_array_equal(token_array(pairs["x1"]), token_array(train_rows["tokens"]))
     before = digest(model / "model/model.safetensors")
-    assert train(pairflow_command, model, "pairflow", "pairs.parquet").returncode == 0
+    assert train("pairflow", "pairs.parquet").returncode == 0
     assert digest(model / "model/model.safetensors") == before
     assert json.loads((model / "model/model.json").read_text())["prediction"] == "leave_one_out"
     for _ in range(2):
@@ -147,48 +140,47 @@ def test_bad_molecules_end_in_one_line_and_leave_nothing(preprocess, tmp_path, r
 
 def test_bad_files_end_in_one_line(preprocess, pairflow_command, tmp_path):
     mistake(preprocess([], text=""), "preprocess", "raw.csv: empty")
-    flags = [item for name in PARTS for item in (f"--{name.split('.')[0]}", tmp_path / name)]
-    run = pairflow_command("preprocess", "--source", tmp_path / "absent.csv", "--length", 16, *flags)
-    mistake(run, "preprocess", "absent.csv: no such file")
-    run = pairflow_command("preprocess", "--source", "qm8", "--length", 16, *flags)
-    mistake(run, "preprocess", "unknown name 'qm8' (did you mean 'qm9'?)")
     (tmp_path / "x.csv.gz").write_text("smiles\nCC\n")
-    run = pairflow_command("preprocess", "--source", tmp_path / "x.csv.gz", "--length", 16, *flags)
-    mistake(run, "preprocess", "x.csv.gz: not a readable CSV file")
     (tmp_path / "y.csv.gz").write_bytes(gzip.compress(b"smiles\nCC\nCCO\nCO\nCN\n"))
-    run = pairflow_command("preprocess", "--source", tmp_path / "y.csv.gz", "--length", 16, *flags)
+
+    def read(source):
+        options = ["--source", source, "--length", 16, *parts(tmp_path)]
+        return pairflow_command("preprocess", *options, cwd=tmp_path)
+
+    mistake(read("absent.csv"), "preprocess", "absent.csv: no such file")
+    mistake(read("qm8"), "preprocess", "unknown name 'qm8' (did you mean 'qm9'?)")
+    mistake(read("x.csv.gz"), "preprocess", "x.csv.gz: not a readable CSV file")
+    run = read("y.csv.gz")
     assert run.returncode == 0, run.stderr
 
 
-def test_files_that_do_not_belong_together_are_refused_by_name(model, preprocess, pairflow_command):
+def test_files_that_do_not_belong_together_are_refused_by_name(model, train, preprocess, pairflow_command):
     assert preprocess(["C", "CC", "CCC", "N", "NC"], folder="other").returncode == 0
-    run = pairflow_command(
-        "sample", "--model", model / "model", "--nfe", 1, "--out", model / "s.parquet", "--samples", 4
-    )
-    assert run.returncode == 0
+    options = ["--model", "model", "--nfe", 1, "--out", "s.parquet", "--samples", 4]
+    assert pairflow_command("sample", *options, cwd=model).returncode == 0
     other = ["--vocabulary", "other/vocabulary.json", "--smiles", "other/smiles.parquet"]
     run = pairflow_command("evaluate", *EVALUATE, "--samples", "s.parquet", *other, cwd=model)
     mistake(run, "evaluate", "s.parquet and other/vocabulary.json do not belong together: vocabulary")
     assert not (model / "metrics.parquet").exists()
     (model / "data/validation.parquet").write_bytes((model / "other/validation.parquet").read_bytes())
-    mistake(train(pairflow_command, model, "udlm", "data/train.parquet"), "train", "do not belong together")
+    mistake(train("udlm", "data/train.parquet"), "train", "do not belong together")
 
 
-def test_training_refuses_what_does_not_fit_the_method(model, pairflow_command):
-    mistake(
-        train(pairflow_command, model, "random", "pairs.parquet"), "train", "pairs of the coupling pairflow"
-    )
-    mistake(train(pairflow_command, model, "udlm", "pairs.parquet"), "train", "holds pairs, expected tokens")
-    mistake(train(pairflow_command, model, "udml", "pairs.parquet"), "train", "(did you mean 'udlm'?)")
-    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--learning-rate", 7)
-    mistake(run, "train", "learning_rate: input should be less than or equal to 1, found 7.0")
-    run = train(
-        pairflow_command, model, "pairflow", "pairs.parquet", "--network", '{"name": "mlp", "heads": 2}'
-    )
-    mistake(run, "train", "unknown key 'network.mlp.heads'")
-    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--network", "{")
-    mistake(run, "train", "not JSON")
-    run = train(pairflow_command, model, "pairflow", "pairs.parquet", "--device", "cuda")
+def test_training_refuses_what_does_not_fit_the_method(model, train):
+    for method, options, text in (
+        ("random", [], "pairs of the coupling pairflow"),
+        ("udlm", [], "holds pairs, expected tokens"),
+        ("udml", [], "(did you mean 'udlm'?)"),
+        (
+            "pairflow",
+            ["--learning-rate", 7],
+            "learning_rate: input should be less than or equal to 1, found 7",
+        ),
+        ("pairflow", ["--network", '{"name": "mlp", "heads": 2}'], "unknown key 'network.mlp.heads'"),
+        ("pairflow", ["--network", "{"], "not JSON"),
+    ):
+        mistake(train(method, "pairs.parquet", *options), "train", text)
+    run = train("pairflow", "pairs.parquet", "--device", "cuda")
     if run.returncode:
         mistake(run, "train", "--device cuda: torch sees no CUDA device")
 
@@ -197,24 +189,20 @@ def test_pairing_reads_npy_and_says_what_it_needs(pairflow_command, tmp_path):
     tokens = np.random.default_rng(0).integers(0, 5, (40, 6))
     np.save(tmp_path / "rows.npy", tokens)
     flags = ["--tokens", tmp_path / "rows.npy", "--out", tmp_path / "pairs.parquet", "--quiet"]
-    mistake(
-        pairflow_command("pair", *flags), "pair", "rows.npy: --vocabulary-size is needed with a .npy file"
-    )
-    run = pairflow_command("pair", *flags, "--vocabulary-size", 4)
-    mistake(run, "pair", "expected a token in 0..3, found 4")
-    run = pairflow_command("pair", *flags, "--vocabulary-size", 4, "--coupling", "random")
-    mistake(run, "pair", "expected a token in 0..3, found 4")
-    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--steps", 0)
-    mistake(run, "pair", "steps: input should be greater than or equal to 1, found 0")
-    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--subsets", 10_000)
-    mistake(run, "pair", "subsets (of 40 rows): expected an integer in 1..40, found 10000")
-    run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--stepz", 3)
-    assert run.returncode == 2
-    assert "No such option '--stepz'. (Did you mean" in run.stderr
+    size = ("--vocabulary-size", 5)
+    for options, text in (
+        ((), "rows.npy: --vocabulary-size is needed with a .npy file"),
+        (("--vocabulary-size", 4), "expected a token in 0..3, found 4"),
+        (("--vocabulary-size", 4, "--coupling", "random"), "expected a token in 0..3, found 4"),
+        ((*size, "--steps", 0), "steps: input should be greater than or equal to 1, found 0"),
+        ((*size, "--subsets", 10_000), "subsets (of 40 rows): expected an integer in 1..40, found 10000"),
+        ((*size, "--stepz", 3), "No such option '--stepz'. (Did you mean"),
+    ):
+        mistake(pairflow_command("pair", *flags, *options), "pair", text)
     assert not (tmp_path / "pairs.parquet").exists()
     for coupling in ("pairflow", "random"):
         (tmp_path / "pairs.parquet").unlink(missing_ok=True)
-        run = pairflow_command("pair", *flags, "--vocabulary-size", 5, "--coupling", coupling)
+        run = pairflow_command("pair", *flags, *size, "--coupling", coupling)
         assert run.returncode == 0, run.stderr
         table, _ = read_table(tmp_path / "pairs.parquet", "pairs")
         np.testing.assert_array_equal(token_array(table["x1"]), tokens)
@@ -253,28 +241,28 @@ def rows(tmp_path):
 
 
 def test_shards_join_to_the_bytes_of_the_whole(pairflow_command, rows, tmp_path):
+    def pair(out, *options):
+        return pairflow_command("pair", *rows, *options, "--out", tmp_path / out)
+
+    def gather(*shards, out="x.parquet"):
+        return pairflow_command("gather", *shards, "--out", tmp_path / out)
+
     for shard in (2, 3, 1):
-        run = pairflow_command("pair", *rows, "--shard", f"{shard}/3", "--out", tmp_path / f"{shard}.parquet")
+        run = pair(f"{shard}.parquet", "--shard", f"{shard}/3")
         assert run.returncode == 0, run.stderr
-    assert pairflow_command("pair", *rows, "--out", tmp_path / "whole.parquet").returncode == 0
+    assert pair("whole.parquet").returncode == 0
     shards = [tmp_path / f"{shard}.parquet" for shard in (3, 1, 2)]
-    run = pairflow_command("gather", *shards, "--out", tmp_path / "joined.parquet")
+    run = gather(*shards, out="joined.parquet")
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "joined.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     spent = [read_provenance(path)["device_seconds"] for path in shards]
     assert read_provenance(tmp_path / "joined.parquet")["device_seconds"] >= sum(spent) > 0
-    mistake(
-        pairflow_command("gather", *shards[:2], "--out", tmp_path / "x.parquet"),
-        "gather",
-        "no shard begins at row 20",
-    )
-    other = [*rows, "--steps", 7, "--shard", "2/3", "--out", tmp_path / "other.parquet"]
-    assert pairflow_command("pair", *other).returncode == 0
-    run = pairflow_command("gather", *shards[:2], tmp_path / "other.parquet", "--out", tmp_path / "x.parquet")
+    mistake(gather(*shards[:2]), "gather", "no shard begins at row 20")
+    assert pair("other.parquet", "--steps", 7, "--shard", "2/3").returncode == 0
+    run = gather(*shards[:2], tmp_path / "other.parquet")
     mistake(run, "gather", "other.parquet: a shard of another pairing than")
-    run = pairflow_command("pair", *rows, "--shard", "4/3", "--out", tmp_path / "x.parquet")
-    mistake(run, "pair", "expected k/P with 1 <= k <= P, found '4/3'")
-    run = pairflow_command("pair", *rows, "--shard", "4/61", "--out", tmp_path / "x.parquet")
+    mistake(pair("x.parquet", "--shard", "4/3"), "pair", "expected k/P with 1 <= k <= P, found '4/3'")
+    run = pair("x.parquet", "--shard", "4/61")
     mistake(
         run,
         "pair",
@@ -293,17 +281,15 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(pairflow_command, 
 
 
 def test_an_output_of_other_parameters_is_not_overwritten(pairflow_command, rows, tmp_path):
-    options = [*rows, "--out", tmp_path / "pairs.parquet"]
-    assert pairflow_command("pair", *options, "--steps", 4).returncode == 0
-    assert pairflow_command("pair", *options, "--steps", 4).returncode == 0
+    def pair(*options):
+        return pairflow_command("pair", *rows, "--out", tmp_path / "pairs.parquet", *options)
+
+    for _ in range(2):
+        assert pair("--steps", 4).returncode == 0
     before = (tmp_path / "pairs.parquet").read_bytes()
-    run = pairflow_command("pair", *options, "--steps", 5)
-    mistake(
-        run,
-        "pair",
-        "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out",
-    )
-    run = pairflow_command("pair", *options, "--steps", 4, "--vocabulary-size", 6)
+    text = "pairs.parquet: exists, with steps 4 instead of 5; remove it or choose another --out"
+    mistake(pair("--steps", 5), "pair", text)
+    run = pair("--steps", 4, "--vocabulary-size", 6)
     mistake(run, "pair", "pairs.parquet: exists, with K 5 instead of 6")
     assert (tmp_path / "pairs.parquet").read_bytes() == before
 
@@ -315,31 +301,25 @@ def test_a_long_pairing_goes_on_from_its_finished_blocks(rows, tmp_path, monkeyp
     arguments = [str(item) for item in rows]
     pair.main([*arguments, "--out", str(tmp_path / "whole.parquet")], standalone_mode=False)
     monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    done = []
+    paired, done = pair.pairflow.pair, []
 
-    def stop_after_two(*positional, **options):
-        if len(done) == 2:
+    def record(*positional, **options):
+        if len(done) == 2 and not interrupted:
+            interrupted.append(True)
             raise KeyboardInterrupt
         done.append(options["rows"])
         return paired(*positional, **options)
 
-    paired = pair.pairflow.pair
+    interrupted = []
+    monkeypatch.setattr(pair.pairflow, "pair", record)
     resumed = [*arguments, "--out", str(tmp_path / "pairs.parquet")]
-    with monkeypatch.context() as patch:
-        patch.setattr(pair.pairflow, "pair", stop_after_two)
-        with pytest.raises(click.Abort):
-            pair.main(resumed, standalone_mode=False)
+    with pytest.raises(click.Abort):
+        pair.main(resumed, standalone_mode=False)
     assert done == [(0, 20), (20, 40)]
     assert not (tmp_path / "pairs.parquet").exists()
     assert len(list(tmp_path.glob(".pairs.parquet.resume/*/*.block"))) == 2
     [spent] = tmp_path.glob(".pairs.parquet.resume/*/*.json")
     spent.write_text('{"seconds": 5000, "device_seconds": 7000}')
-
-    def record(*positional, **options):
-        done.append(options["rows"])
-        return paired(*positional, **options)
-
-    monkeypatch.setattr(pair.pairflow, "pair", record)
     pair.main(resumed, standalone_mode=False)
     assert done[2:] == [(40, 60)]
     assert (tmp_path / "pairs.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()

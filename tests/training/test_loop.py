@@ -71,8 +71,13 @@ def squared_error(network, iteration, rows):
     return ((network.weight - 3) ** 2 * network.dropout(torch.ones(8)).mean()).sum()
 
 
+def trained(loss=squared_error, seed=0, validate=None, average=None, **changes):
+    options = {"seed": seed, "validate": validate, "average": average, "progress": False}
+    return optimise(Quadratic(), loss, settings(**changes), **options)
+
+
 def test_it_finds_the_minimum_and_logs_the_way():
-    run = optimise(Quadratic(), squared_error, settings(iterations=400), seed=1, progress=False)
+    run = trained(seed=1, iterations=400)
     assert run.network.weight.item() == pytest.approx(3.0, abs=0.05)
     assert run.ema.weight.item() == pytest.approx(3.0, abs=0.05)
     assert len(run.log) <= LOG_ROWS
@@ -84,10 +89,9 @@ def test_it_finds_the_minimum_and_logs_the_way():
 
 def test_equal_seeds_give_equal_bits_and_others_do_not():
     torch.manual_seed(123)
-    first = optimise(Quadratic(), squared_error, settings(), seed=1, progress=False)
+    first = trained(seed=1)
     torch.manual_seed(321)
-    second = optimise(Quadratic(), squared_error, settings(), seed=1, progress=False)
-    third = optimise(Quadratic(), squared_error, settings(), seed=2, progress=False)
+    second, third = trained(seed=1), trained(seed=2)
     assert first.network.weight.item() == second.network.weight.item()
     assert first.network.weight.item() != third.network.weight.item()
 
@@ -99,9 +103,7 @@ def test_validation_sees_the_averaged_weights_at_the_stated_iterations():
         seen.append(network.weight.item())
         return float(len(seen))
 
-    run = optimise(
-        Quadratic(), squared_error, settings(validate_every=30), seed=0, validate=validate, progress=False
-    )
+    run = trained(validate=validate, validate_every=30)
     measured = run.log.dropna()
     assert measured["iteration"].tolist() == [30, 60, 90, 100]
     assert measured["validation_nll"].tolist() == [1.0, 2.0, 3.0, 4.0]
@@ -113,7 +115,7 @@ def test_a_loss_that_is_not_a_number_ends_the_run_in_one_line():
         return network.weight.sum() * (float("nan") if iteration > 10 else 1.0)
 
     with pytest.raises(InputError, match="the loss is not a number at iteration 12: lower the learning rate"):
-        optimise(Quadratic(), broken, settings(), seed=0, progress=False)
+        trained(broken)
 
 
 def test_an_inherited_average_goes_on_with_the_age_and_the_decay_it_had():
@@ -131,8 +133,6 @@ def test_a_run_carries_on_the_average_that_it_is_given():
     shadow = Quadratic()
     nn.init.constant_(shadow.weight, 100.0)
     average = moving_average(shadow, decay=0.999, updates=10_000)
-    run = optimise(
-        Quadratic(), squared_error, settings(iterations=5), seed=1, average=average, progress=False
-    )
+    run = trained(seed=1, average=average, iterations=5)
     assert run.ema is average.module
     assert 99 < run.ema.weight.item() < 100

@@ -21,16 +21,8 @@ def folder(tmp_path):
 
 
 def described(network):
-    return Model(
-        network=network,
-        network_settings=NETWORK,
-        length=4,
-        vocabulary_size=5,
-        vocabulary="v",
-        method="udlm",
-        mask=None,
-        prediction="posterior",
-    )
+    sizes = {"length": 4, "vocabulary_size": 5, "vocabulary": "v", "mask": None}
+    return Model(network=network, network_settings=NETWORK, method="udlm", prediction="posterior", **sizes)
 
 
 def test_raw_and_averaged_weights_come_back(folder):
@@ -52,17 +44,19 @@ def test_weights_of_another_run_are_refused(folder):
         Model.load(path)
 
 
-def test_missing_and_broken_files_are_named(folder):
-    path, *_ = folder
-    (path / "model.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(InputError, match=r"model\.json: format 99, this version reads 1"):
-        Model.load(path)
-    (path / "model.json").write_text("{")
-    with pytest.raises(InputError, match=r"model\.json: not a model description of pairflow"):
-        Model.load(path)
-    (path / "model.json").unlink()
-    with pytest.raises(InputError, match=r"model\.json: no such file"):
-        Model.load(path)
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('{"format": 99}', "format 99, this version reads 1"),
+        ("{", "not a model description of pairflow"),
+        (None, "no such file"),
+    ],
+)
+def test_missing_and_broken_files_are_named(folder, content, text):
+    description = folder[0] / "model.json"
+    description.write_text(content) if content else description.unlink()
+    with pytest.raises(InputError, match=rf"model\.json: {text}"):
+        Model.load(folder[0])
 
 
 def test_no_flipped_bit_of_the_description_goes_unnoticed(folder):

@@ -37,37 +37,24 @@ def pair_rows(
     queries: np.ndarray,
     row_numbers: np.ndarray,
     *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
     threads: int | None,
     progress: bool,
+    **numbers: int,
 ) -> np.ndarray:
-    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+    """`oracle.pair_rows`, with the same arguments and the same bytes.
 
-    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
-    states the rule. The result does not depend on the number of `threads` (None: as many as the process
-    may use). `progress` shows a bar.
+    The result does not depend on the number of `threads` (None: as many as the process may use). `progress`
+    shows a bar.
     """
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    return _walk_all(data, queries, row_numbers, **settings, threads=threads, progress=progress)[0]
+    return _walk_all(data, queries, row_numbers, threads=threads, progress=progress, **numbers)[0]
 
 
-def count_jumps(
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
-) -> np.ndarray:
+def count_jumps(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
     """Count the positions of all `queries` that jump in each step, (T,) int64: entry s - 1 at t = s/T.
 
-    Arguments as in `pair_rows`.
+    Arguments as in `oracle.pair_rows`.
     """
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    return _walk_all(data, queries, row_numbers, **settings, threads=None, progress=False)[1]
+    return _walk_all(data, queries, row_numbers, threads=None, progress=False, **numbers)[1]
 
 
 def _walk_all(
@@ -95,16 +82,7 @@ def _walk_all(
 
     def pair_block(rows: slice) -> None:
         work = workspace(keys, steps)
-        walk(
-            keys,
-            states[rows],
-            numbers[rows],
-            rates,
-            tables,
-            np.uint64(seed),
-            vocabulary_size,
-            work,
-        )
+        walk(keys, states[rows], numbers[rows], rates, tables, np.uint64(seed), vocabulary_size, work)
         with adding:
             np.add(jumps, work.jumps, out=jumps)
 

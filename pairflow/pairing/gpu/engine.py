@@ -40,12 +40,8 @@ from pairflow.errors import InputError
 from pairflow.pairing import rule
 
 _HERE = Path(__file__).parent
-_SOURCES = (
-    _HERE.parent.parent / "rng.cu",
-    _HERE / "distances.cu",
-    _HERE / "agreement.cu",
-    _HERE / "trajectory.cu",
-)
+_KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
+_SOURCES = (_HERE.parent.parent / "rng.cu", *_KERNELS)
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _WARPS = 8
@@ -163,24 +159,21 @@ def pair_rows(
     row_numbers: np.ndarray,
     *,
     vocabulary_size: int,
-    steps: int,
-    seed: int,
     progress: bool,
+    **numbers: int,
 ) -> np.ndarray:
-    """Algorithm 1, backward pairing: the source states (B, N) of `queries` (B, N) among keys `data` (M, N).
+    """`oracle.pair_rows`, with the same arguments and the same bytes, on CuPy's current device.
 
-    `row_numbers` (B,) are the queries' global rows, which their random numbers depend on. `pairing.rule`
-    states the rule. It runs on CuPy's current device. `progress` shows a bar. Raises InputError if there is
-    no such device, if `data` has 2^30 rows or more, or if rows are too long for its shared memory (N <= 4096
-    fits every GPU).
+    `progress` shows a bar. Raises InputError if there is no such device, if `data` has 2^30 rows or more, or
+    if rows are too long for its shared memory (N <= 4096 fits every GPU).
     """
     lack = missing()
     if lack:
         raise InputError(f'backend: "gpu" {lack}')
     device = Cuda()
     layout = KernelLayout.choose(data.shape[1], vocabulary_size, device.shared_limit)
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    return pair_on(device, layout, data, queries, row_numbers, **settings, progress=progress)
+    numbers["vocabulary_size"] = vocabulary_size
+    return pair_on(device, layout, data, queries, row_numbers, progress=progress, **numbers)
 
 
 def pair_on(

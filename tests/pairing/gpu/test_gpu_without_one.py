@@ -12,14 +12,8 @@ from pairflow.pairing import rule
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.gpu import engine as gpu
 
-SHAPES = {
-    "qm9": (32, 40),
-    "zinc": (74, 72),
-    "mnist": (784, 2),
-    "cifar": (3072, 256),
-    "widest": (4096, 65536),
-    "ffhq": (12288, 256),
-}
+SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 256)}
+SHAPES |= {"widest": (4096, 65536), "ffhq": (12288, 256)}
 SHARED_LIMITS = {"sm_80": 163 << 10, "sm_90": 227 << 10}  # bytes per block
 
 
@@ -110,9 +104,7 @@ def test_a_gpu_asked_for_and_not_there_is_named(monkeypatch):
 def test_auto_takes_the_gpu_where_there_is_one(monkeypatch):
     taken = []
     for engine in (gpu, cpu):
-        monkeypatch.setattr(
-            engine, "pair_rows", lambda data, *_, engine=engine, **__: taken.append(engine) or data
-        )
+        monkeypatch.setattr(engine, "pair_rows", lambda data, *_, by=engine, **__: taken.append(by) or data)
     for devices in (0, 1):
         cupy_with(monkeypatch, lambda devices=devices: devices)
         pairflow.pair([[0, 1]], vocabulary_size=2, progress=False)
