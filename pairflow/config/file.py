@@ -16,7 +16,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
-        advice = "go to the workflow's folder, or name it with --config"
+        advice = "run the command in the workflow's folder, or name the file with --config"
         raise InputError(f"{path}: no such file; {advice}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a readable configuration: {error}") from None
