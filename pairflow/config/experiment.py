@@ -127,7 +127,7 @@ class Experiment(Settings):
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings:
-        pairs = self.distillation.redi.pairs  # type: ignore[attr-defined]
+        pairs = getattr(self.distillation, parse_method(method).distillations[-1]).pairs
         return TeachSettings(method=method, seed=seed, **pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:

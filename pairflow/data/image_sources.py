@@ -99,7 +99,7 @@ class PublishedImages(ImageSource):
                 return Finding.ok(f"{local}{f': {raw.partial}' if raw.partial else ''}")
             if not torchvision:
                 text = f"{local or self.torchvision}: torchvision reads it, and cannot be imported"
-                return Finding.attention(text, 'pip install torchvision')
+                return Finding.attention(text, "pip install torchvision")
             if cached.is_dir():
                 image_files.read_torchvision(self.torchvision, cache(), download=False)
                 return Finding.ok(str(cached))

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import pairflow
+from pairflow import rng
 from pairflow.metrics import coupling
-from pairflow.pairing import oracle
-from pairflow.pairing.pair import subset_rows
+from pairflow.pairing import local_consensus, oracle, rule
+from pairflow.pairing.pair import jumps_per_step, subset_rows
 
 
 def pair(tokens, **settings):
@@ -23,6 +24,25 @@ def test_shape_dtype_and_range(clustered):
         assert (sources.shape, sources.dtype) == (tokens.shape, dtype)
         assert sources.min() >= 0
         assert sources.max() < 8
+
+
+def test_every_backend_walks_as_algorithm_1_says(clustered):
+    """The walk, repeated from the local consensus w_i step by step: its jumps, and its end states."""
+    data = clustered(60, 9, 5)
+    data[:, 4] = 3  # a column that never varies is walked apart
+    rows, steps, seed = np.array([3, 17, 40, 59]), 6, 11
+    z, expected = data[rows].astype(np.int64), []
+    for step in range(steps, 0, -1):
+        consensus = local_consensus(z, data, step / steps, vocabulary_size=5)
+        uniforms, words = rng.draws(seed, rows, step, 9)
+        moved = uniforms < rule.step_rates(steps, 5)[step - 1] * consensus
+        others = rng.choose(words, np.uint64(4)).astype(np.int64)
+        z = np.where(moved, others + (others >= z), z)
+        expected.append(moved.sum() / len(rows))
+    settings = {"vocabulary_size": 5, "steps": steps, "seed": seed}
+    assert jumps_per_step(data, rows, **settings).tolist() == expected[::-1]
+    for backend in ("cpu", "reference"):
+        assert np.array_equal(z, pair(data, **settings, backend=backend)[rows])
 
 
 def test_every_backend_gives_the_same_bytes(clustered):
