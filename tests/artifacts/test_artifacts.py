@@ -77,7 +77,9 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
         read_table(path)
     for write in (lambda: path.write_text("none"), lambda: pq.write_table(pa.table({"a": [1]}), path)):
         write()
-        with pytest.raises(InputError, match=r"x\.parquet: not a Parquet file of pairflow"):
+        with pytest.raises(
+            InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairflow wrote"
+        ):
             read_table(path)
     write_table(path, pa.table({"a": [1]}), Metadata(kind="pairs"))
     with pytest.raises(InputError, match=r"x\.parquet: holds pairs, expected tokens or samples"):

@@ -184,7 +184,7 @@ def test_a_failed_download_says_how_to_go_on(monkeypatch):
         prepare("mnist_binary")
     assert str(error.value) == (
         "cannot download MNIST (RuntimeError: Error downloading train-images); "
-        "or put mnist/*.gz into a folder and set PAIRFLOW_DATA_DIR to it"
+        "try again, or put mnist/*.gz into a folder and set PAIRFLOW_DATA_DIR to it"
     )
 
 

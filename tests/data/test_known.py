@@ -30,5 +30,5 @@ def test_order_and_repetition_leave_no_trace_in_the_file(tmp_path):
 
 def test_another_file_is_refused_by_name(tmp_path):
     (tmp_path / "x.parquet").write_text("CCO\n")
-    with pytest.raises(InputError, match=r"x\.parquet: not a Parquet file of pairflow"):
+    with pytest.raises(InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairflow wrote"):
         KnownMolecules.load(tmp_path / "x.parquet")

@@ -166,7 +166,7 @@ OTHER_DATA = "do not belong together: they come from different data, "
         ("train", "known", "data/known.parquet", OTHER_DATA),
         ("evaluate", "samples", "seed0/samples/pairflow/main/nfe1.parquet", OTHER_DATA),
         ("evaluate", "smiles", "data/smiles.parquet", OTHER_DATA),
-        ("evaluate", "molecules", "reference/molecules.parquet", "made of another file than "),
+        ("evaluate", "molecules", "reference/molecules.parquet", "was made from a file other than "),
     ],
 )
 def test_a_file_of_another_split_is_refused(refused, other, step, flag, file, text):
@@ -202,7 +202,7 @@ def test_pairs_of_validation_rows_are_not_trained_on(damaged, refused, tmp_path)
     assert "pairs.parquet: holds validation rows, expected train rows" in refused("train", data=pairs)
 
 
-MADE_OF = "made of another file than results/mini/"
+MADE_OF = "was made from a file other than results/mini/"
 
 
 @pytest.mark.parametrize(

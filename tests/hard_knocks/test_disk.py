@@ -188,7 +188,9 @@ def test_a_configuration_on_a_full_disk_stays_as_it_is(small, disk, capsys):
     assert capsys.readouterr().err.splitlines()[-1].endswith(no_room(disk))
     assert configuration.read_text() == text
     assert small.run(*new) == 0
-    assert configuration.read_text().startswith(f"{text}\n  library:\n")
+    before, after = (yaml.safe_load(content)["experiments"] for content in (text, configuration.read_text()))
+    assert [*after] == ["mini", "library"]
+    assert after["mini"] == before["mini"]
     configuration.unlink()
 
 

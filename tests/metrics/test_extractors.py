@@ -106,7 +106,7 @@ def test_the_classifier_extracts_and_is_named_by_its_weights(saved, trained, flo
 
 def test_a_classifier_that_does_not_fit_is_refused(saved, tmp_path):
     settings = ExtractorSettings(extractor="classifier")
-    with pytest.raises(InputError, match="extractor classifier: needs the file that `pairflow classify` wr"):
+    with pytest.raises(InputError, match="extractor classifier: needs --classifier, the weight file"):
         extractors.load(settings)
     with pytest.raises(InputError, match=r"none.safetensors: no such file"):
         extractors.load(settings, tmp_path / "none.safetensors")
@@ -212,7 +212,9 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch):
         extractors.load(ExtractorSettings(extractor="inception"))
 
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", "")
-    with pytest.raises(InputError, match=r"cannot download http.*\.pth \(ConnectionError\); or name a copy"):
+    with pytest.raises(
+        InputError, match=r"cannot download http.*\.pth \(ConnectionError\); try again, or name"
+    ):
         fail(requests.ConnectionError())
     with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {'6726825d'}"):
         fail(ValueError("hash mismatch"))

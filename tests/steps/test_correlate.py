@@ -83,7 +83,7 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate,
             "short.parquet",
             "short.parquet: expected row length and vocabulary size (N, K) = (8, 6) as in udlm, found (7, 6)",
         ),
-        ("mdlm", "train.parquet", "mdlm has a single source state, all masks"),
+        ("mdlm", "train.parquet", "mdlm always starts from the same source state"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(token_rows, token_file, train, correlate, method, tokens, text):

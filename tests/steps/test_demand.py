@@ -156,7 +156,11 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
     [
         ("model.json", "no such file", ""),
         ("model.safetensors", "no such file", "these are not the weights that"),
-        ("vocabulary.json", "no such file; copy it from the data folder", "do not belong together: vocab"),
+        (
+            "vocabulary.json",
+            "no such file; copy it from the folder of the data",
+            "do not belong together: vocab",
+        ),
         ("known.parquet", "no such file", "these are not the known molecules that"),
     ],
 )

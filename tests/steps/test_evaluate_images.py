@@ -312,7 +312,7 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
     refuse("masked.parquet: token 2 is not one of the 2 levels of a pixel", "--samples", masked)
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
-    refuse("made of another file than ", "--train-reference", data / "test-reference.parquet")
+    refuse("was made from a file other than ", "--train-reference", data / "test-reference.parquet")
     weights = tmp_path / "classifier.safetensors"
     changes = ("--out", weights, "--description", weights.with_suffix(".json"), "--seed", 1)
     run("classify", data, *changes)
@@ -352,7 +352,7 @@ def test_molecules_are_not_compared_by_features():
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert paths.report_inputs(Path("r"), molecules)["floors"] == []
-    with pytest.raises(InputError, match="the experiment has no images, and only images are compared"):
+    with pytest.raises(InputError, match="only images are compared by features"):
         molecules.classify_settings()
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data))

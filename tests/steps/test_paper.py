@@ -87,7 +87,7 @@ def test_stale_metrics_are_left_out_and_named(paper, tmp_path):
 
 
 FOREIGN = {
-    "bytes": "metrics.parquet: not a Parquet file of pairflow",
+    "bytes": "metrics.parquet: damaged, or not a Parquet file that pairflow wrote",
     "kind": "metrics.parquet: holds samples, expected metrics",
     "parameters": "metrics.parquet: not the metrics of an experiment of this version",
 }

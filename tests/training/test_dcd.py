@@ -198,7 +198,7 @@ def test_the_transformation_of_another_k_is_refused(tmp_path):
 def test_a_broken_or_foreign_file_in_the_cache_is_refused(tmp_path):
     path = tmp_path / f"K{K}.parquet"
     path.write_text("no table")
-    with pytest.raises(InputError, match=r"K11\.parquet: not a Parquet file of pairflow, or damaged"):
+    with pytest.raises(InputError, match=r"K11\.parquet: damaged, or not a Parquet file that pairflow wrote"):
         dcd.transformation(K, tmp_path)
     with atomic(path) as [temporary]:
         write_table(temporary, Transformation.compute(K).table(), Metadata(kind="metrics", vocabulary_size=K))
