@@ -41,9 +41,9 @@ _PLUGIN, _SLURM = ("snakemake_executor_plugin_slurm",), "snakemake-executor-plug
 PACKAGES = {
     CORE: Package(tuple(_IMPORTED.split()), "numpy", needed_for="every step"),
     "torch": Package(("torch",), "torch", needed_for="training and sampling"),
-    "torchvision": Package(("torchvision",), "torchvision", "workflow", serves="MNIST and CIFAR-10"),
-    "RDKit": Package(("rdkit", "rdkit.Chem"), "rdkit", "workflow", serves="molecules"),
-    "Snakemake": Package(("snakemake",), "snakemake", "workflow", needed_for="the workflow"),
+    "torchvision": Package(("torchvision",), "torchvision", serves="MNIST and CIFAR-10"),
+    "RDKit": Package(("rdkit", "rdkit.Chem"), "rdkit", serves="molecules"),
+    "Snakemake": Package(("snakemake",), "snakemake", needed_for="the workflow"),
     "executor plugin": Package(_PLUGIN, _SLURM, "slurm", serves="jobs on SLURM"),
     "CuPy": Package(("cupy",), "cupy-cuda13x", "gpu", serves="pairing on a GPU"),
 }

@@ -109,7 +109,7 @@ def test_missing_and_old_packages(monkeypatch, tmp_path):
     assert software.on_the_path(current) == current == Finding.ok("9.27.1")
     missing = software.package("Snakemake", {"missing": "snakemake"}, "the workflow")
     text = "needs attention: no snakemake, which the workflow needs"
-    assert line(missing) == f"{text} -> pip install torchvision"
+    assert line(missing) == f"{text} -> pip install pairflow"
     plugin = software.package("executor plugin", {"missing": "x"})
     assert line(plugin).startswith("missing (optional): not installed; for jobs on SLURM -> ")
     monkeypatch.setattr(software, "_bounds", lambda name: ">=9.10")
