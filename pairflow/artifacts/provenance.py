@@ -1,6 +1,6 @@
 """Provenance of a file: when, where, by which commit and command it was made, and at what cost.
 
-It is written to `<file>.provenance.json`, so that the file itself has the same bytes wherever it is made.
+It is written to `<file>.provenance.json`, so that the file itself has the same bytes on every machine.
 """
 
 import importlib.metadata

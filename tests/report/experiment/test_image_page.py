@@ -114,7 +114,7 @@ PART = "cifar10: 10,000 of 50,000 training images are here"
             ['id="coupling"'],
             ["<img", 'id="samples"', 'id="neighbours"'],
         ),
-        (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # the pairs alone
+        (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # only the pairs
         (
             lambda contents: {"data": {**contents.data, "shape": (3, 4, 6), "partial": PART}},
             ["6 × 4 pixels, 3 channels", f"<strong>Part of the data.</strong> {PART}</p>"],

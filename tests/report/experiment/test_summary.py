@@ -64,7 +64,7 @@ def test_several_seeds_say_so(make, metric_rows):
 
 
 def test_one_seed_against_several_has_no_deviation_and_no_error(make, metric_rows):
-    """UDLM at one step was measured with seed 0 alone: its trials are no trainings."""
+    """UDLM at one step was measured only with seed 0: its trials are no trainings."""
     rows = metric_rows(BOTH, seeds=(0, 1, 2))
     rows = rows[(rows.method != "udlm") | (rows.nfe != 1) | (rows.seed == 0)]
     relative, quality, *_ = write_summary(make(metrics=rows))

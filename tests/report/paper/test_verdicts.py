@@ -110,7 +110,7 @@ def test_a_single_value_decides_nothing_unless_it_is_printed():
     assert math.isnan(found.low)
     assert measure_effect(ours, baseline, as_printed=True).sign == -1
     assert measure_effect(ours, ours, as_printed=True).sign == 0
-    assert measure_effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # one side alone has a spread
+    assert measure_effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # only one side has a spread
 
 
 def test_comparisons():
