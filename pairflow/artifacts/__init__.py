@@ -16,3 +16,4 @@ from pairflow.artifacts.tables import (
     token_dtype,
     write_table,
 )
+from pairflow.artifacts.targets import require_apart, require_file, require_own_folder

@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,14 +18,15 @@ from pairflow.errors import InputError
 def atomic(*paths: Path) -> Iterator[list[Path]]:
     """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed.
 
-    InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
+    A link stays, and the file that it leads to is replaced. InputError names a disk that is full or
+    read-only. Leftovers of killed processes are removed.
     """
+    paths = tuple(path.resolve() if path.is_symlink() else path for path in paths)
     temporary = [_temporary(path) for path in paths]
     try:
         with _disk_named(paths[0]):
             for path in paths:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _remove_orphans(path)
+                _make_place(path)
             yield temporary
             for part in temporary:
                 _flush(part)
@@ -44,8 +46,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     before = temporary.with_suffix(".old")
     try:
         with _disk_named(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_orphans(path)
+            _make_place(path)
             temporary.mkdir()
             yield temporary
             for part in temporary.rglob("*"):
@@ -63,9 +64,18 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(before, ignore_errors=True)
 
 
+def _make_place(path: Path) -> None:
+    """Make the folder of `path`, and remove what ended processes have left beside it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}, {_disk(path)}") from error
+    _remove_orphans(path)
+
+
 def _temporary(path: Path) -> Path:
-    """A name beside `path` that only this process uses."""
-    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
+    """A name beside `path` that only this process uses, also where containers share name and numbers."""
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
 def _flush(path: Path) -> None:
@@ -87,7 +97,7 @@ def _disk_named(path: Path) -> Iterator[None]:
 
 def _remove_orphans(path: Path) -> None:
     """Remove the temporary files or folders of `path` that ended processes of this machine have left."""
-    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)\.(partial|old)")
+    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)(-\w+)?\.(partial|old)")
     for part in path.parent.iterdir():
         match = name.fullmatch(part.name)
         if not match or _runs(int(match[1])):
@@ -108,7 +118,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _why_not_written(error: Exception) -> str | None:

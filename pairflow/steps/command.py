@@ -14,17 +14,42 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pairflow.artifacts import require_apart, require_file, require_own_folder
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 from pairflow.metrics.images import RealImages
 from pairflow.runtime import distributed, signals
 from pairflow.runtime.resume import ResumeOptions
-from pairflow.training.options import FitOptions, ModelPaths
+from pairflow.training.options import MODEL_FILES, FitOptions, ModelPaths
 
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 
+
+class _Output(click.Path):
+    """A file that a command writes, or a folder of files with these suffixes that it replaces."""
+
+    def __init__(self, *suffixes: str):
+        super().__init__(path_type=Path)
+        self.suffixes = suffixes
+
+    def require_free(self, option: str, path: Path) -> None:
+        """InputError if `path` holds what the command may not replace."""
+        if self.suffixes:
+            require_own_folder(option, path, self.suffixes)
+        else:
+            require_file(option, path)
+
+
 existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
-out = functools.partial(click.option, type=click.Path(path_type=Path, dir_okay=False), required=True)
+out = functools.partial(click.option, type=_Output(), required=True)
+
+
+def out_folder(name: str, suffixes: tuple[str, ...], text: str) -> Callable:
+    """Decorator: the option that names a folder for files with these suffixes, with `text` as its help."""
+    text += " An existing folder of such files is replaced."
+    return click.option(name, type=_Output(*suffixes), required=True, help=text)
+
+
 evaluation = click.option(
     "--evaluation", default="main", show_default=True, help="Name of the evaluation in the metric rows."
 )
@@ -121,6 +146,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            _require_free_outputs(ctx)
             with signals.ignore_warning_signal():
                 return super().invoke(ctx)
         except InputError as error:
@@ -136,6 +162,31 @@ class Command(click.Command):
             if distributed.world_size() > 1:
                 time.sleep(GIVE_WAY)  # the cause may be that another process has failed
             raise
+
+
+def _require_free_outputs(ctx: click.Context) -> None:
+    """InputError if an output would replace an input, a file of a model that is read, or another output."""
+    outputs: dict[str, Path] = {}
+    values: list[Any] = [*_settings_json(ctx.params.get("settings")).values()]
+    for param in ctx.command.params:
+        value = ctx.params.get(param.name or "")
+        if isinstance(param.type, _Output) and value is not None:
+            param.type.require_free(param.opts[0], value)
+            outputs[param.opts[0]] = value
+        else:
+            values += value if isinstance(value, tuple) else [value]
+    inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
+    require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
+
+
+def _is_there(value: str | Path) -> bool:
+    """Whether something has that name; InputError if a path can have no such name, which text may."""
+    try:
+        return Path(value).exists()
+    except OSError as error:
+        if isinstance(value, Path):
+            raise InputError(f"{value}: {error.strerror}") from None
+        return False
 
 
 def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Callable:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, require_apart, write_table
 from pairflow.config import PaperSettings
-from pairflow.steps.command import out, step
+from pairflow.plan import paths
+from pairflow.steps.command import out, out_folder, step
 
 
 @step(PaperSettings)
@@ -16,12 +17,7 @@ from pairflow.steps.command import out, step
     required=True,
     help="Folder that holds the experiments' folders. Those without a metrics.parquet are not finished.",
 )
-@click.option(
-    "--tables",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for LaTeX and CSV files. An existing folder is deleted and written again.",
-)
+@out_folder("--tables", (".tex", ".csv"), "Folder for LaTeX and CSV files.")
 @out("--values", help="All printed and measured values, Parquet.")
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
@@ -30,6 +26,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
     from pairflow.report.paper.page import PaperPage, render
 
     provenance = Provenance()
+    require_apart({"--values": values, "--out": out}, paths.finished(results, settings.experiments).values())
     runs, left_out = read_experiments(results, settings.experiments)
     for line in left_out:
         click.echo(f"pairflow paper: left out: {line}", err=True)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, require_apart, write_table
 from pairflow.config import Experiment
 from pairflow.plan import lineage
-from pairflow.steps.command import out, step
+from pairflow.plan.jobs import jobs
+from pairflow.steps.command import out, out_folder, step
 
 
 @step(Experiment)
@@ -19,12 +20,10 @@ from pairflow.steps.command import out, step
 )
 @out("--metrics", help="All metric rows, Parquet.")
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
-@click.option(
+@out_folder(
     "--figures",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG. An "
-    "existing folder is deleted and written again.",
+    (".pdf", ".svg", ".png"),
+    "Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG.",
 )
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):
@@ -37,6 +36,8 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     from pairflow.report.experiment.page import draw, render
 
     provenance = Provenance()
+    made = [path for job in jobs(root, settings)[:-1] for path in job.outputs.values()]
+    require_apart({"--metrics": metrics, "--timings": timings, "--out": out}, made)
     lineage.require(root, settings)
     rows, times = gather.read_metrics(root, settings), gather.read_timings(root, settings)
     contents = gather.read_contents(root, settings, rows, times)

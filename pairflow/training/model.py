@@ -24,10 +24,10 @@ from pairflow.artifacts import Metadata, digest, read_table
 from pairflow.config import DistillSettings, Training, TrainSettings, check, parse_method
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
+from pairflow.training.options import KNOWN, VOCABULARY
 
 FORMAT = 1
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
-VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
 
 Weights = Literal["ema", "raw"]
 

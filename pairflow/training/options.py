@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
+VOCABULARY, KNOWN = "vocabulary.json", "known.parquet"
+MODEL_FILES = ("model.safetensors", "model.json", "log.parquet", VOCABULARY, KNOWN)  # in a model's folder
+
 
 class ModelPaths(NamedTuple):
     """The files that a training writes; a model's other files are put beside the weights."""

@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numba
 from numba import config
+from numba.core.caching import FunctionCache
 
 from pairflow import rng
 
@@ -19,15 +21,36 @@ def _sources_digest() -> str:
 
 
 # Numba looks only at the file of the cached function: without the digest a kernel would outlive a change of
-# a function that it calls in another module.
-_FOLDER = _HERE / "__pycache__" if os.access(_HERE, os.W_OK) else Path.home() / ".cache" / "pairflow"
+# a function that it calls in another module. (Path.home() raises an error for a user without a home.)
+_HOME = Path(os.path.expanduser("~"), ".cache", "pairflow")  # noqa: PTH111
+_FOLDER = _HERE / "__pycache__" if os.access(_HERE, os.W_OK) else _HOME
 _CACHE = Path(config.CACHE_DIR or _FOLDER) / f"numba-{_sources_digest()}"
 
 
+class _Cache(FunctionCache):
+    """Machine code on disk. If it is damaged, or cannot be written, the function is compiled again."""
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # unpickling a damaged file can raise anything
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig, data):
+        with suppress(Exception):
+            super().save_overload(sig, data)
+
+
 def compiled(function):
-    """`numba.njit` that releases the GIL and keeps its machine code on disk."""
+    """`numba.njit` that releases the GIL and keeps its machine code on disk, if a folder can be written."""
+    dispatcher = numba.njit(nogil=True)(function)
     before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        dispatcher._cache = _Cache(function)
+    except RuntimeError:  # no folder can be written
+        return dispatcher
     finally:
         config.CACHE_DIR = before
+    return dispatcher

@@ -1,0 +1,138 @@
+"""Commands refuse, before they work, to replace what is not theirs to replace."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairflow.artifacts import read_table
+
+RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2}
+INPUT, SAME = "is an input of this command; choose another name", "expected different outputs, found"
+
+
+@pytest.fixture
+def contents(tmp_path, monkeypatch):
+    """A working directory with files of all kinds, and a function that reads all of it."""
+    monkeypatch.chdir(tmp_path)
+    names = ["train.parquet", "validation.parquet", "smiles.parquet", "mine.smi", "home/thesis.tex"]
+    names += [
+        "udlm/model.safetensors",
+        "udlm/model.json",
+        "mine/sub.tex/a.tex",
+        "results/x/data/train.parquet",
+    ]
+    for name in names:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("mine")
+    np.save("rows.npy", np.zeros((3, 2), np.uint8))
+    Path("link.smi").symlink_to("mine.smi")
+    Path("link").symlink_to("home")
+    os.mkfifo("pipe")
+    return lambda: {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+DATA = {"data": "train.parquet", "validation": "validation.parquet"}
+MODEL = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
+PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
+SOURCE = {"source": "mine.smi", "length": 100}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("preprocess", {**SOURCE, **PARTS, "train": "mine.smi"}, f"--train mine.smi: {INPUT}"),
+        (
+            "preprocess",
+            {"settings": SOURCE, **PARTS, "known": "link.smi"},
+            f"--known link.smi: {INPUT}",
+        ),
+        (
+            "preprocess",
+            {**SOURCE, **PARTS, "validation": "new/train"},
+            f"--train and --validation: {SAME} new/train",
+        ),
+        (
+            "train",
+            {"method": "udlm", **DATA, **MODEL, "log": "validation.parquet"},
+            f"--log validation.parquet: {INPUT}",
+        ),
+        (
+            "distill",
+            {"parent": "udlm", **DATA, **MODEL, "model": "udlm/model.safetensors"},
+            f"--model udlm/model.safetensors: {INPUT}",
+        ),
+        ("sample", {"model": "udlm", "out": "udlm/model.json"}, f"--out udlm/model.json: {INPUT}"),
+        (
+            "pair",
+            {"tokens": "rows.npy", "vocabulary_size": 9, "out": "./rows.npy"},
+            f"--out rows.npy: {INPUT}",
+        ),
+        (
+            "describe_molecules",
+            {"smiles": "smiles.parquet", "out": "smiles.parquet"},
+            f"--out smiles.parquet: {INPUT}",
+        ),
+        (
+            "cover",
+            {"tokens": "train.parquet", "out": "/dev/null"},
+            "--out /dev/null: is there and is not a regular file; choose another name",
+        ),
+        (
+            "cover",
+            {"tokens": "train.parquet", "out": "pipe"},
+            "--out pipe: is there and is not a regular file; choose another name",
+        ),
+        ("cover", {"tokens": "train.parquet", "out": ""}, "--out: '.' is not the name of a file"),
+    ],
+)
+def test_an_output_replaces_no_input_no_device_and_no_other_output(step, contents, name, options, text):
+    before = contents()
+    run = step(name, **options)
+    assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
+    assert contents() == before
+
+
+@pytest.mark.usefixtures("contents")
+def test_an_output_that_is_a_link_stays_one(step):
+    Path("out.parquet").symlink_to("home/out.parquet")
+    run = step("pair", tokens="rows.npy", vocabulary_size=9, out="out.parquet", quiet=True)
+    assert run.exit_code == 0, run.output
+    assert Path("out.parquet").is_symlink()
+    assert read_table(Path("home/out.parquet"), "pairs")[0].num_rows
+
+
+REPORT = {"root": "results/x", "metrics": "m.parquet", "timings": "t.parquet", "out": "report.html"}
+PAPER = {"results": "results", "values": "values.parquet", "out": "paper.html"}
+HOLDS = "would be replaced, but holds {}, which is not one of its files ({}); name an empty or new folder"
+FIGURES, TABLES = ".pdf, .svg, .png", ".tex, .csv"
+NOT_OWN = "a link, or the working directory; name a folder of its own"
+TOKENS = "results/x/data/train.parquet"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("report", {"figures": "home"}, f"--figures home: {HOLDS.format('thesis.tex', FIGURES)}"),
+        ("report", {"figures": "results/x"}, f"--figures results/x: {HOLDS.format('data', FIGURES)}"),
+        ("report", {"figures": "link"}, f"--figures link: {NOT_OWN}"),
+        ("report", {"figures": "."}, f"--figures .: {NOT_OWN}"),
+        ("report", {"figures": "new", "out": "new/a.html"}, f"--out and --figures: {SAME} new/a.html"),
+        ("report", {"figures": "new", "metrics": TOKENS}, f"--metrics {TOKENS}: {INPUT}"),
+        ("paper", {"tables": "mine"}, f"--tables mine: {HOLDS.format('sub.tex', TABLES)}"),
+    ],
+)
+def test_a_folder_is_replaced_only_if_it_holds_nothing_else(step, contents, name, options, text):
+    settings = {
+        "description": "",
+        "scale": "reduced",
+        "data": SOURCE | {"source": "small_molecules"},
+        "network": {"name": "mlp"},
+    }
+    settings |= {"training": RUN, "methods": ["udlm"], "evaluations": {"main": {"nfe": [1]}}}
+    before = contents()
+    given = {**REPORT, "settings": settings} if name == "report" else PAPER
+    run = step(name, **{**given, **options})
+    assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
+    assert contents() == before
