@@ -7,6 +7,7 @@ the chosen GPUs are made visible to CUDA, before torch or CuPy look: both then u
 import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,6 +16,8 @@ from pairflow.errors import InputError
 from pairflow.runtime import distributed
 
 MOST_STEPS = 64  # steps that may share one GPU
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # any user may put a link or a pipe there
 
 _locks: list[int] = []  # file descriptors, open as long as this process lives
 
@@ -65,8 +68,11 @@ def _lock(gpu: str, holder: int) -> bool:
     """Try to become the holder of that number of the GPU; a file that others can read, they can lock."""
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
-        file = os.open(path, os.O_RDONLY | (0 if path.exists() else os.O_CREAT), 0o644)
-    except OSError:  # another user's private file
+        file = os.open(path, _OPEN | (0 if path.exists() else os.O_CREAT), 0o644)
+    except OSError:  # another user's private file, or a link
+        return False
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from pairflow._version import __version__
 from pairflow.artifacts import Metadata, Provenance, atomic, read_provenance, save_table
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
@@ -29,7 +30,8 @@ class ResumeOptions(NamedTuple):
     save_every: float = 300.0
 
     def state_folder(self, out: Path, name: str, identity: Mapping[str, Any]) -> Path:
-        """`<folder>/<name>-<digest of identity>`: other inputs or parameters are another run."""
+        """`<folder>/<name>-<digest>`: other inputs or parameters, or another version, are another run."""
+        identity = {**identity, "pairflow": __version__}
         folder = self.resume or out.parent / f".{out.name}.resume"
         text = json.dumps(identity, sort_keys=True, default=dict).encode()
         return folder / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
@@ -145,7 +147,7 @@ class BlockwiseWork:
     def run(self, work: Callable[[BlockKey], np.ndarray]) -> list[np.ndarray]:
         """The arrays of all blocks, in order. SIGUSR1 saves what is finished, and the work continues.
 
-        Raises Interrupted on SIGTERM and SIGINT, after all finished blocks are saved.
+        Raises Interrupted on a signal of `signals.STOP`, after all finished blocks are saved.
         """
         with signals.interruptible(self._save):
             try:

@@ -6,16 +6,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-STOP = (signal.SIGTERM, signal.SIGINT)  # save, then stop
+STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
 
 
 class Stopped(BaseException):
-    """SIGTERM or SIGINT (`number`) has arrived during `interruptible` work."""
+    """One of STOP (`number`) has arrived during `interruptible` work."""
 
     def __init__(self, number: int):
         super().__init__(number)
         self.number = number
+
+
+def _stopping() -> list[signal.Signals]:
+    """STOP without SIGHUP where that is ignored: `nohup` lets a process outlive its terminal."""
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return [number for number in STOP if number != signal.SIGHUP or not ignored]
 
 
 @contextmanager
@@ -39,7 +45,7 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
         if sole_process and number == signal.SIGINT:
             signal.signal(number, before[signal.SIGINT])
 
-    before = {number: signal.signal(number, append) for number in (*STOP, SAVE)}
+    before = {number: signal.signal(number, append) for number in (*_stopping(), SAVE)}
     try:
         yield received
     except RuntimeError:
@@ -54,7 +60,7 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
 
 @contextmanager
 def interruptible(save: Callable[[], object]) -> Iterator[None]:
-    """SIGTERM and SIGINT raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work continues.
+    """The signals STOP raise Stopped wherever the work is; SIGUSR1 calls `save`, and the work continues.
 
     This is for work whose finished parts stay valid when the current part is abandoned. A second Ctrl-C acts
     at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
@@ -77,7 +83,7 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
         save()
         signal.signal(SAVE, warn)
 
-    before = {number: signal.signal(number, stop) for number in STOP}
+    before = {number: signal.signal(number, stop) for number in _stopping()}
     before[SAVE] = signal.signal(SAVE, warn)
     try:
         yield

@@ -36,7 +36,18 @@ class Snapshots:
         return time.monotonic() - self.saved >= self.seconds
 
     def save(self, iteration: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Write the state after `iteration` iterations, then remove all but the newest two."""
+        """Write the state after `iteration` iterations, then remove all but the newest two.
+
+        It writes none if the folder vanishes: the same run, started twice, has finished and removed it.
+        """
+        try:
+            self._write(iteration, tensors, facts)
+        except (FileNotFoundError, SafetensorError):
+            if self.folder.exists():
+                raise
+        self.saved = time.monotonic()
+
+    def _write(self, iteration: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         self.before_save()
         weights, description = self._paths(iteration)
         with atomic(weights, description) as [new_weights, new_description]:
@@ -48,7 +59,6 @@ class Snapshots:
         for old in self._iterations()[GENERATIONS:]:
             for path in self._paths(old):
                 path.unlink(missing_ok=True)
-        self.saved = time.monotonic()
 
     def load(self, device: str | torch.device) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """(iteration, tensors, facts) of the newest undamaged state; None if there is none.

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -158,6 +159,9 @@ class Command(click.Command):
             if distributed.rank() == 0:
                 click.echo(f"pairflow {ctx.command.name}: {stop}", err=True)
             sys.exit(128 + stop.signal)
+        except KeyboardInterrupt:  # before the work that could have been saved, or a second time
+            click.echo(f"pairflow {ctx.command.name}: stopped", err=True)
+            sys.exit(128 + signal.SIGINT)
         except Exception:
             if distributed.world_size() > 1:
                 time.sleep(GIVE_WAY)  # the cause may be that another process has failed

@@ -126,8 +126,9 @@ def fit(
     provenance.devices = distributed.world_size()
     provenance.samples = settings.iterations * settings.batch_size
     resume = ResumeOptions(options.resume, options.save_every)
-    identity = {**model.describe(), "device": device.type}
-    folder = resume.state_folder(outputs.model, model.method, identity)
+    threads = torch.get_num_threads() if device.type == "cpu" else None
+    rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
+    folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     corruption, prediction = model.corruption, model.prediction
     trained = optimise(
         model.network,

@@ -48,7 +48,7 @@ def optimise(
     Everything random is a function of (seed, iteration). `average` is a moving average to continue; without
     one it starts from the network as it is. `validate` gives the validation NLL of the averaged weights, in
     nats per token. With `snapshots` an interrupted run resumes, to the same bits. Raises InputError if the
-    loss is not a number, and with `snapshots` Interrupted on SIGTERM and SIGINT.
+    loss is not a number, and with `snapshots` Interrupted on a signal of `signals.STOP`.
 
     A batch passes through the network in slices if several processes call this together, or if it has more
     rows than `micro_batch`. That changes only the order in which floats are added. Only process 0 validates,

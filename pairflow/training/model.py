@@ -11,19 +11,23 @@ A model of a user's own token rows may lack the last two. Nothing here needs RDK
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from pydantic import Field
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest, read_table
-from pairflow.config import DistillSettings, Training, TrainSettings, check, parse_method
+from pairflow.config import DistillSettings, Settings, Training, TrainSettings, check, parse_method
+from pairflow.config.networks import Network
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
+from pairflow.pairing.pair import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
 FORMAT = 1
@@ -90,29 +94,22 @@ class Model:
         """The model in a folder, its network in evaluation mode; InputError if the files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
+        told = check(_Description, facts, description)
         if not weights.is_file():
             raise InputError(f"{weights}: no such file")
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
-        corruption = _corruption(facts["method"], facts["vocabulary_size"], facts["mask"])
-        try:
-            network = _build(facts["network"], facts["length"], facts.get("shape"), corruption)
-            tensors = {
-                name.removeprefix(f"{which}."): tensor
-                for name, tensor in load_file(weights).items()
-                if name.startswith(f"{which}.")
-            }
-            network.load_state_dict(tensors)
-        except SafetensorError as error:
-            raise InputError(f"{weights}: not a safetensors file") from error
-        except (KeyError, TypeError, RuntimeError) as error:
-            reason = str(error).partition("\n")[0]
-            raise InputError(
-                f"{description}: this version cannot build the network ({reason}); train the model again"
-            ) from error
+        corruption = _corruption(told.method, told.vocabulary_size, told.mask)
+        if told.prediction not in {loss.learns for loss in corruption.losses.values()}:
+            raise InputError(f"{description}: prediction: {told.method} has no '{told.prediction}'")
+        build = partial(_build, told.network.model_dump(), told.length, facts.get("shape"), corruption)
+        with torch.device("meta"):  # no memory is used before the weights are known to fit
+            shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
+        network = build().to(device)
+        network.load_state_dict(_read_weights(weights, f"{which}.", shapes))
         training = facts.get("training")
         return cls(
-            network=network.to(device).eval(),
+            network=network.eval(),
             network_settings=facts["network"],
             training=training and check(Training, training, description),
             folder=Path(folder),
@@ -229,6 +226,18 @@ class Model:
         return files
 
 
+class _Description(Settings, extra="ignore"):
+    """What a model.json says that its network is built from."""
+
+    method: str
+    network: Network
+    length: int = Field(ge=1, le=2**20, strict=True)
+    vocabulary_size: int = Field(ge=2, le=MAX_VOCABULARY, strict=True)
+    mask: int | None = Field(ge=0, strict=True)
+    shape: tuple[int, int, int] | None = None
+    prediction: Literal["leave_one_out", "posterior"]
+
+
 _PLAIN = (  # attributes that model.json has under the same name, as they are
     *("method", "seed", "distillation", "length", "vocabulary_size", "vocabulary", "mask", "shape", "data"),
     *("prediction", "inputs", "known", "weights"),
@@ -265,7 +274,7 @@ def read_description(path: Path) -> dict[str, Any]:
     try:
         facts = json.loads(path.read_text())
         version = facts["format"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: not a model description of pairflow") from error
     if version != FORMAT:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
@@ -291,6 +300,26 @@ def _build(
 ) -> nn.Module:
     symbols, mask = corruption.symbols, corruption.mask
     return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)
+
+
+def _read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, Tensor]:
+    """The tensors of these names and shapes, without the prefix of their names; InputError if they differ."""
+    try:
+        with safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
+            kept = {name: file.get_slice(name).get_shape() for name in names}
+            if kept != shapes:
+                name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
+                raise InputError(
+                    f"{path}: does not fit the network that its description names: "
+                    f"{name} is {kept.get(name)} there, expected {shapes.get(name)}; train the model again"
+                )
+            tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in shapes}
+    except SafetensorError as error:
+        raise InputError(f"{path}: not a safetensors file") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise InputError(f"{path}: holds weights that are not finite: its training diverged; train it again")
+    return tensors
 
 
 def _read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:

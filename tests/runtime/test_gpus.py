@@ -70,6 +70,15 @@ def test_a_step_of_several_processes_holds_several_mock_gpus_and_the_next_shares
     one.kill()
 
 
+def test_a_pipe_or_a_link_in_place_of_a_lock_stops_nobody_and_is_not_followed(machine, tmp_path):
+    machine(2)
+    os.mkfifo(tmp_path / "pairflow-gpu-GPU-1-0.lock")
+    (tmp_path / "pairflow-gpu-GPU-2-0.lock").symlink_to(tmp_path / "victim")
+    gpus.take()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-1"  # as its second holder
+    assert not (tmp_path / "victim").exists()
+
+
 def test_a_scheduler_that_names_the_mock_gpus_is_obeyed(machine, monkeypatch):
     machine(8)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7")

@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from pairflow.artifacts import Provenance, read_provenance
 from pairflow.errors import Interrupted
@@ -12,7 +13,7 @@ from pairflow.runtime.resume import BlockFiles, BlockwiseWork
 from pairflow.steps.command import step
 
 EVERY = [(0, 4), (4, 4), (8, 2)]
-STOPS = [signal.SIGTERM, signal.SIGINT]
+STOPS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
 def squares(block):
@@ -180,6 +181,24 @@ def test_signals_are_handed_back(tmp_path):
     with pytest.raises(Interrupted):
         blocks(tmp_path / "stopped").run(stopped_at(EVERY[0]))
     assert [signal.getsignal(number) for number in every] == before
+
+
+def test_nohup_keeps_work_from_stopping_when_the_terminal_closes(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        made = blocks(tmp_path).run(stopped_at(EVERY[1], signal.SIGHUP))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert np.concatenate(made).tolist() == [i * i for i in range(10)]
+
+
+def test_ctrl_c_outside_the_work_is_one_line_with_its_exit_code():
+    @step()
+    def main():
+        raise KeyboardInterrupt
+
+    run = CliRunner().invoke(main)
+    assert (run.exit_code, run.output) == (128 + signal.SIGINT, "pairflow test_resume: stopped\n")
 
 
 def test_a_warning_ends_no_step_that_has_nothing_to_save():

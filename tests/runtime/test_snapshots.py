@@ -1,6 +1,7 @@
 """Snapshots are whole or passed over; a run stopped anywhere ends in the bits of one that was not."""
 
 import os
+import shutil
 import signal
 import threading
 
@@ -130,6 +131,19 @@ def test_a_state_that_is_not_whole_or_of_another_version_is_passed_over(harm, tm
         text.write_text(text.read_text().replace(torch.__version__, "1.0"))
     iteration, tensors, facts = snapshots.load("cpu")
     assert (iteration, tensors["a"].tolist(), facts["note"]) == (8, [8.0] * 3, 8)
+
+
+def test_a_folder_that_the_same_run_elsewhere_removes_stops_no_save(tmp_path):
+    class Vanishing(dict):
+        def items(self):
+            shutil.rmtree(tmp_path / "states")
+            return super().items()
+
+    snapshots = Snapshots(tmp_path / "states")
+    snapshots.save(8, Vanishing(a=torch.zeros(3)), {})
+    assert snapshots.load("cpu") is None
+    snapshots.save(9, {"a": torch.zeros(3)}, {})
+    assert snapshots.load("cpu")[0] == 9
 
 
 def test_there_is_nothing_to_load_at_first(tmp_path):

@@ -1,5 +1,6 @@
 """A step that is killed or stopped ends, when it is run again, in the bytes of one that was not."""
 
+import itertools
 import json
 import os
 import signal
@@ -45,7 +46,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def start(step, folder, name, *launcher, save_every=1000, **changes):
+def start(step, folder, name, *launcher, save_every=1000, options=(), **changes):
     """A training or distillation of this name as a process, by `launcher` or plainly."""
     settings = {
         "train": {"network": NETWORK, "training": {**TRAINING, **changes}},
@@ -65,7 +66,7 @@ def start(step, folder, name, *launcher, save_every=1000, **changes):
     }
     if step == "distill":
         flags |= {"--parent": folder / "calm" / "udlm", "--cache": folder / "cache"}
-    pieces = [str(piece) for pair in flags.items() for piece in pair]
+    pieces = [str(piece) for piece in (*itertools.chain(*flags.items()), *options)]
     command = [sys.executable, "-m", *launcher, f"pairflow.steps.{step}", *pieces, "--quiet"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, **pipes)
@@ -138,12 +139,18 @@ def test_other_settings_never_take_up_a_state(folder):
     wait_for_a_state(folder, name, run)
     run.send_signal(signal.SIGTERM)
     end(run)
-    finish(start("train", folder, name, learning_rate=0.02))
-    [left] = (folder / name / "states").iterdir()  # of the run that was stopped, for whoever goes back to it
-    finish(start("train", folder, "alone", learning_rate=0.02))
-    assert products(folder, name, "train") == products(folder, "alone", "train")
-    assert products(folder, name, "train") != products(folder, "calm", "train")
-    assert left.name.startswith("udlm-")
+    for options, changes in (
+        ([], {"learning_rate": 0.02}),
+        (["--micro-batch", 4], {}),
+        (["--threads", 2], {}),
+    ):
+        finish(start("train", folder, name, options=options, **changes))
+        [left] = (
+            folder / name / "states"
+        ).iterdir()  # of the run that was stopped, for whoever goes back to it
+        assert left.name.startswith("udlm-")
+        finish(start("train", folder, "undisturbed", options=options, **changes))
+        assert products(folder, name, "train") == products(folder, "undisturbed", "train")
 
 
 def process_of(run, rank: int) -> int:

@@ -49,6 +49,7 @@ def test_weights_of_another_run_are_refused(folder):
     [
         ('{"format": 99}', "format 99, this version reads 1"),
         ("{", "not a model description of pairflow"),
+        ("[" * 200_000, "not a model description of pairflow"),
         (None, "no such file"),
     ],
 )
@@ -91,9 +92,17 @@ def test_a_description_of_an_earlier_version_has_no_checksum(folder):
     ("change", "message"),
     [
         ({"prediction": None}, "no prediction: written by another version; train the model again"),
-        ({"network": {"name": "mlp", "heads": 2}}, "this version cannot build the network"),
-        ({"network": {"name": "mlp", "width": 7}}, "this version cannot build the network"),
-        ({"network": {"name": "rnn"}}, "expected one of mlp"),
+        ({"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
+        ({"network": {"name": "mlp", "width": 8}}, "does not fit the network that its description names: "),
+        ({"network": {"name": "mlp", "width": 8192, "blocks": 128}}, "does not fit the network"),
+        ({"network": {"name": "mlp", "blocks": 100_000}}, "blocks: input should be less"),
+        ({"network": {"name": "rnn"}}, "network: unknown name 'rnn'"),
+        ({"network": "mlp"}, "network: "),
+        ({"length": 0}, "length: input should be greater than or equal to 1, found 0"),
+        ({"vocabulary_size": "6"}, "vocabulary_size: input should be a valid integer, found '6'"),
+        ({"method": 5}, "method: input should be a valid string, found 5"),
+        ({"prediction": "evil"}, "prediction: input should be 'leave_one_out' or 'posterior', found 'evil'"),
+        ({"method": "mdlm", "mask": 0, "prediction": "leave_one_out"}, "mdlm has no 'leave_one_out'"),
     ],
 )
 def test_a_model_of_another_version_is_refused_with_the_reason(folder, change, message):
@@ -105,3 +114,14 @@ def test_a_model_of_another_version_is_refused_with_the_reason(folder, change, m
     )
     with pytest.raises(InputError, match=message):
         Model.load(folder[0])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder, value):
+    path, raw, ema = folder
+    with torch.no_grad():
+        next(ema.parameters())[0] = value
+    described(raw).save(path / "model.safetensors", path / "model.json", ema)
+    with pytest.raises(InputError, match=r"model\.safetensors: holds weights that are not finite"):
+        Model.load(path)
+    Model.load(path, which="raw")
