@@ -1,18 +1,25 @@
 """The paper's tables as grids of cells: printed values beside measured ones, and the effects of pairing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 
 from pairflow.report.paper import verdicts
-from pairflow.report.paper.measured import MINUTES, Measured, Measurements
-from pairflow.report.paper.names import BY_DATASET, METRICS, NOTES, TITLES, name_dataset
-from pairflow.report.paper.printed import DATASETS, TRIALS, Printed, best, parse_name, tables
+from pairflow.report.paper.measured import Measured, Measurements
+from pairflow.report.paper.printed import (
+    BY_DATASET,
+    METRICS,
+    NOTES,
+    TITLES,
+    Printed,
+    best,
+    parse_name,
+    tables,
+)
 from pairflow.report.paper.verdicts import Comparison, Effect, Verdict
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.stats import Estimate
 from pairflow.report.words import BASELINE, OURS, format_number
 
 
@@ -39,16 +46,16 @@ class PaperCell:
     @property
     def status(self) -> Status:
         if self.measured is None:
-            return Status.NOT_RUN if is_measurable(self.printed) else Status.OUTSIDE
+            return Status.NOT_RUN if self.printed.measurable else Status.OUTSIDE
         if self.measured.apart:
             return Status.EFFECT
         if self.measured.reason:
             return Status.UNJUDGED
-        return Status(verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std, TRIALS))
+        return Status(verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std))
 
     @property
     def judged(self) -> bool:
-        return self.status in (Status.AGREES, Status.HIGHER, Status.LOWER)
+        return self.status in tuple(Verdict)
 
     @property
     def value(self) -> float:
@@ -57,7 +64,7 @@ class PaperCell:
 
     @property
     def text(self) -> str:
-        return format_number(self.value, self.digits)
+        return format_number(self.value, self.digits) if self.measured else ""
 
     @property
     def spread(self) -> str:
@@ -80,7 +87,7 @@ class PaperCell:
         """How far off the printed value could be and still agree; empty where it is not judged."""
         if self.measured is None or not self.judged:
             return ""
-        return format_number(verdicts.margin(self.measured.estimate, self.printed.std, TRIALS), self.digits)
+        return format_number(verdicts.margin(self.measured.estimate, self.printed.std), self.digits)
 
 
 @dataclass(frozen=True)
@@ -90,10 +97,6 @@ class PrintedRow:
     label: str
     printed: list[Printed | None]
     runs: dict[str, list[PaperCell | None]]
-
-    @property
-    def confounded(self) -> str:
-        return next((value.confounded for value in self.printed if value and value.confounded), "")
 
 
 @dataclass(frozen=True)
@@ -161,16 +164,20 @@ class PaperSection:
     grids: list[PaperGrid]
 
     @property
+    def cells(self) -> Iterator[tuple[Printed, dict[str, PaperCell]]]:
+        """Each printed value, and the cells of the experiments that share its row."""
+        for row in [row for grid in self.grids for row in grid.rows]:
+            for i, value in enumerate(row.printed):
+                if value is not None:
+                    yield value, {name: cell for name, cells in row.runs.items() if (cell := cells[i])}
+
+    @property
     def values(self) -> list[Printed]:
-        return [value for grid in self.grids for row in grid.rows for value in row.printed if value]
+        return [value for value, _ in self.cells]
 
     @property
-    def datasets(self) -> list[str]:
-        return list(dict.fromkeys(value.dataset for value in self.values))
-
-    @property
-    def measured(self) -> bool:
-        return any(row.runs for grid in self.grids for row in grid.rows)
+    def runs(self) -> dict[str, FinishedExperiment]:
+        return {name: run for grid in self.grids for name, run in grid.runs.items()}
 
 
 def make_sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
@@ -185,24 +192,11 @@ def make_sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
 def statuses(sections: Sequence[PaperSection]) -> dict[Printed, Status]:
     """Each printed value and its most telling status among the experiments."""
     order = list(Status)
-    result: dict[Printed, Status] = {}
-    for grid in [grid for section in sections for grid in section.grids]:
-        for row in grid.rows:
-            for i, value in enumerate(row.printed):
-                if value is not None:
-                    cells = [cell.status for cells in row.runs.values() if (cell := cells[i])]
-                    missing = Status.NOT_RUN if is_measurable(value) else Status.OUTSIDE
-                    result[value] = min([*cells, missing], key=order.index)
+    result = {}
+    for value, cells in (pair for section in sections for pair in section.cells):
+        unmeasured = PaperCell(value, None, value.digits)
+        result[value] = min([cell.status for cell in (unmeasured, *cells.values())], key=order.index)
     return result
-
-
-def is_measurable(printed: Printed) -> bool:
-    """Whether an experiment of this workflow could measure the value; properties of data are not measured."""
-    return (
-        printed.dataset in DATASETS
-        and (printed.method is not None or printed.metric in MINUTES)
-        and (printed.metric != "dataset_size")
-    )
 
 
 def _grids(table: str, values: list[Printed], measurements: list[Measurements]) -> list[PaperGrid]:
@@ -214,7 +208,7 @@ def _grids(table: str, values: list[Printed], measurements: list[Measurements]) 
         parts.setdefault((value.dataset, metric), []).append(value)
     several = len({dataset for dataset, _ in parts}) > 1
     return [
-        _grid(table, f"{name_dataset(dataset)}: " * several + METRICS[metric], part, measurements)
+        _grid(table, f"{part[0].data_name}: " * several + METRICS[metric], part, measurements)
         for (dataset, metric), part in parts.items()
     ]
 
@@ -224,7 +218,7 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
     places: dict[str, dict[str, Printed]] = {}
     columns: dict[str, list[Printed]] = {}
     for value in values:
-        name, column = name_dataset(value.dataset) if by_dataset else value.name, _column(value, by_dataset)
+        name, column = value.data_name if by_dataset else value.name, _column(value)
         places.setdefault(name, {})[column] = value
         columns.setdefault(column, []).append(value)
     digits = [max(value.digits for value in column) for column in columns.values()]
@@ -246,13 +240,11 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
     )
 
 
-def _column(value: Printed, by_dataset: bool) -> str:
+def _column(value: Printed) -> str:
     if value.nfe is not None:
         return f"{value.nfe:,}"
     label = METRICS.get(value.metric, value.metric)
-    if not by_dataset or value.metric != "runtime_minutes":
-        return label
-    return f"{value.name} ({label})"
+    return f"{value.name} ({label})" if value.metric == "runtime_minutes" else label
 
 
 def _row(
@@ -294,12 +286,8 @@ def _effects(rows: list[PrintedRow]) -> list[EffectRow]:
 def _printed_effect(ours: Printed | None, baseline: Printed | None) -> EffectCell:
     if ours is None or baseline is None or ours.nfe is None:
         return EffectCell(None)
-    pair = [_as_estimate(value) for value in (ours, baseline)]
-    return EffectCell(verdicts.measure_effect(*pair, as_printed=True), confounded=bool(ours.confounded))
-
-
-def _as_estimate(value: Printed) -> Estimate:
-    return Estimate(value.value, value.std**2, 1 if np.isnan(value.std) else TRIALS)
+    effect = verdicts.measure_effect(ours.estimate, baseline.estimate, as_printed=True)
+    return EffectCell(effect, confounded=bool(ours.confounded))
 
 
 def _measured_effect(paper: EffectCell, ours: PaperCell | None, baseline: PaperCell | None) -> EffectCell:

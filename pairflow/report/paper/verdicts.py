@@ -20,6 +20,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from pairflow.report.paper.printed import TRIALS
 from pairflow.report.stats import Estimate, fieller, t_quantile, welch_freedom
 
 SEEDS = 3  # trainings that a judgement needs
@@ -31,17 +32,17 @@ class Verdict(StrEnum):
     LOWER = "lower"
 
 
-def margin(measured: Estimate, std: float, trials: int) -> float:
-    """How far a printed value with the deviation `std` of `trials` may be from the mean of several seeds."""
+def margin(measured: Estimate, std: float) -> float:
+    """How far a printed value with the deviation `std` may be from the mean of several seeds."""
     seeds = measured.count
-    spread = measured.variance * (1 + 1 / seeds) + np.nan_to_num(std) ** 2 / trials
+    spread = measured.variance * (1 + 1 / seeds) + np.nan_to_num(std) ** 2 / TRIALS
     return float(t_quantile(seeds - 1) * spread**0.5)
 
 
-def judge(measured: Estimate, value: float, std: float, trials: int) -> Verdict:
+def judge(measured: Estimate, value: float, std: float) -> Verdict:
     """The verdict on a number from at least two seeds."""
     difference = measured.mean - value
-    if abs(difference) <= margin(measured, std, trials):
+    if abs(difference) <= margin(measured, std):
         return Verdict.AGREES
     return Verdict.HIGHER if difference > 0 else Verdict.LOWER
 
