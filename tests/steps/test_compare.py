@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from shutil import rmtree
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -126,21 +127,16 @@ def test_the_page_shows_the_numbers_of_the_table(compare, finish):
 def test_the_order_of_the_folders_only_flips_signs(compare, finish):
     values = VALUES | {("pairflow", 4): [(22, 23), (21, 21), (28, 20)]}
     folders = [finish(), finish("b", values)]
-    (_, _, one_way), (_, _, other_way) = compare(*folders), compare(*reversed(folders))
-    key = ["method", "nfe"]
+    both = [compare(*folders)[2], compare(*reversed(folders))[2]]
+    key = ["experiment", "method", "nfe"]
+    means = [numbers[numbers.row == "mean"].sort_values(key, ignore_index=True) for numbers in both]
+    pd.testing.assert_frame_equal(*means)
     ours, theirs = (
-        numbers[numbers.row == "difference"].sort_values(key).reset_index(drop=True)
-        for numbers in (one_way, other_way)
+        numbers[numbers.row == "difference"].sort_values(key, ignore_index=True) for numbers in both
     )
-    pd.testing.assert_frame_equal(
-        ours[[*key, "test", "n", "p", "p_holm"]], theirs[[*key, "test", "n", "p", "p_holm"]]
-    )
-    assert ours.value.tolist() == (-theirs.value).tolist()
-    assert ours.low.dropna().tolist() == pytest.approx((-theirs.high).dropna().tolist())
-    means = [
-        numbers[numbers.row == "mean"].sort_values(["experiment", *key]) for numbers in (one_way, other_way)
-    ]
-    pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in means))
+    same = ["method", "nfe", "test", "n", "p", "p_holm"]
+    pd.testing.assert_frame_equal(ours[same], theirs[same])
+    np.testing.assert_allclose(ours[["value", "low", "high"]], -theirs[["value", "high", "low"]])
 
 
 def test_the_methods_of_one_experiment(compare, finish):
@@ -180,9 +176,8 @@ def test_a_seed_that_misses_a_number_of_steps_is_marked_in_its_cell(compare, fin
 
 
 def test_one_method_and_one_value_is_a_page_without_differences(compare, finish):
-    done, page, numbers = compare(
-        finish(values={("udlm", 1): [(3,)]}, settings={"methods": ["udlm"], "seeds": [0]})
-    )
+    settings = {"methods": ["udlm"], "seeds": [0]}
+    done, page, numbers = compare(finish(values={("udlm", 1): [(3,)]}, settings=settings))
     assert done.exit_code == 0
     assert numbers.row.tolist() == ["mean"]
     assert "No difference could be tested." in page

@@ -4,6 +4,21 @@ import pytest
 
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
+from pairflow.report.results import FinishedExperiment
+
+
+@pytest.fixture
+def make_run(make, metric_rows):
+    """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in."""
+
+    def build(name="a", plus=0.0, seeds=(0, 1, 2), **settings):
+        contents = make(settings={"seeds": seeds, **settings})
+        counts = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
+        rows = metric_rows(counts, seeds=seeds)
+        rows = rows.assign(value=rows.value + plus + rows.seed * (1 + plus) + rows.nfe * rows.seed % 3)
+        return FinishedExperiment(name, contents.experiment, rows, contents.timings, contents.provenance)
+
+    return build
 
 
 @pytest.fixture
