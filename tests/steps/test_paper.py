@@ -1,15 +1,12 @@
 """The step `paper` on files that the report step could have written."""
 
-import json
 from dataclasses import replace
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from pairflow.artifacts import Metadata, as_metrics, read_table, write_table
 from pairflow.config import PaperSettings
-from pairflow.steps.paper import main
 
 QM9 = {
     "description": "Constructed numbers",
@@ -23,15 +20,14 @@ QM9 = {
 
 
 @pytest.fixture
-def paper(tmp_path):
+def paper(step, tmp_path):
     """Run the step on `results/`, with an experiment `small`; returns how it ended and the page's text."""
 
     def run(settings=QM9):
         page = tmp_path / "page.html"
-        given = json.dumps({"experiments": {"small": settings}})
-        options = ["--settings", given, "--results", tmp_path / "results"]
-        outputs = ["--tables", tmp_path / "tables", "--values", tmp_path / "values.parquet", "--out", page]
-        done = CliRunner().invoke(main, [*map(str, options), *map(str, outputs)])
+        files = {name: tmp_path / name for name in ("results", "tables")}
+        files |= {"values": tmp_path / "values.parquet", "out": page}
+        done = step("paper", settings={"experiments": {"small": settings}}, **files)
         return done, page.read_text(encoding="utf-8") if page.is_file() else ""
 
     return run

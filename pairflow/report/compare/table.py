@@ -36,9 +36,9 @@ def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
         for nfe, cell in row.cells.items():
             low, high = cell.interval
             yield {
+                **asdict(cell),
                 **_shared(grid, "mean", nfe, row),
-                **{"value": cell.mean, "low": low, "high": high, "over": str(cell.over), "n": cell.count},
-                **{"seeds": cell.seeds, "trials": cell.trials},
+                **{"value": cell.mean, "low": low, "high": high, "n": cell.count},
                 **{"std_between_seeds": cell.between, "std_between_trials": cell.within},
             }
 

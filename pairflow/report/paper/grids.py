@@ -1,38 +1,16 @@
 """The paper's tables as grids of cells: printed values beside measured ones, and the effects of pairing."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass
 
 import numpy as np
 
 from pairflow.report.paper import verdicts
 from pairflow.report.paper.measured import Measured, Measurements
-from pairflow.report.paper.printed import (
-    BY_DATASET,
-    METRICS,
-    NOTES,
-    TITLES,
-    Printed,
-    best,
-    parse_name,
-    tables,
-)
-from pairflow.report.paper.verdicts import Comparison, Effect, Verdict
+from pairflow.report.paper.printed import METRICS, NOTES, TITLES, Printed, best, parse_name, tables
+from pairflow.report.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import BASELINE, OURS, format_number
-
-
-class Status(StrEnum):
-    """What became of a printed value, the most telling first."""
-
-    AGREES = Verdict.AGREES
-    HIGHER = Verdict.HIGHER
-    LOWER = Verdict.LOWER
-    UNJUDGED = "not judged"
-    EFFECT = "effect only"
-    NOT_RUN = "not run"
-    OUTSIDE = "outside"
 
 
 @dataclass(frozen=True)
@@ -51,11 +29,11 @@ class PaperCell:
             return Status.EFFECT
         if self.measured.reason:
             return Status.UNJUDGED
-        return Status(verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std))
+        return verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std)
 
     @property
     def judged(self) -> bool:
-        return self.status in tuple(Verdict)
+        return self.status in JUDGED
 
     @property
     def value(self) -> float:
@@ -129,15 +107,15 @@ class EffectRow:
 class PaperGrid:
     """One metric of one data set, or one table that has a row for each data set."""
 
-    table: str
     label: str
     better: str
+    sampled: bool
     columns: list[str]
     rows: list[PrintedRow]
     effects: list[EffectRow]
     runs: dict[str, FinishedExperiment]
-    best: set[Printed] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    best: set[Printed]
+    notes: list[str]
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -149,10 +127,6 @@ class PaperGrid:
             for cell in cells
             if cell and cell.measured and cell.measured.kind
         }
-
-    @property
-    def sampled(self) -> bool:
-        return self.table not in BY_DATASET
 
 
 @dataclass(frozen=True)
@@ -184,8 +158,7 @@ def make_sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
     """Every table of the paper beside the experiments, those at the paper's scale first."""
     measurements = [Measurements(run) for run in sorted(runs, key=lambda run: run.reduced)]
     return [
-        PaperSection(name, TITLES[name], _grids(name, values, measurements))
-        for name, values in tables().items()
+        PaperSection(name, TITLES[name], _grids(values, measurements)) for name, values in tables().items()
     ]
 
 
@@ -199,28 +172,27 @@ def statuses(sections: Sequence[PaperSection]) -> dict[Printed, Status]:
     return result
 
 
-def _grids(table: str, values: list[Printed], measurements: list[Measurements]) -> list[PaperGrid]:
-    if table in BY_DATASET:
-        return [_grid(table, "", values, measurements)]
+def _grids(values: list[Printed], measurements: list[Measurements]) -> list[PaperGrid]:
+    if values[0].by_dataset:
+        return [_grid("", values, measurements)]
     parts: dict[tuple[str, str], list[Printed]] = {}
     for value in values:
         metric = value.metric if value.nfe is not None else values[0].metric  # times stand beside the first
         parts.setdefault((value.dataset, metric), []).append(value)
     several = len({dataset for dataset, _ in parts}) > 1
     return [
-        _grid(table, f"{part[0].data_name}: " * several + METRICS[metric], part, measurements)
+        _grid(f"{part[0].data_name}: " * several + METRICS[metric], part, measurements)
         for (dataset, metric), part in parts.items()
     ]
 
 
-def _grid(table: str, label: str, values: list[Printed], measurements: list[Measurements]) -> PaperGrid:
-    by_dataset = table in BY_DATASET
+def _grid(label: str, values: list[Printed], measurements: list[Measurements]) -> PaperGrid:
+    by_dataset = values[0].by_dataset
     places: dict[str, dict[str, Printed]] = {}
     columns: dict[str, list[Printed]] = {}
     for value in values:
-        name, column = value.data_name if by_dataset else value.name, _column(value)
-        places.setdefault(name, {})[column] = value
-        columns.setdefault(column, []).append(value)
+        places.setdefault(value.row, {})[value.column] = value
+        columns.setdefault(value.column, []).append(value)
     digits = [max(value.digits for value in column) for column in columns.values()]
     rows = [
         _row(name, [placed.get(column) for column in columns], digits, measurements)
@@ -228,9 +200,9 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
     ]
     metrics = dict.fromkeys(value.metric for value in values)
     return PaperGrid(
-        table=table,
         label=label,
         better="" if by_dataset else values[0].better,
+        sampled=not by_dataset,
         columns=list(columns),
         rows=rows,
         effects=[] if by_dataset else _effects(rows),
@@ -238,13 +210,6 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
         best=set() if by_dataset else set().union(*map(best, columns.values())),
         notes=[NOTES[metric] for metric in metrics if metric in NOTES],
     )
-
-
-def _column(value: Printed) -> str:
-    if value.nfe is not None:
-        return f"{value.nfe:,}"
-    label = METRICS.get(value.metric, value.metric)
-    return f"{value.name} ({label})" if value.metric == "runtime_minutes" else label
 
 
 def _row(
@@ -270,31 +235,26 @@ def _effects(rows: list[PrintedRow]) -> list[EffectRow]:
         baseline = by_method.get(f"{BASELINE}{plus}{rounds}")
         if not base.startswith(OURS) or baseline is None:
             continue
-        paper = [_printed_effect(*pair) for pair in zip(row.printed, baseline.printed, strict=True)]
+        printed = [*zip(row.printed, baseline.printed, strict=True)]
         runs = {
-            run: [
-                _measured_effect(own, *pair)
-                for own, *pair in zip(paper, row.runs[run], baseline.runs[run], strict=True)
-            ]
-            for run in row.runs
+            run: [*map(_effect, printed, zip(cells, baseline.runs[run], strict=True))]
+            for run, cells in row.runs.items()
             if run in baseline.runs
         }
-        effects.append(EffectRow(row.label, baseline.label, paper, runs))
+        effects.append(EffectRow(row.label, baseline.label, [*map(_effect, printed)], runs))
     return effects
 
 
-def _printed_effect(ours: Printed | None, baseline: Printed | None) -> EffectCell:
+def _effect(
+    printed: tuple[Printed | None, Printed | None],
+    cells: tuple[PaperCell | None, PaperCell | None] = (None, None),
+) -> EffectCell:
+    """An effect as printed and, if both values of an experiment have one origin, as measured."""
+    ours, baseline = printed
     if ours is None or baseline is None or ours.nfe is None:
         return EffectCell(None)
-    effect = verdicts.measure_effect(ours.estimate, baseline.estimate, as_printed=True)
-    return EffectCell(effect, confounded=bool(ours.confounded))
-
-
-def _measured_effect(paper: EffectCell, ours: PaperCell | None, baseline: PaperCell | None) -> EffectCell:
-    """An experiment's effect beside the paper's, if both its values have one origin."""
-    if paper.paper is None or ours is None or baseline is None:
-        return EffectCell(paper.paper)
-    one, other = ours.measured, baseline.measured
+    paper = verdicts.measure_effect(ours.estimate, baseline.estimate, as_printed=True)
+    one, other = (cell.measured if cell else None for cell in cells)
     if one is None or other is None or one.origin != other.origin:
-        return EffectCell(paper.paper)
-    return replace(paper, here=verdicts.measure_effect(one.estimate, other.estimate))
+        return EffectCell(paper, confounded=bool(ours.confounded))
+    return EffectCell(paper, verdicts.measure_effect(one.estimate, other.estimate), bool(ours.confounded))

@@ -21,7 +21,7 @@ DATASETS = {
     "mnist_binary": "MNIST-Binary",
     "cifar10": "CIFAR-10",
 }  # by the `source` of an experiment's data
-BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
+_BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
 MINUTES = ("pairing_minutes", "runtime_minutes")
 _FILE = Path(__file__).with_name("tables.csv")
 _NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
@@ -69,6 +69,22 @@ class Printed:
     def estimate(self) -> Estimate:
         """The printed mean as that of the trials behind it; a single observation without a deviation."""
         return Estimate(self.value, self.std**2, TRIALS if self.spread else 1)
+
+    @property
+    def by_dataset(self) -> bool:
+        """Whether its table has a row for each data set, not for each method."""
+        return self.table in _BY_DATASET
+
+    @property
+    def row(self) -> str:
+        return self.data_name if self.by_dataset else self.name
+
+    @property
+    def column(self) -> str:
+        if self.nfe is not None:
+            return f"{self.nfe:,}"
+        label = METRICS.get(self.metric, self.metric)
+        return f"{self.name} ({label})" if self.metric == "runtime_minutes" else label
 
     @property
     def data_name(self) -> str:

@@ -26,10 +26,19 @@ from pairflow.report.stats import Estimate, fieller, t_quantile, welch_freedom
 SEEDS = 3  # trainings that a judgement needs
 
 
-class Verdict(StrEnum):
+class Status(StrEnum):
+    """What became of a printed value, the most telling first."""
+
     AGREES = "agrees"
     HIGHER = "higher"
     LOWER = "lower"
+    UNJUDGED = "not judged"
+    EFFECT = "effect only"
+    NOT_RUN = "not run"
+    OUTSIDE = "outside"
+
+
+JUDGED = (Status.AGREES, Status.HIGHER, Status.LOWER)
 
 
 def margin(measured: Estimate, std: float) -> float:
@@ -39,12 +48,12 @@ def margin(measured: Estimate, std: float) -> float:
     return float(t_quantile(seeds - 1) * spread**0.5)
 
 
-def judge(measured: Estimate, value: float, std: float) -> Verdict:
+def judge(measured: Estimate, value: float, std: float) -> Status:
     """The verdict on a number from at least two seeds."""
     difference = measured.mean - value
     if abs(difference) <= margin(measured, std):
-        return Verdict.AGREES
-    return Verdict.HIGHER if difference > 0 else Verdict.LOWER
+        return Status.AGREES
+    return Status.HIGHER if difference > 0 else Status.LOWER
 
 
 @dataclass(frozen=True)

@@ -47,13 +47,9 @@ def test_costs_stand_side_by_side(page, parse):
     assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in parse(page).words()
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_nothing_is_wider_than_the_page(page, open_page, width):
-    shown = open_page(page, width)
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
+def test_the_page_fits_its_window_and_is_accessible(page, open_page, violations, width, scheme):
+    shown = open_page(page, width, color_scheme=scheme)
     shown.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(page, open_page, violations, scheme):
-    assert violations(open_page(page, color_scheme=scheme)) == []
+    assert violations(shown) == []

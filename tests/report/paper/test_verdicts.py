@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pairflow.report.paper.verdicts import Effect, Verdict, compare_effects, judge, margin, measure_effect
+from pairflow.report.paper.verdicts import Effect, Status, compare_effects, judge, margin, measure_effect
 from pairflow.report.stats import Estimate
 
 
@@ -16,9 +16,9 @@ def test_the_margin_by_hand_and_verdicts_at_its_border(variance, std, spread):
     measured = Estimate(0.0, variance, 3)  # at 0, so that the difference is the margin to the bit
     width = margin(measured, std)
     assert width == pytest.approx(4.3027 * math.sqrt(spread), rel=1e-4)
-    for border, verdict in ((width, Verdict.LOWER), (-width, Verdict.HIGHER)):
-        assert judge(measured, border, std) is Verdict.AGREES
-        beyond = math.nextafter(border, math.inf if verdict is Verdict.LOWER else -math.inf)
+    for border, verdict in ((width, Status.LOWER), (-width, Status.HIGHER)):
+        assert judge(measured, border, std) is Status.AGREES
+        beyond = math.nextafter(border, math.inf if verdict is Status.LOWER else -math.inf)
         assert judge(measured, beyond, std) is verdict
 
 
@@ -27,7 +27,7 @@ def test_about_one_in_twenty_of_equal_trainings_does_not_agree():
     random = np.random.default_rng(0)
     drawn = random.normal(50, 3, (3000, 4))
     differ = [judge(Estimate(each[:3].mean(), each[:3].var(ddof=1), 3), each[3], math.nan) for each in drawn]
-    share = np.mean([verdict is not Verdict.AGREES for verdict in differ])
+    share = np.mean([verdict is not Status.AGREES for verdict in differ])
     assert 0.035 < share < 0.065
 
 
