@@ -27,11 +27,11 @@ def tabulate(sections: Sequence[DataSection]) -> pd.DataFrame:
     cell's values come from unequal numbers of samples. `reason` says why a difference was not tested.
     """
     grids = [grid for section in sections for grid in section.grids]
-    rows = [row for grid in grids for row in (*_means(grid), *_differences(grid))]
+    rows = [row for grid in grids for row in _rows(grid)]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
 
 
-def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
+def _rows(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for row in grid.rows.values():
         for nfe, cell in row.cells.items():
             low, high = cell.interval
@@ -41,17 +41,14 @@ def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
                 **{"value": cell.mean, "low": low, "high": high, "n": cell.count},
                 **{"std_between_seeds": cell.between, "std_between_trials": cell.within},
             }
-
-
-def _differences(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for contrast in grid.contrasts:
-        for nfe, cell in contrast.cells.items():
+        for nfe, difference in contrast.cells.items():
             yield {
-                **asdict(cell),
+                **asdict(difference),
                 **_shared(grid, "difference", nfe, grid.rows[contrast.key]),
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
-                "p_holm": cell.adjusted,
+                "p_holm": difference.adjusted,
             }
 
 

@@ -33,8 +33,10 @@ _METHOD = re.compile(
     r"(?P<base>[A-Za-z]+)( \((Full|(?P<subsets>\d+)-Sub)\))?"
     r"(?P<distillations>(\+(DCD|ReDi))*)(\+ReFlow x(?P<rounds>\d+))?"
 )
-_SCRIPTS = "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4"
-_FROM_SCRATCH = "the authors’ scripts start ReDi from scratch and train PairFlow on UDLM’s pairs"
+_CONFOUNDED = {  # values of ReDi by their data
+    "qm9": "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4",
+    "cifar10": "the authors’ scripts start ReDi from scratch and train PairFlow on UDLM’s pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,8 @@ class Printed:
     @property
     def confounded(self) -> str:
         """Why the printed value does not follow the protocol that it is listed under; empty if it does."""
-        if "ReDi" not in self.name and "ReFlow" not in self.name:
-            return ""
-        return {"qm9": _SCRIPTS, "cifar10": _FROM_SCRATCH}.get(self.dataset, "")
+        redi = "ReDi" in self.name or "ReFlow" in self.name
+        return _CONFOUNDED.get(self.dataset, "") if redi else ""
 
 
 def parse_name(name: str) -> str | None:

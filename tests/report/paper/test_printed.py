@@ -45,19 +45,14 @@ def test_known_values():
     assert minutes("ffhq64") == {}
 
 
-DISTILLED = {
-    f"{name}{rounds}": f"{name.lower()}{method}"
-    for name in ("UDLM", "PairFlow")
-    for rounds, method in {"": "", "+DCD": "+dcd", "+ReDi": "+redi"}.items()
+NAMES = {
+    **{"MDLM": "mdlm", "Random": "random", "PairFlow (Full)": "pairflow", "forward velocity": "forward"},
+    **dict.fromkeys(("base", "DCD", "ReDi", "")),
+    **{f"PairFlow ({number}-Sub)": f"pairflow-sub{number}" for number in (2, 4, 8)},
 }
-REFLOWS = {
-    f"{name} x{rounds}": f"{name.partition('+')[0].lower()}{rounds * '+redi'}"
-    for name in ("UDLM+ReFlow", "PairFlow+ReFlow")
-    for rounds in (1, 2, 3)
-}
-SUBSETS = {f"PairFlow ({number}-Sub)": f"pairflow-sub{number}" for number in (2, 4, 8)}
-NAMES = DISTILLED | REFLOWS | SUBSETS | dict.fromkeys(("base", "DCD", "ReDi", ""))
-NAMES |= {"MDLM": "mdlm", "Random": "random", "PairFlow (Full)": "pairflow", "forward velocity": "forward"}
+for name, method in (("UDLM", "udlm"), ("PairFlow", "pairflow")):
+    NAMES |= {f"{name}{part}": method + part.lower() for part in ("", "+DCD", "+ReDi")}
+    NAMES |= {f"{name}+ReFlow x{rounds}": method + rounds * "+redi" for rounds in (1, 2, 3)}
 
 
 def test_every_method_of_the_papers_data_has_its_name_here():
