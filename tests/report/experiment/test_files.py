@@ -68,7 +68,7 @@ def test_the_same_bytes_every_time_without_a_date(tmp_path):
 
 def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
     [(_, picture)] = [each for each in files.name_charts(draw(many)) if each[0] == "main-valid"]
-    figure = picture.drawing.figure
+    figure = picture.figure
     files.save_chart(picture, tmp_path / "main-valid")
     [legend] = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == set(many.methods)
