@@ -25,14 +25,14 @@ WIDTHS = pytest.mark.parametrize("width", [400, 1600])
 
 
 @WIDTHS
-def test_no_overflow_and_no_broken_picture(make, metric_rows, coupling, open_page, width):
+def test_no_overflow_and_no_broken_picture(make, metric_rows, open_page, width):
     long = "pairflow-sub" + 41 * "1" + "+redi+x"
     contents = make(
         name="e" * 60,
         settings={"methods": ["udlm", long]},
         metrics=metric_rows({"udlm": (84, 245, 437), long: (352, 498, 662)}),
         timings=make().timings.assign(method=long),
-        couplings={long: coupling(np.ones(17))},
+        couplings={long: make().couplings["random"]},
         samples={long: {1: ["CCO", "C" * 70, "(" * 70], 32: ["C1CC1"]}},
     )
     assert fits(open_page(render(contents), width)) >= 9
@@ -65,8 +65,8 @@ def test_the_papers_tables_fit(open_page, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible(make, make_images, open_page, violations, scheme):
-    for html in (render(make()), render(make_images()), render_paper(PaperPage({}, {}, []))):
+def test_pages_are_accessible(molecule_page, image_page, open_page, violations, scheme):
+    for html in (molecule_page, image_page, render_paper(PaperPage({}, {}, []))):
         page = open_page(html, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
         assert violations(page) == []

@@ -1,4 +1,3 @@
-import dataclasses
 import re
 from xml.etree import ElementTree
 
@@ -78,7 +77,6 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
     contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
-    contents = dataclasses.replace(contents, accuracies={})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow")
@@ -97,15 +95,10 @@ def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
 
 
 def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
-    contents = make_images(couplings={}, correlations={}, neighbours={}, images={})
-    contents = dataclasses.replace(contents, metrics=contents.metrics[contents.metrics.metric == "is"])
-    parts = draw(contents)
-    files.save(parts, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        f"{name}.{kind}"
-        for name, kinds in {
-            **dict.fromkeys(("main-is", "training-loss", "training-validation_nll"), ("svg", "pdf")),
-            **dict.fromkeys(("pairs-pairflow", "pairs-random"), ("png", "pdf")),
-        }.items()
-        for kind in kinds
-    }
+    rows = make_images().metrics
+    absent = {name: {} for name in ("couplings", "correlations", "neighbours", "images")}
+    files.save(draw(make_images(metrics=rows[rows.metric == "is"], **absent)), tmp_path)
+    charts = ("main-is", "training-loss", "training-validation_nll")
+    names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")}
+    names |= {f"pairs-{name}.{kind}" for name in ("pairflow", "random") for kind in ("png", "pdf")}
+    assert {path.name for path in tmp_path.iterdir()} == names
