@@ -144,10 +144,7 @@ def choose_ticks(low: float, high: float) -> list[float]:
 
 
 def to_svg(figure: Figure, name: str) -> Markup:
-    """The figure as an element that scales with the page: no prologue, metadata, styles or fixed size.
-
-    `name` makes its ids unique.
-    """
+    """The figure as an element that scales with the page; `name` makes its ids unique."""
     buffer = StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()

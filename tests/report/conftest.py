@@ -261,9 +261,6 @@ class Document(HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 

@@ -46,15 +46,12 @@ def test_twelve_methods_fit(many, open_page, width):
 @WIDTHS
 @pytest.mark.parametrize("side", [8, 28, 64])
 def test_images_fit_and_are_whole(make_images, open_page, width, side):
-    random = np.random.default_rng(0)
-
-    def pictures(*shape: int) -> np.ndarray:
-        return random.integers(0, 256, (*shape, side, side, 3), dtype=np.uint8)
-
+    pixels = np.random.default_rng(0).integers(0, 256, (64, side, side, 3), dtype=np.uint8)
+    between = pixels[:18].reshape(6, 3, side, side, 3)
     contents = make_images(
-        images={"udlm": {1: pictures(64), 1024: pictures(64)}, "pairflow": {1: pictures(3)}},
-        pairs={"pairflow": (pictures(6), pictures(6, 3), pictures(6))},
-        neighbours={"pairflow": (pictures(12), pictures(12), np.full(12, 12345.0))},
+        images={"udlm": {1: pixels, 1024: pixels}, "pairflow": {1: pixels[:3]}},
+        pairs={"pairflow": (pixels[:6], between, pixels[6:12])},
+        neighbours={"pairflow": (pixels[:12], pixels[12:24], np.full(12, 12345.0))},
     )
     fits(open_page(render(contents), width))
 

@@ -1,7 +1,6 @@
 """The data of the plots that a script draws, and the script in a real browser."""
 
 import base64
-import hashlib
 import json
 import zlib
 
@@ -93,11 +92,9 @@ def test_trade_says_what_it_took():
     assert plot["lines"][0]["texts"][1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
 
 
-def test_plotly_is_packed_and_named_by_the_policy():
+def test_plotly_is_packed_and_no_script_ends_its_element():
     found = scripts(True)
     assert zlib.decompress(base64.b64decode(found.plotly)).decode() == get_plotlyjs()
-    digests = [hashlib.sha256(code.encode()).digest() for code in (*found.own, get_plotlyjs())]
-    assert found.allowed.split() == [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
     assert not any(mark in code for mark in ("</script", "<!--") for code in found.own)
 
 

@@ -102,7 +102,7 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
     )
     rows = rows[rows.evaluation == evaluation]
     if contents.modality == "molecules":
-        rows = rows.assign(reference="", extractor="")
+        rows, real = (part.assign(reference="", extractor="") for part in (rows, real))
     floors = dict(iter(real.groupby(keys)))
     names = tables.list_metrics(contents.modality)
     order = [(name, reference) for name in names for reference in (*REFERENCES, "")]

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pairflow.report.drawing import Picture
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
@@ -15,18 +14,8 @@ TABLE = Table("valid", [1, 2], {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in
 POINTS = 72  # to the inch
 
 
-@pytest.fixture(scope="module")
-def parts(make):
-    return draw(make())
-
-
-@pytest.fixture
-def picture() -> Picture:
-    return quality(TABLE, "1,024", "q")
-
-
-def test_names_say_what_is_shown(parts):
-    assert [name for name, _ in files.name_charts(parts)] == [
+def test_names_say_what_is_shown(make):
+    assert [name for name, _ in files.name_charts(draw(make()))] == [
         *("main-valid", "main-unique", "main-novel"),
         *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
     ]
@@ -40,8 +29,8 @@ def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
         assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
 
 
-def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white_with_its_fonts(picture, tmp_path):
-    files.save_chart(picture, tmp_path / "main-valid")
+def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white_with_its_fonts(tmp_path):
+    files.save_chart(quality(TABLE, "1,024", "q"), tmp_path / "main-valid")
     svg = (tmp_path / "main-valid.svg").read_text()
     root = ElementTree.fromstring(svg)
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(3.35 * POINTS)

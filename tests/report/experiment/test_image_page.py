@@ -13,12 +13,6 @@ from pairflow.report.experiment.summary import write_summary
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
 
-@pytest.fixture(scope="module")
-def block(make_images) -> quality.EvaluationBlock:
-    [block] = quality.evaluation_blocks(make_images())
-    return block
-
-
 def test_sections_of_images(image_page, parse):
     assert parse(image_page).headings() == [
         *("summary", "run", "quality", "samples", "neighbours", "coupling"),
@@ -62,12 +56,14 @@ def test_what_the_page_shows(image_page, parse):
     assert "image-rendering: pixelated" in image_page
 
 
-def test_tables_follow_the_order_of_metrics_and_references(block, make_images):
+def test_tables_follow_the_order_of_metrics_and_references(make_images):
+    contents = make_images()
+    [block] = quality.evaluation_blocks(contents)
     labels = ["FD to the training images", "FD to the test images", "KD to the training images", "IS"]
     assert [table.label for table in block.metric_tables] == [*labels, "L2 to the nearest training image"]
     assert [table.label for table in block.plain] == ["share of copies of training images"]
     measured = {table.metric: table for table in [*block.metric_tables, *block.plain]}
-    assert make_images().methods == list(measured["fd"].rows) == ["udlm", "random", "pairflow"]  # not `data`
+    assert contents.methods == list(measured["fd"].rows) == ["udlm", "random", "pairflow"]  # not `data`
     cells = {
         metric: [cell for row in table.rows.values() for cell in row] for metric, table in measured.items()
     }
