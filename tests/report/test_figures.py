@@ -107,10 +107,9 @@ def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
     assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
 
 
-def test_keys_show_the_whole_marker_in_the_colours_of_the_page(recwarn):
+def test_keys_show_the_whole_marker_in_the_colours_of_the_page():
     page = f"var(--page, {HEX['page']})"
     assert page in drawing.key(style("udlm+dcd"), "k")
     assert page not in drawing.key(style("udlm"), "k")
     assert "clip-path" not in drawing.key(style("mdlm"), "k")
-    assert not recwarn.list
     assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"
