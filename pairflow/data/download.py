@@ -9,7 +9,7 @@ import functools
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,12 +39,6 @@ class RawFile:
     url: str | None = None
     git_blob: str | None = None
 
-    def local_copy(self, data_dir: str | Path | None = None) -> Path | None:
-        """The copy in the folder of local copies; None where there is none."""
-        folder = data_folder(data_dir)
-        paths = (folder / name for name in self.names) if folder else ()
-        return next((path for path in paths if path.is_file()), None)
-
     @property
     def cached_copy(self) -> Path:
         """Where the file lies in the user's cache once it has been downloaded."""
@@ -60,7 +54,7 @@ class RawFile:
 
         Raises InputError for a failed download and for a wrong checksum.
         """
-        if path := self.local_copy(data_dir):
+        if path := local_copy(self.names, data_dir):
             return path
         return Path(__file__).with_name(self.names[0]) if self.url is None else self._download()
 
@@ -83,17 +77,19 @@ class RawFile:
         return path
 
 
-def data_folder(data_dir: str | Path | None = None) -> Path | None:
-    """The folder of local copies: `data_dir`, else what `PAIRFLOW_DATA_DIR` names, else None.
+def local_copy(names: Iterable[str], data_dir: str | Path | None = None) -> Path | None:
+    """The first of `names` in the folder of local copies; None where it has none of them.
 
-    Raises InputError if that is not a folder.
+    The folder is `data_dir`, else what `PAIRFLOW_DATA_DIR` names; InputError if it is none. A name without a
+    suffix is that of a folder.
     """
     data_dir = data_dir or os.environ.get(DATA_DIR)
     if not data_dir:
         return None
     if not Path(data_dir).is_dir():
         raise InputError(f"{DATA_DIR}: expected a folder, found none at {data_dir}")
-    return Path(data_dir)
+    paths = (Path(data_dir, name) for name in names)
+    return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
 
 
 def cache() -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pairflow.config import Images, Molecules
 from pairflow.data import image_files
-from pairflow.data.download import DATA_DIR, cache, data_folder, downloadable
+from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
 from pairflow.data.image_files import LabelledImages, RawImages
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding
@@ -74,14 +74,8 @@ class PublishedImages(ImageSource):
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
 
-    def local_copy(self, data_dir: str | Path | None = None) -> Path | None:
-        """What the folder of local copies has of the images; None where it has nothing."""
-        folder = data_folder(data_dir)
-        paths = (folder / name for name in self.readers) if folder else ()
-        return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
-
     def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
-        if local := self.local_copy(data_dir):
+        if local := local_copy(self.readers, data_dir):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
         try:
             return self._joined(image_files.read_torchvision(self.torchvision, cache(), download=True))
@@ -92,7 +86,7 @@ class PublishedImages(ImageSource):
             ) from None
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        local, cached = self.local_copy(), cache() / self.cached
+        local, cached = local_copy(self.readers), cache() / self.cached
         try:
             if local and (torchvision or local.name != self.cached):
                 raw = self.load()

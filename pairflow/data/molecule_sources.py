@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pairflow.config import Images, Molecules, Standardisation
-from pairflow.data.download import RawFile, downloadable
+from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
@@ -86,7 +86,7 @@ class MoleculeTable(MoleculeSource):
             return Finding.ok("part of pairflow")
         texts, missing = [], []
         for file in filter(None, (self.table, self.validation)):
-            local = file.local_copy()
+            local = local_copy(file.names)
             path = local or file.cached_copy
             if not path.is_file():
                 missing.append(file)

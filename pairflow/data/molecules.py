@@ -81,7 +81,14 @@ class Vocabulary:
 
         Raises InputError if the string is too long, or holds a token that is not in the vocabulary.
         """
-        return self._row(tokenize(smiles), length)
+        tokens = tokenize(smiles)
+        if len(tokens) > length - 2:
+            raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
+        unknown = next((token for token in tokens if token not in self._ids), None)
+        if unknown is not None:
+            raise InputError(f"unknown token {unknown}")
+        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
+        return ids + [PAD] * (length - len(ids))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The string of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
@@ -118,15 +125,6 @@ class Vocabulary:
             return cls(tuple(strings))
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-
-    def _row(self, tokens: list[str], length: int) -> list[int]:
-        if len(tokens) > length - 2:
-            raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
-        unknown = next((token for token in tokens if token not in self._ids), None)
-        if unknown is not None:
-            raise InputError(f"unknown token {unknown}")
-        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
-        return ids + [PAD] * (length - len(ids))
 
     def _json(self) -> str:
         content = {"kind": "smiles", "tokens": self.tokens}
