@@ -49,12 +49,12 @@ class RawFile:
         """Whether the copy in the cache has the published checksum, if one is known."""
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
-    def fetch(self, data_dir: str | Path | None = None) -> Path:
+    def fetch(self) -> Path:
         """A local path of the file, which is downloaded into the cache if it is nowhere else.
 
         Raises InputError for a failed download and for a wrong checksum.
         """
-        if path := local_copy(self.names, data_dir):
+        if path := local_copy(self.names):
             return path
         return Path(__file__).with_name(self.names[0]) if self.url is None else self._download()
 
@@ -77,18 +77,17 @@ class RawFile:
         return path
 
 
-def local_copy(names: Iterable[str], data_dir: str | Path | None = None) -> Path | None:
-    """The first of `names` in the folder of local copies; None where it has none of them.
+def local_copy(names: Iterable[str]) -> Path | None:
+    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names; None where it has none of them.
 
-    The folder is `data_dir`, else what `PAIRFLOW_DATA_DIR` names; InputError if it is none. A name without a
-    suffix is that of a folder.
+    A name without a suffix is that of a folder. Raises InputError if `PAIRFLOW_DATA_DIR` names no folder.
     """
-    data_dir = data_dir or os.environ.get(DATA_DIR)
-    if not data_dir:
+    folder = os.environ.get(DATA_DIR)
+    if not folder:
         return None
-    if not Path(data_dir).is_dir():
-        raise InputError(f"{DATA_DIR}: expected a folder, found none at {data_dir}")
-    paths = (Path(data_dir, name) for name in names)
+    if not Path(folder).is_dir():
+        raise InputError(f"{DATA_DIR}: expected a folder, found none at {folder}")
+    paths = (Path(folder, name) for name in names)
     return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
 
 

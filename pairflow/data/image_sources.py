@@ -24,19 +24,17 @@ class ImageSource(DataSource):
     """Images of one shape, with or without labels."""
 
     @abstractmethod
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
-        """The pixels; `data_dir` overrides PAIRFLOW_DATA_DIR, and what is not there is downloaded.
+    def load(self, progress: bool = True) -> RawImages:
+        """The pixels; what is not in the folder PAIRFLOW_DATA_DIR is downloaded.
 
         Raises InputError for files that are missing or not what they should be, and for a failed download.
         """
 
-    def read(
-        self, settings: Images, data_dir: str | Path | None = None, progress: bool = True
-    ) -> "PreparedImages":
+    def read(self, settings: Images, progress: bool = True) -> "PreparedImages":
         """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
         from pairflow.data import images
 
-        raw = self.load(data_dir, progress)
+        raw = self.load(progress)
         if raw.partial:
             raw = replace(raw, partial=f"{self.name}: {raw.partial}")
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
@@ -51,7 +49,7 @@ class EmbeddedDigits(ImageSource):
     name: str
     size: DatasetSize
 
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
+    def load(self, progress: bool = True) -> RawImages:
         return image_files.read_digits()
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
@@ -74,8 +72,8 @@ class PublishedImages(ImageSource):
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
 
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
-        if local := local_copy(self.readers, data_dir):
+    def load(self, progress: bool = True) -> RawImages:
+        if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
         try:
             return self._joined(image_files.read_torchvision(self.torchvision, cache(), download=True))
@@ -133,7 +131,7 @@ class ImageFolder(ImageSource):
     mode: str | None = None
     name: str = "image_folder"
 
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
+    def load(self, progress: bool = True) -> RawImages:
         return image_files.read_folder(self.path, self.side, self.mode, progress)
 
     def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:

@@ -265,10 +265,7 @@ def _encode(read: _Read, vocabulary: Vocabulary, length: int) -> tuple[np.ndarra
 
 
 def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, str]:
-    """The molecule of a raw row, as it is and standardised, and the canonical SMILES of the latter.
-
-    InputError gives the reason against the row.
-    """
+    """A raw row's molecule as it is, the standardised one, and its SMILES; InputError says what is wrong."""
     if isinstance(text, Unreadable):
         raise InputError(text.reason)
     raw = parse(text.strip())

@@ -24,10 +24,10 @@ def both(data, vocabulary_size, steps, *, row_numbers=None, seed=0):
     return fast, oracle.pair_rows(data, data, numbers, **settings)
 
 
-def molecule_rows(data_dir, name, every, length):
+def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
     source = sources.MOLECULES[name]
-    smiles = list(library.rows(source.fetch(data_dir), source.column))[::every]
+    smiles = list(library.rows(source.fetch(), source.column))[::every]
     prepared = molecules.prepare(smiles, length=length, progress=False)
     return prepared.train[:1000], prepared.vocabulary.size
 
@@ -47,7 +47,7 @@ def test_trajectories_of_real_data_equal_the_reference(data_dir, name, stored, m
         data, vocabulary_size = image_rows(data_dir), 2
     else:
         every, length = {"qm9": (125, 32), "zinc250k": (230, 74)}[name]
-        data, vocabulary_size = molecule_rows(data_dir, name, every, length)
+        data, vocabulary_size = molecule_rows(name, every, length)
     if not stored:
         monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
     assert len(data) == 1000
