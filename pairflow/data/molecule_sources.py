@@ -45,7 +45,6 @@ class MoleculeSource(DataSource):
             **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
             validation_rows=self.validation_rows(),
-            progress=False,  # the reader has a bar of its own
         )
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
         return prepared
