@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     """A data set, its training molecules described, and three trials of samples."""
     root = tmp_path_factory.mktemp("evaluate")
     words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
-    made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0, vocabulary=words)
+    made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0)
     words.save(root / "vocabulary.json")
     save(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
