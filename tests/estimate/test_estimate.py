@@ -3,7 +3,6 @@
 import copy
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from pairflow.estimate.text import describe_duration
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
-SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
 SMALL = {
     "description": "small",
@@ -50,13 +48,6 @@ IMAGES = {
     "evaluations": {"main": {"nfe": [1, 2]}, "b": {"nfe": [3], "methods": ["mdlm"]}},
 }
 SIZES = DatasetSize(rows=1000, validation_rows=100, length=16, vocabulary_size=16)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    shutil.copy(SHIPPED, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def estimate(*arguments, device="cpu"):
@@ -164,15 +155,15 @@ def test_timings_give_their_rates_back():
     assert set(rates_there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
 
 
-def test_the_packaged_records_are_of_the_shipped_experiments(folder):
-    described = read(folder / "workflow_config.yaml")
+def test_the_packaged_records_are_of_the_shipped_experiments(project):
+    described = read(project / "workflow_config.yaml")
     for name in ("demo", "digits", "mnist_binary_small"):
         plan = described.experiments[name]
-        size = sizes(folder / "results" / name, plan, folder)
+        size = sizes(project / "results" / name, plan, project)
         assert rates.packaged().keys() >= {*rates.needed(jobs(Path(), plan), plan, size, "cpu")}, name
 
 
-def test_the_demo_by_its_record(folder):
+def test_the_demo_by_its_record(project):
     run = estimate("demo", "--recorded", "--cores", "2")
     assert run.exit_code == 0, run.output
     assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 8 methods, 1 seed" in run.output
@@ -185,7 +176,7 @@ def test_the_demo_by_its_record(folder):
     assert 80 <= int(seconds) <= 95
 
 
-def test_a_gpu_without_a_record_is_unknown(folder):
+def test_a_gpu_without_a_record_is_unknown(project):
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
     assert "GPU-hours  unknown" in run.output
@@ -194,7 +185,7 @@ def test_a_gpu_without_a_record_is_unknown(folder):
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
 
 
-def test_errors_are_one_line(folder):
+def test_errors_are_one_line(project):
     run = estimate("dmo")
     assert run.exit_code == 2
     error = "workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
@@ -204,18 +195,18 @@ def test_errors_are_one_line(folder):
     assert estimate("demo", "--config", "absent.yaml").stderr == f"pairflow estimate: error: {error}"
 
 
-def test_own_files_are_read_for_their_sizes(folder):
+def test_own_files_are_read_for_their_sizes(project):
     from PIL import Image
 
-    (folder / "my.smi").write_text("".join("C" * length + "\n" for length in range(1, 11)) + "CC\nx\n")
+    (project / "my.smi").write_text("".join("C" * length + "\n" for length in range(1, 11)) + "CC\nx\n")
     data = {"source": "my.smi", "length": 8, "drop_duplicates": True, "validation_fraction": 0.5}
-    found = sizes(folder / "r", experiment(data=data), folder, progress=False)
+    found = sizes(project / "r", experiment(data=data), project, progress=False)
     assert (found.rows, found.validation_rows, found.length) == (3, 3, 8)  # C to CCCCCC fit, with two ends
-    (folder / "pictures").mkdir()
+    (project / "pictures").mkdir()
     for number in range(4):
-        Image.new("RGB", (6, 4)).save(folder / "pictures" / f"{number}.png")
+        Image.new("RGB", (6, 4)).save(project / "pictures" / f"{number}.png")
     data = {"source": "image_folder", "folder": "pictures", "validation_fraction": 0.25, "flips": True}
-    found = sizes(folder / "r", check(Experiment, {**IMAGES, "data": data}, "x"), folder)
+    found = sizes(project / "r", check(Experiment, {**IMAGES, "data": data}, "x"), project)
     assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 

@@ -89,12 +89,10 @@ def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path):
     assert read_table(train, "tokens")[1].parameters["partial"] == note
 
 
-def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures):
+def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures, refused):
     _, rows, _ = preprocess("one", "--source", "image_folder", "--folder", pictures)
     _, _, test = preprocess("other", "--source", "image_folder", "--folder", pictures, "--size", "4")
-    run = train("udlm", rows, validation=test)
-    assert run.exit_code == 2
-    assert "do not belong together: vocabulary" in run.stderr.splitlines()[-1]
+    refused(train("udlm", rows, validation=test), "train", "do not belong together: vocabulary")
 
 
 @pytest.mark.parametrize(
@@ -112,10 +110,8 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictur
         (["--source", "digits", "--training-rows", "2000"], "training_rows: expected 1 to 1617"),
     ],
 )
-def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, options, message):
+def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused, options, message):
     run, train, test = preprocess("data", *options)
-    assert run.returncode == 2
-    assert run.stderr.startswith(f"pairflow preprocess_images: error: {message}")
-    assert run.stderr.count("\n") == 1
+    refused(run, "preprocess_images", f"error: {message}")
     assert not train.exists()
     assert not test.exists()
