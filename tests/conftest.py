@@ -69,7 +69,9 @@ def step():
         for key, value in options.items():
             text = json.dumps(value) if isinstance(value, dict) else str(value)
             arguments += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
-        return CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+        result = CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+        print(result.output)  # pytest shows it where a test fails
+        return result
 
     return run
 

@@ -13,6 +13,7 @@ import yaml
 REPOSITORY = Path(__file__).parent.parent
 pytestmark = pytest.mark.workflow
 
+DISTILLED = {"batch_size": 32, "learning_rate": 1.0e-4}
 MINI = {
     "description": "a few molecules through every step",
     "scale": "reduced",
@@ -21,13 +22,8 @@ MINI = {
     "pairing": {"steps": 5, "coverage": True},
     "training": {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10},
     "distillation": {
-        "dcd": {"batch_size": 32, "iterations": 6, "learning_rate": 1.0e-4, "teacher_every": 3},
-        "redi": {
-            "batch_size": 32,
-            "iterations": 5,
-            "learning_rate": 1.0e-4,
-            "pairs": {"count": 40, "steps": 2},
-        },
+        "dcd": {**DISTILLED, "iterations": 6, "teacher_every": 3},
+        "redi": {**DISTILLED, "iterations": 5, "pairs": {"count": 40, "steps": 2}},
     },
     "methods": ["mdlm", "udlm", "pairflow", "pairflow+dcd", "udlm+redi+redi"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 16, "trials": 2}},

@@ -38,8 +38,7 @@ def train(step, model_files):
 @pytest.fixture
 def udlm(token_rows, train):
     """The working directory with a trained model in the folder udlm."""
-    run = train("udlm")
-    assert run.exit_code == 0, run.stderr
+    assert train("udlm").exit_code == 0
     return token_rows
 
 

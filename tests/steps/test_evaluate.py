@@ -207,8 +207,7 @@ def test_fcd_is_small_for_the_training_set_and_larger_for_others(folder, evaluat
     assert describe(folder, "chemnet", out="chemnet").exit_code == 0
     words = Vocabulary.load(folder / "vocabulary.json")
     samples(folder / "both.parquet", [TRAINED, ["CCO"] * 8, ["C1CC"] * 8], words)
-    run = evaluate("--fcd", samples="both", chemnet="chemnet", out="f", properties="fp")
-    assert run.exit_code == 0, run.output
+    assert evaluate("--fcd", samples="both", chemnet="chemnet", out="f", properties="fp").exit_code == 0
     rows = pd.read_parquet(folder / "f.parquet")
     found = rows[rows["metric"] == "fcd"].set_index("trial")
     assert found["samples"].tolist() == [8, 8, 0]

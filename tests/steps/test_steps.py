@@ -53,7 +53,7 @@ def model(preprocess, step, train):
         step("pair", tokens="data/train.parquet", out="pairs.parquet", quiet=True),
         train("pairflow", "pairs.parquet"),
     ):
-        assert run.exit_code == 0, run.stderr
+        assert run.exit_code == 0
 
 
 @pytest.fixture
@@ -80,14 +80,12 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
     assert json.loads(Path("pairflow/model.json").read_text())["prediction"] == "leave_one_out"
     for _ in range(2):
         sampling = {"nfe": 2, "samples": 20, "trials": 3}
-        run = step("sample", model="pairflow", out="samples.parquet", quiet=True, **sampling)
-        assert run.exit_code == 0, run.stderr
+        assert step("sample", model="pairflow", out="samples.parquet", quiet=True, **sampling).exit_code == 0
         before, last = digest("samples.parquet"), before
     assert before == last
     run = step("describe_molecules", smiles="data/smiles.parquet", out="molecules.parquet", quiet=True)
-    assert run.exit_code == 0, run.stderr
-    run = evaluate()
-    assert run.exit_code == 0, run.stderr
+    assert run.exit_code == 0
+    assert evaluate().exit_code == 0
     rows = pd.read_parquet("metrics.parquet")
     assert rows["method"].unique() == "pairflow"
     assert set(map(tuple, rows.groupby("metric")["trial"].apply(list))) == {(0, 1, 2)}
@@ -98,7 +96,7 @@ def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train,
 
 def test_rejected_rows_are_listed_with_reasons(preprocess):
     run = preprocess([*MOLECULES, "C(", "", "CCCCCCCCCCCCCCCCCC"], length=16, max_too_long_share=0.1)
-    assert run.exit_code == 0, run.stderr
+    assert run.exit_code == 0
     rejected, _ = read_table("data/rejected.parquet", "rejected rows")
     reasons = dict(zip(rejected["text"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
     assert reasons["C("].startswith("unparsable")
@@ -129,8 +127,7 @@ def test_bad_files_end_in_one_line(preprocess, refused):
     refused(preprocess(source="absent.csv"), "preprocess", "absent.csv: no such file")
     refused(preprocess(source="qm8"), "preprocess", "unknown name 'qm8' (did you mean 'qm9'?)")
     refused(preprocess(source="x.csv.gz"), "preprocess", "x.csv.gz: not a readable CSV file")
-    run = preprocess(source="y.csv.gz")
-    assert run.exit_code == 0, run.stderr
+    assert preprocess(source="y.csv.gz").exit_code == 0
 
 
 def test_files_that_do_not_belong_together_are_refused_by_name(
@@ -187,8 +184,7 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
         refused(step("pair", out="pairs.parquet", **(rows | options)), "pair", text)
     assert not Path("pairs.parquet").exists()
     for coupling in ("pairflow", "random"):
-        run = step("pair", **rows, coupling=coupling, out=f"{coupling}.parquet")
-        assert run.exit_code == 0, run.stderr
+        assert step("pair", **rows, coupling=coupling, out=f"{coupling}.parquet").exit_code == 0
         table, _ = read_table(f"{coupling}.parquet", "pairs")
         np.testing.assert_array_equal(token_array(table["x1"]), np.load("rows.npy"))
         assert 0 <= token_array(table["x0"]).min() <= token_array(table["x0"]).max() < 5
@@ -211,12 +207,10 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
         return step("pair", **rows, **options, out=out)
 
     for shard in (2, 3, 1):
-        run = pair(f"{shard}.parquet", shard=f"{shard}/3")
-        assert run.exit_code == 0, run.stderr
+        assert pair(f"{shard}.parquet", shard=f"{shard}/3").exit_code == 0
     assert pair("whole.parquet").exit_code == 0
     shards = [Path(f"{shard}.parquet") for shard in (3, 1, 2)]
-    run = step("gather", *shards, out="joined.parquet")
-    assert run.exit_code == 0, run.stderr
+    assert step("gather", *shards, out="joined.parquet").exit_code == 0
     assert Path("joined.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     spent = [read_provenance(path)["device_seconds"] for path in shards]
     assert read_provenance(Path("joined.parquet"))["device_seconds"] >= sum(spent) > 0
@@ -233,7 +227,7 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
 
 def test_a_dry_run_says_what_it_would_take_and_writes_nothing(step, rows, here):
     run = step("pair", **rows, dry_run=True, out="pairs.parquet")
-    assert run.exit_code == 0, run.stderr
+    assert run.exit_code == 0
     assert "rows: 60 of 6 tokens, 4.3e+05 token comparisons" in run.stdout
     assert "time: about" in run.stdout
     assert "memory: about" in run.stdout
