@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from pairflow.artifacts import Metadata, atomic, token_column, write_table
+from pairflow.artifacts import Metadata, token_column, write_table
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -52,9 +52,8 @@ def token_file(tmp_path):
     def write(name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", **metadata):
         path = tmp_path / name
         size = {"length": tokens.shape[1], "vocabulary_size": vocabulary_size, "vocabulary": vocabulary}
-        with atomic(path) as [temporary]:
-            rows = pa.table({"tokens": token_column(tokens, vocabulary_size)})
-            write_table(temporary, rows, Metadata(kind="tokens", **size, **metadata))
+        rows = pa.table({"tokens": token_column(tokens, vocabulary_size)})
+        write_table(path, rows, Metadata(kind="tokens", **size, **metadata))
         return path
 
     return write

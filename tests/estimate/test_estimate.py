@@ -210,44 +210,34 @@ def test_own_files_are_read_for_their_sizes(project):
     assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 
-@pytest.fixture
-def run_job(pairflow_command):
-    """Run a job, by default with its outputs as options."""
-
-    def run(job: Job, step: str, *files: str):
-        files = files or [f"--{name}={path}" for name, path in job.outputs.items()]
-        run = pairflow_command(step, f"--settings={job.settings.model_dump_json()}", *files)
-        assert run.returncode == 0, run.stderr
-
-    return run
-
-
-@pytest.mark.parametrize(("values", "step"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
-def test_known_sizes_are_what_preprocessing_finds(tmp_path, run_job, values, step):
+@pytest.mark.parametrize(("values", "name"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
+def test_known_sizes_are_what_preprocessing_finds(tmp_path, step, values, name):
     plan = check(Experiment, values, "x")
     known = sizes(tmp_path, plan, tmp_path)
-    run_job(jobs(tmp_path, plan)[0], step)
+    outputs = jobs(tmp_path, plan)[0].outputs
+    assert step(name, settings=plan.data.model_dump(mode="json"), **outputs).exit_code == 0
     assert sizes(tmp_path, plan, tmp_path) == known
 
 
-def test_what_is_done_is_not_counted(tmp_path, run_job):
+def test_what_is_done_is_not_counted(tmp_path, step):
     root = tmp_path / "results" / "small"
     plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}})
     table = jobs(root, plan)
     assert done(table) == set()
-    run_job(table[0], "preprocess")
-    pair = next(job for job in table if job.rule == "pair")
-    run_job(pair, "pair", f"--tokens={root}/data/train.parquet", f"--out={pair.outputs['pairs']}")
+    preprocess, pair = table[0], next(job for job in table if job.rule == "pair")
+    run = step("preprocess", settings=preprocess.settings.model_dump(mode="json"), **preprocess.outputs)
+    assert run.exit_code == 0
+    files = {"tokens": root / "data/train.parquet", "out": pair.outputs["pairs"]}
+    assert step("pair", settings=pair.settings.model_dump(mode="json"), **files).exit_code == 0
     assert {job.rule for job in done(table)} == {"preprocess", "pair"}
     # other data are another run, and whatever is made of them
     longer = plan.model_copy(update={"data": plan.data.model_copy(update={"length": 24})})
     assert done(jobs(root, longer)) == set()
     # of a pairing in shards only the joined file is there
     assert {job.rule for job in done(jobs(root, plan, 3))} == {"preprocess", "pair_shard", "gather"}
-    (tmp_path / "workflow_config.yaml").write_text(
-        yaml.safe_dump({"experiments": {"small": plan.model_dump(mode="json", exclude_none=True)}})
-    )
-    run = estimate("small", "--recorded", "--config", str(tmp_path / "workflow_config.yaml"))
+    path, values = tmp_path / "workflow_config.yaml", plan.model_dump(mode="json", exclude_none=True)
+    path.write_text(yaml.safe_dump({"experiments": {"small": values}}))
+    run = estimate("small", "--recorded", "--config", str(path))
     assert run.exit_code == 0, run.output
     assert f"to do      {len(table) - 2} of {len(table)} jobs" in run.output
     assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)

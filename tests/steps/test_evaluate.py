@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pairflow.artifacts import Metadata, atomic, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.data.molecules import MASK, Vocabulary, prepare
 from pairflow.metrics import training_molecules
 from pairflow.metrics.validity import reason
@@ -28,15 +28,10 @@ def folder(tmp_path_factory, describe):
     words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
     made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0, vocabulary=words)
     words.save(root / "vocabulary.json")
-    save(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
+    write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
     assert describe(root).exit_code == 0
     return root
-
-
-def save(path, table, metadata):
-    with atomic(path) as [temporary]:
-        write_table(temporary, table, metadata)
 
 
 def samples(path, trials, words):
@@ -46,7 +41,7 @@ def samples(path, trials, words):
         "trial": pa.array([trial for trial, texts in enumerate(trials) for _ in texts], pa.int32()),
     }
     facts = {"method": "udlm", "nfe": 2, "seed": 0, "samples": len(trials[0]) if trials else 8}
-    save(path, pa.table(table), Metadata(kind="samples", vocabulary=words.hash, parameters=facts))
+    write_table(path, pa.table(table), Metadata(kind="samples", vocabulary=words.hash, parameters=facts))
 
 
 @pytest.fixture(scope="module")
@@ -149,12 +144,12 @@ def test_of_many_molecules_some_have_properties_always_the_same(folder, monkeypa
     rows = training_molecules.some(8, 3)
     assert len(set(rows)) == 3
     fingerprints, properties = np.zeros((8, 32), np.uint64), np.arange(12.0).reshape(3, 4)
-    with atomic(folder / "some.parquet") as [temporary]:
-        training_molecules.write_training(temporary, known, fingerprints, [""] * 8, properties)
-    table, metadata = read_table(folder / "some.parquet")
+    path = folder / "some.parquet"
+    training_molecules.write_training(path, known, fingerprints, [""] * 8, properties)
+    table, metadata = read_table(path)
     assert metadata.parameters["properties_of"] == 3
     assert np.flatnonzero(table["qed"].to_pandas().notna()).tolist() == rows.tolist()
-    described = training_molecules.read_training(folder / "some.parquet", known)
+    described = training_molecules.read_training(path, known)
     assert described.properties.tolist() == properties.tolist()
 
 
@@ -178,7 +173,7 @@ def test_no_samples_at_all_are_no_rows(folder, evaluate):
 def test_a_mistake_is_one_line_and_leaves_nothing(folder, evaluate, refused, files, text):
     words = Vocabulary.load(folder / "vocabulary.json")
     frame = read_table(folder / "smiles.parquet")[0].to_pandas()
-    save(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
+    write_table(folder / "other.parquet", frame[:5], Metadata(kind="smiles", vocabulary=words.hash))
     samples(folder / "foreign.parquet", TRIALS, Vocabulary.from_tokens("CNOc123()=#.F"))
     refused(evaluate(**files, out="x", properties="y"), "evaluate", text)
     assert not list(folder.glob("[xy].parquet"))

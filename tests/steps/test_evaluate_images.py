@@ -10,7 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from pairflow.artifacts import Metadata, atomic, digest, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
 from pairflow.config import Experiment, ExtractorSettings
 from pairflow.data.images import to_images
 from pairflow.errors import InputError
@@ -41,8 +41,7 @@ def write(path: Path, tokens, labels=None, kind="tokens", levels=2, trials=None,
         columns["trial"] = pa.array(trials, pa.int32())
     else:
         columns["label"] = pa.array([None] * len(tokens) if labels is None else labels, pa.int32())
-    with atomic(path) as [temporary]:
-        write_table(temporary, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made | facts))
+    write_table(path, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made | facts))
     return path
 
 

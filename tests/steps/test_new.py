@@ -55,7 +55,7 @@ def test_table_entry_and_command(project):
     assert found.methods == ("udlm", "pairflow", "udlm+dcd", "pairflow+dcd")
 
 
-def test_what_preprocess_makes_of_it_is_what_was_said(project, pairflow_command):
+def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     (project / "a.csv.gz").write_bytes(
         gzip.compress(("id,Structure\n" + "".join(f"7,{s}\n" for s in ODD)).encode())
     )
@@ -66,10 +66,8 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, pairflow_command)
     assert data.column == "Structure"
     assert data.model_dump(include=set(options)) == options
     parts = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
-    flags = [f"--{part}={part}" for part in parts]
-    settings = json.dumps(data.model_dump())
-    run_2 = pairflow_command("preprocess", "--quiet", "--settings", settings, *flags, cwd=project)
-    assert run_2.returncode == 0, run_2.stderr
+    files = {part: part for part in parts}
+    assert step("preprocess", settings=data.model_dump(), quiet=True, **files).exit_code == 0
     sizes = pd.read_parquet(project / "smiles")["split"].value_counts()
     for label, split in (("for training", "train"), ("for validation", "validation")):
         assert re.search(rf"{label} +(\d+)", run.stdout)[1] == str(sizes[split])
