@@ -86,7 +86,7 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate,
         ("mdlm", "train.parquet", "mdlm always starts from the same source state"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(
+def test_what_does_not_fit_is_refused(
     token_rows, token_file, train, correlate, refused, method, tokens, text
 ):
     token_file("other.parquet", np.zeros((4, 8), int), 6, "w")

@@ -153,9 +153,7 @@ def test_a_distilled_model_carries_what_its_parent_did(sample, made, tmp_path):
         ("known.parquet", "no such file", "these are not the known molecules that"),
     ],
 )
-def test_a_missing_or_altered_file_of_the_model_is_named(
-    sample, model, tmp_path, name, missing, altered, refused
-):
+def test_a_missing_or_altered_file_is_named(sample, model, tmp_path, refused, name, missing, altered):
     content = bytearray((model / name).read_bytes())
     content[len(content) // 2] ^= 1
     (model / name).write_bytes(content)
@@ -207,9 +205,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ("some where/copy/model.json/x.smi", {}, "model.json/x.smi: cannot be written there: "),
     ],
 )
-def test_a_wish_that_cannot_be_met_ends_before_anything_is_drawn(
-    sample, tmp_path, out, options, text, refused
-):
+def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, options, text):
     refused(sample(out, **options), "sample", text)
     assert not list(tmp_path.glob("x.*"))
 
@@ -220,9 +216,7 @@ def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path
     refused(step("sample", settings={"count": 3}, **options), "sample", "settings: missing key 'nfe'")
 
 
-def test_training_refuses_a_vocabulary_and_molecules_of_other_data(
-    step, model_files, made, tmp_path, refused
-):
+def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path, refused):
     rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
     other = tmp_path / "vocabulary.json"
     Vocabulary.from_tokens(["C", "N"]).save(other)

@@ -187,9 +187,7 @@ def test_masks_that_were_left_over_are_a_syntax_error(folder):
     assert reason(words.decode(row)) == "syntax"
 
 
-def test_fcd_without_its_package_or_its_statistics_is_one_line(
-    folder, evaluate, describe, refused, monkeypatch
-):
+def test_fcd_needs_its_package_and_its_statistics(folder, evaluate, describe, refused, monkeypatch):
     refused(evaluate("--fcd"), "evaluate", "--chemnet: needed for fcd")
     monkeypatch.setitem(sys.modules, "fcd", None)
     text = 'fcd: the package is not installed; try: pip install "pairflow[fcd]"'

@@ -130,9 +130,7 @@ def test_bad_files_end_in_one_line(preprocess, refused):
     assert preprocess(source="y.csv.gz").exit_code == 0
 
 
-def test_files_that_do_not_belong_together_are_refused_by_name(
-    model, train, preprocess, step, evaluate, refused
-):
+def test_files_of_other_data_are_refused_by_name(model, train, preprocess, step, evaluate, refused):
     assert preprocess(["C", "CC", "CCC", "N", "NC"], folder="other").exit_code == 0
     assert step("sample", model="pairflow", nfe=1, out="samples.parquet", samples=4).exit_code == 0
     text = "samples.parquet and other/vocabulary.json do not belong together: vocabulary"
@@ -147,11 +145,7 @@ def test_training_refuses_what_does_not_fit_the_method(model, train, step, refus
         ("random", {}, "pairs of the coupling pairflow"),
         ("udlm", {}, "holds pairs, expected tokens"),
         ("udml", {}, "(did you mean 'udlm'?)"),
-        (
-            "pairflow",
-            {"learning_rate": 7},
-            "learning_rate: input should be less than or equal to 1, found 7",
-        ),
+        ("pairflow", {"learning_rate": 7}, "learning_rate: input should be less than or equal to 1, found 7"),
         ("pairflow", {"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
     ):
         refused(train(method, "pairs.parquet", **options), "train", text)
