@@ -184,14 +184,12 @@ def test_a_gpu_without_a_record_is_unknown(project):
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
 
 
-def test_errors_are_one_line(project):
-    run = estimate("dmo")
-    assert run.exit_code == 2
-    error = "workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
-    assert run.stderr.startswith(f"pairflow estimate: error: {error}")
+def test_errors_are_one_line(project, refused):
+    text = "error: workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
+    refused(estimate("dmo"), "estimate", text)
     advice = "run the command in the workflow's folder, or name the file with --config"
-    error = f"absent.yaml: no such file; {advice}\n"
-    assert estimate("demo", "--config", "absent.yaml").stderr == f"pairflow estimate: error: {error}"
+    run = estimate("demo", "--config", "absent.yaml")
+    refused(run, "estimate", f"error: absent.yaml: no such file; {advice}")
 
 
 def test_own_files_are_read_for_their_sizes(project):
