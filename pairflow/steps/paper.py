@@ -6,21 +6,16 @@ import click
 
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, write_table
 from pairflow.config import PaperSettings
-from pairflow.steps.command import out, step
+from pairflow.steps.command import existing, out, out_folder, step
 
 
 @step(PaperSettings)
-@click.option(
+@existing(
     "--results",
-    type=click.Path(path_type=Path),
-    required=True,
     help="Folder that holds the experiments' folders. Those without a metrics.parquet are not finished.",
 )
-@click.option(
-    "--tables",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Folder for LaTeX and CSV files. An existing folder is deleted and written again.",
+@out_folder(
+    "--tables", help="Folder for LaTeX and CSV files. An existing folder is deleted and written again."
 )
 @out("--values", help="All printed and measured values, Parquet.")
 @out("--out", help="Output file for the report page (HTML).")

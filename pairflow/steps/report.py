@@ -2,27 +2,18 @@
 
 from pathlib import Path
 
-import click
-
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, write_table
 from pairflow.config import Experiment
 from pairflow.plan import lineage
-from pairflow.steps.command import out, step
+from pairflow.steps.command import existing, out, out_folder, step
 
 
 @step(Experiment)
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The experiment's folder, results/<experiment>.",
-)
+@existing("--root", help="The experiment's folder, results/<experiment>.")
 @out("--metrics", help="All metric rows, Parquet.")
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
-@click.option(
+@out_folder(
     "--figures",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
     help="Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG. An "
     "existing folder is deleted and written again.",
 )

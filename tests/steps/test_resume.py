@@ -81,6 +81,14 @@ def finish(run) -> None:
     assert end(run) == (0, "")
 
 
+def stop(folder, name, number) -> tuple[int, str]:
+    """Start a training, and stop it by a signal once it has saved a state."""
+    run = start("train", folder, name, save_every=0)
+    wait_for_a_state(folder, name, run)
+    run.send_signal(number)
+    return end(run)
+
+
 def wait_for_a_state(folder, name, run) -> None:
     """Until a state newer than those that are there is saved."""
     before = set((folder / name / "states").rglob("[0-9]*.json"))
@@ -124,20 +132,14 @@ def assert_stopped(code, said, number):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_training_says_so_and_goes_on(folder, number):
     name = f"stopped {number.name}"
-    run = start("train", folder, name, save_every=0)
-    wait_for_a_state(folder, name, run)
-    run.send_signal(number)
-    assert_stopped(*end(run), number)
+    assert_stopped(*stop(folder, name, number), number)
     finish(start("train", folder, name))
     assert products(folder, name, "train") == products(folder, "calm", "train")
 
 
 def test_other_settings_never_take_up_a_state(folder):
     name = "changed"
-    run = start("train", folder, name, save_every=0)
-    wait_for_a_state(folder, name, run)
-    run.send_signal(signal.SIGTERM)
-    end(run)
+    stop(folder, name, signal.SIGTERM)
     finish(start("train", folder, name, learning_rate=0.02))
     [left] = (folder / name / "states").iterdir()  # of the run that was stopped, for whoever goes back to it
     finish(start("train", folder, "alone", learning_rate=0.02))
