@@ -107,7 +107,7 @@ def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
-    prepared = molecules.prepare(rows, length=length, validation_rows=split, progress=False)
+    prepared = molecules.prepare(rows, length=length, validation_rows=split)
     return prepared.train, prepared.vocabulary.size
 
 
@@ -254,7 +254,7 @@ def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
 
 def gpu_seconds(data: np.ndarray, symbols: int, rows: np.ndarray) -> float:
     """Time of whole trajectories on the GPU, with transfers: single steps cannot be timed from outside."""
-    settings = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0, "progress": False}
+    settings = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0}
     return seconds_of(lambda: gpu.pair_rows(data, data[rows], rows, **settings))
 
 
@@ -290,7 +290,7 @@ def floor_rate() -> float:
 
 def pair_seconds(data: np.ndarray, symbols: int, queries: np.ndarray, steps: int = STEPS) -> float:
     """Wall time to pair some queries among all rows of `data` with all threads, index and all."""
-    settings = {"vocabulary_size": symbols, "steps": steps, "seed": 0, "threads": None, "progress": False}
+    settings = {"vocabulary_size": symbols, "steps": steps, "seed": 0, "threads": None}
     return seconds_of(lambda: cpu.pair_rows(data, data[queries], queries, **settings))
 
 

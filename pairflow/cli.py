@@ -6,13 +6,8 @@ import click
 
 from pairflow._version import __version__
 
-COMMANDS = (
-    "doctor",
-    "init",
-    "new",
-    "estimate",
-    "compare",
-)  # besides the steps, in the order in which a user needs them
+# Besides the steps, in the order in which a user needs them.
+COMMANDS = ("doctor", "init", "new", "estimate", "compare")
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -47,15 +42,10 @@ class Steps(click.Group):
         """The commands for users come first, the steps of the workflow below them."""
         for title, names in (("Commands", COMMANDS), ("Steps, in the order of the workflow", STEPS)):
             with formatter.section(title):
-                commands = {name: _command(name) for name in names}
-                formatter.write_dl(
-                    [(name, command.get_short_help_str(200)) for name, command in commands.items()]
-                )
+                formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in (*COMMANDS, *STEPS):
-            return None
-        return _command(cmd_name)
+        return _command(cmd_name) if cmd_name in (*COMMANDS, *STEPS) else None
 
 
 def _command(name: str) -> click.Command:

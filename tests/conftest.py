@@ -1,8 +1,9 @@
-"""Shared by all tests: the folder of real data sets, a small file of token rows, the steps and Snakemake."""
+"""Shared by all tests: the folder of real data sets, what many tests run and refuse."""
 
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-from pairflow.artifacts import Metadata, atomic, token_column, write_table
+from pairflow.artifacts import Metadata, token_column, write_table
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -51,9 +52,8 @@ def token_file(tmp_path):
     def write(name: str, tokens: np.ndarray, vocabulary_size: int, vocabulary: str = "v", **metadata):
         path = tmp_path / name
         size = {"length": tokens.shape[1], "vocabulary_size": vocabulary_size, "vocabulary": vocabulary}
-        with atomic(path) as [temporary]:
-            rows = pa.table({"tokens": token_column(tokens, vocabulary_size)})
-            write_table(temporary, rows, Metadata(kind="tokens", **size, **metadata))
+        rows = pa.table({"tokens": token_column(tokens, vocabulary_size)})
+        write_table(path, rows, Metadata(kind="tokens", **size, **metadata))
         return path
 
     return write
@@ -61,16 +61,61 @@ def token_file(tmp_path):
 
 @pytest.fixture(scope="session")
 def step():
-    """Run a step in this process: options by their names, True for a flag, a dict as JSON."""
+    """Run a step in this process: arguments, and options by their names, True for a flag, a dict as JSON."""
 
-    def run(name: str, **options: object):
-        arguments = []
+    def run(name: str, *files: object, **options: object):
+        arguments = [str(file) for file in files]
         for key, value in options.items():
             text = json.dumps(value) if isinstance(value, dict) else str(value)
             arguments += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
-        return CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+        result = CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+        print(result.output)  # pytest shows it where a test fails
+        return result
 
     return run
+
+
+@pytest.fixture(scope="session")
+def refused():
+    """Check that a finished step was refused: exit code 2, and on stderr one line that holds a text."""
+
+    def check(run, step: str, text: str) -> None:
+        code = run.exit_code if isinstance(run, Result) else run.returncode
+        assert code == 2, run.stderr
+        lines = [line for line in run.stderr.splitlines() if line and "%|" not in line]
+        usage = lines[0].startswith("Usage: ")  # click's own message for an option has several lines
+        assert usage or lines[0].startswith(f"pairflow {step}: error: ")
+        assert usage or len(lines) == 1
+        assert text in lines[-1]
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def miniature():
+    """The configuration of a small experiment on molecules, with some of its keys replaced."""
+
+    def values(**changes: object) -> dict:
+        return {
+            "description": "a few molecules through every step",
+            "scale": "reduced",
+            "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
+            "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
+            "training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3, "validate_every": 2},
+            "methods": ["udlm"],
+            "evaluations": {"main": {"nfe": [1], "samples": 16, "trials": 2}},
+            **changes,
+        }
+
+    return values
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """The working directory, with the shipped configuration."""
+    shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

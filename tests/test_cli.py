@@ -24,13 +24,6 @@ def test_every_command_has_help(step):
     assert finished.output.startswith(f"Usage: main {step} [OPTIONS]")
 
 
-def test_a_mistake_is_one_line_with_exit_code_2(tmp_path):
-    arguments = ["--tokens", str(tmp_path / "absent.parquet"), "--out", str(tmp_path / "pairs.parquet")]
-    finished = CliRunner().invoke(main, ["pair", *arguments])
-    assert finished.exit_code == 2
-    assert finished.output == f"pairflow pair: error: {tmp_path}/absent.parquet: no such file\n"
-
-
 OUT_OF_BOUNDS = '{"steps": -1, "seed": -2}'
 
 

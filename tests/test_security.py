@@ -32,10 +32,10 @@ def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").split(".")[0])
-    return names
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
 
 
 def keyword(call: ast.Call, name: str):
@@ -100,37 +100,20 @@ def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path):
     assert proof.exists()  # the payload works
 
 
-def test_a_pickle_in_an_array_file_is_not_loaded(pairflow_command, tmp_path):
+def test_a_pickle_in_an_array_file_is_not_loaded(step, refused, tmp_path):
     import numpy as np
 
     proof = tmp_path / "pwned"
     np.save(tmp_path / "rows.npy", np.array([Payload(proof)], dtype=object), allow_pickle=True)
-    files = ["--tokens", tmp_path / "rows.npy", "--out", tmp_path / "pairs.parquet"]
-    finished = pairflow_command("pair", *files, "--vocabulary-size", 4)
-    assert finished.returncode == 2
-    assert "rows.npy: not a .npy array" in finished.stderr
+    files = {"tokens": tmp_path / "rows.npy", "out": tmp_path / "pairs.parquet"}
+    refused(step("pair", **files, vocabulary_size=4), "pair", "rows.npy: not a .npy array")
     assert not proof.exists()
 
 
 @pytest.mark.parametrize(
     "name", ["<script>", "../up", "a b", "$(touch pwned)", "a;b", "a\n", "a'b", 'a"b', "a{seed}", ""]
 )
-def test_names_of_experiments_and_evaluations_are_restricted(name, experiment_values):
-    with pytest.raises(InputError, match="pattern"):
-        check(Configuration, {"experiments": {name: experiment_values}}, "test")
-    experiment_values["evaluations"] = {name: experiment_values["evaluations"]["main"]}
-    with pytest.raises(InputError, match="pattern"):
-        check(Configuration, {"experiments": {"mini": experiment_values}}, "test")
-
-
-@pytest.fixture
-def experiment_values():
-    return {
-        "description": "small",
-        "scale": "reduced",
-        "data": {"source": "small_molecules", "length": 16},
-        "network": {"name": "mlp"},
-        "training": {"batch_size": 8, "iterations": 3, "learning_rate": 0.01},
-        "methods": ["udlm"],
-        "evaluations": {"main": {"nfe": [1], "samples": 4, "trials": 1}},
-    }
+def test_names_of_experiments_and_evaluations_are_restricted(name, miniature):
+    for experiments in ({name: miniature()}, {"mini": miniature(evaluations={name: {"nfe": [1]}})}):
+        with pytest.raises(InputError, match="pattern"):
+            check(Configuration, {"experiments": experiments}, "test")

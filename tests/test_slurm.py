@@ -25,18 +25,6 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / 
 SPACES = ("--mount", "--pid", "--net", "--uts")
 ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
-MINI = {
-    "description": "a few molecules through every step",
-    "scale": "reduced",
-    "data": {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5},
-    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16},
-    "pairing": {"steps": 5},
-    "training": {"batch_size": 32, "learning_rate": 1e-3}
-    | dict.fromkeys(("iterations", "validate_every"), ITERATIONS),
-    "methods": ["udlm", "pairflow"],
-    "evaluations": {"main": {"nfe": [1], "samples": 16, "trials": 2}},
-}
-
 SLURM = """
 ClusterName=pairflow
 SlurmctldHost=localhost
@@ -194,13 +182,22 @@ class Run:
 
 
 @pytest.fixture
-def start(cluster, tmp_path):
+def folder(tmp_path, miniature):
+    """A folder with the configuration of a miniature that trains for long enough."""
+    training = {"batch_size": 32, "learning_rate": 1e-3, "iterations": ITERATIONS}
+    training["validate_every"] = ITERATIONS
+    mini = miniature(pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"])
+    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": mini}}))
+    return tmp_path
+
+
+@pytest.fixture
+def start(cluster, folder):
     """A function that starts a `Run` in a folder with the miniature's configuration."""
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
     runs: list[Run] = []
 
     def start(target: str) -> Run:
-        runs.append(Run(cluster, tmp_path, target))
+        runs.append(Run(cluster, folder, target))
         return runs[-1]
 
     yield start
@@ -239,11 +236,10 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
 
-def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(snakemake, tmp_path):
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": MINI}}))
+def test_a_training_asks_for_the_gpus_it_is_given_and_for_no_more_time_than_the_limit(snakemake, folder):
     limits = ["--set-resources", "train:gpu=2", "--resources", "runtime=600"]
     model = "results/mini/seed0/models/udlm/model.safetensors"
-    run = snakemake(tmp_path, *PROFILE, "--dry-run", *limits, "--", model)
+    run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", model)
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
     assert re.search(r"rule train:.*?resources: [^\n]*gpu=2,[^\n]* runtime=600\n", plan, re.S)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pairflow.artifacts.atomic import atomic
+from pairflow.artifacts.contents import require_contents
 from pairflow.artifacts.provenance import Provenance
 from pairflow.errors import InputError
 
@@ -25,10 +26,8 @@ _KEY = b"pairflow"
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype:
-    """The smallest of uint8, uint16 and int32 that holds the symbols 0 .. K-1."""
-    if vocabulary_size <= 2**8:
-        return np.dtype(np.uint8)
-    return np.dtype(np.uint16 if vocabulary_size <= 2**16 else np.int32)
+    """The smaller of uint8 and uint16 that holds the symbols 0 .. K-1."""
+    return np.dtype(np.uint8 if vocabulary_size <= 2**8 else np.uint16)
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,10 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
-    """Read a Parquet file that one of our steps wrote; InputError unless undamaged and of one of `kinds`."""
+    """Read a Parquet file that one of our steps wrote.
+
+    InputError unless it is undamaged, is of one of `kinds`, and holds what `contents` says of its kind.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -126,6 +128,8 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
         metadata = _checked_metadata(path, table.schema, table)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
+    keys = ("length", "vocabulary_size", "shape", "mask", "padding")
+    require_contents(path, table, metadata.kind, {key: getattr(metadata, key) for key in keys})
     return table, metadata
 
 
@@ -136,7 +140,11 @@ def _named_when_damaged(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except MemoryError as error:
+        raise InputError(f"{path}: needs more memory than there is: {error}") from error
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        if reason := getattr(error, "strerror", None):
+            raise InputError(f"{path}: cannot be read: {reason}") from error
         raise InputError(
             f"{path}: damaged, or not a Parquet file that pairflow wrote; rerun the step that writes it"
         ) from error

@@ -22,6 +22,12 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
+TrainingRows = Annotated[
+    int | None,
+    Field(
+        ge=1, description="Number of training rows to draw at random. If it is not given, all rows are used."
+    ),
+]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
@@ -45,9 +51,8 @@ class Molecules(Standardisation):
     """Raw molecules to token rows."""
 
     source: str = Field(
-        description="Data set: small_molecules (included in the package), qm9, zinc250k, or the "
-        "path of your own file "
-        "(.smi, .csv, .tsv or .sdf, plain or .gz)."
+        description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
+        "own file (.smi, .csv, .tsv or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
@@ -55,11 +60,7 @@ class Molecules(Standardisation):
     split: Split = "random"
     validation_fraction: Share = Field(0.05, description="Share of the rows that is held out for validation.")
     split_seed: Seed = Field(42, description="Seed of the random split.")
-    training_rows: int | None = Field(
-        None,
-        ge=1,
-        description="Number of training rows to draw at random. If it is not given, all rows are used.",
-    )
+    training_rows: TrainingRows = None
     max_heavy_atoms: int | None = Field(
         None, ge=1, description="Leave out molecules with more than this number of heavy atoms."
     )
@@ -109,11 +110,7 @@ class Images(Settings):
         None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
     )
     flips: bool = Field(False, description="Append the mirror image of every training image.")
-    training_rows: int | None = Field(
-        None,
-        ge=1,
-        description="Number of training rows to draw at random. If it is not given, all rows are used.",
-    )
+    training_rows: TrainingRows = None
     validation_fraction: float = Field(
         0.1, gt=0, lt=1, description="Share that is held out; only without a published test set."
     )

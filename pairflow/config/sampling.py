@@ -14,6 +14,15 @@ Conversion = Annotated[
         "or leave-one-out); `none` uses it unchanged."
     ),
 ]
+SamplingSteps = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of function evaluations, NFE), not counting the greedy "
+        "step at the end.",
+    ),
+]
 Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
 ClassifierIterations = Annotated[
     int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
@@ -63,13 +72,7 @@ class Correlation(Settings):
 
     sources: int = Field(20_000, ge=2, le=10**6, description="Number of source states (x0).")
     samples: int = Field(10, ge=2, le=1000, description="Samples (x1) per source state.")
-    steps: int = Field(
-        256,
-        ge=1,
-        le=10_000,
-        description="Number of sampling steps (number of "
-        "function evaluations, NFE), not counting the greedy step at the end.",
-    )
+    steps: SamplingSteps = 256
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
 

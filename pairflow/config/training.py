@@ -7,7 +7,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, create_model, model_validator
 
 from pairflow.config.check import Settings
-from pairflow.config.sampling import Conversion, Sampler
+from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
+
+EmaDecay = Annotated[
+    float, Field(ge=0, lt=1, description="Decay of the exponential moving average of the weights.")
+]
 
 
 class Optimisation(Settings):
@@ -23,9 +27,7 @@ class Optimisation(Settings):
     final_learning_rate: float = Field(
         0.0, ge=0, le=1, description="Learning rate at the end of a cosine decay."
     )
-    ema_decay: float = Field(
-        0.9999, ge=0, lt=1, description="Decay of the exponential moving average of the weights."
-    )
+    ema_decay: EmaDecay = 0.9999
     gradient_clip: float = Field(
         1.0, gt=0, description="Largest norm of the gradient; longer gradients are scaled down to it."
     )
@@ -55,9 +57,7 @@ class Distillation(Optimisation):
 
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
 
-    ema_decay: float = Field(
-        0.999, ge=0, lt=1, description="Decay of the exponential moving average of the weights."
-    )
+    ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
         "ema", description="Weights of the parent to start from: the moving average or the raw weights."
     )
@@ -94,13 +94,7 @@ class TeacherPairs(Settings):
     """How ReDi's pairs are drawn from the parent: a uniform source state, and the sample it leads to."""
 
     count: int = Field(20_000, ge=1, le=10**8, description="Number of pairs.")
-    steps: int = Field(
-        256,
-        ge=1,
-        le=10_000,
-        description="Number of sampling steps (number of "
-        "function evaluations, NFE), not counting the greedy step at the end.",
-    )
+    steps: SamplingSteps = 256
     sampler: Sampler = "euler"
     conversion: Conversion = "exact"
 

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,12 +39,6 @@ class RawFile:
     url: str | None = None
     git_blob: str | None = None
 
-    def local_copy(self, data_dir: str | Path | None = None) -> Path | None:
-        """The copy in the folder of local copies; None where there is none."""
-        folder = data_folder(data_dir)
-        paths = (folder / name for name in self.names) if folder else ()
-        return next((path for path in paths if path.is_file()), None)
-
     @property
     def cached_copy(self) -> Path:
         """Where the file lies in the user's cache once it has been downloaded."""
@@ -55,12 +49,12 @@ class RawFile:
         """Whether the copy in the cache has the published checksum, if one is known."""
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
-    def fetch(self, data_dir: str | Path | None = None) -> Path:
+    def fetch(self) -> Path:
         """A local path of the file, which is downloaded into the cache if it is nowhere else.
 
         Raises InputError for a failed download and for a wrong checksum.
         """
-        if path := self.local_copy(data_dir):
+        if path := local_copy(self.names):
             return path
         return Path(__file__).with_name(self.names[0]) if self.url is None else self._download()
 
@@ -83,17 +77,18 @@ class RawFile:
         return path
 
 
-def data_folder(data_dir: str | Path | None = None) -> Path | None:
-    """The folder of local copies: `data_dir`, else what `PAIRFLOW_DATA_DIR` names, else None.
+def local_copy(names: Iterable[str]) -> Path | None:
+    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names; None where it has none of them.
 
-    Raises InputError if that is not a folder.
+    A name without a suffix is that of a folder. Raises InputError if `PAIRFLOW_DATA_DIR` names no folder.
     """
-    data_dir = data_dir or os.environ.get(DATA_DIR)
-    if not data_dir:
+    folder = os.environ.get(DATA_DIR)
+    if not folder:
         return None
-    if not Path(data_dir).is_dir():
-        raise InputError(f"{DATA_DIR}: expected a folder, found none at {data_dir}")
-    return Path(data_dir)
+    if not Path(folder).is_dir():
+        raise InputError(f"{DATA_DIR}: expected a folder, found none at {folder}")
+    paths = (Path(folder, name) for name in names)
+    return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
 
 
 def cache() -> Path:

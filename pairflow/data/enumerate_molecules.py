@@ -56,7 +56,6 @@ UNSTABLE = {
     "amine with H on furan or pyrrole: oxidises in air": "[NX3;!H0][$(c1[o,nX3]ccc1),$(c1c[o,nX3]cc1)]",
 }
 _UNSTABLE = [Chem.MolFromSmarts(pattern) for pattern in UNSTABLE.values()]
-_ORDERS = (Chem.BondType.ZERO, Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE)
 
 
 Graph = tuple[str, dict[tuple[int, int], int]]
@@ -167,7 +166,7 @@ def _molecule(graph: Graph) -> Chem.RWMol:
     for element in elements:
         molecule.AddAtom(Chem.Atom(element))
     for (first, second), order in bonds.items():
-        molecule.AddBond(first, second, _ORDERS[order])
+        molecule.AddBond(first, second, Chem.BondType.values[order])
     return molecule
 
 

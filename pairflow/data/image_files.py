@@ -45,26 +45,15 @@ class RawImages:
 def read_digits() -> RawImages:
     """The embedded digits, binarised, as images of 0 and 255.
 
-    Each of the 1,797 rows of digits.gz is 9 bytes: the 8 x 8 bits, first pixel highest, and the label.
-    `pack_digits` made it from scikit-learn's `load_digits` (BSD licence), a copy of the test set of
-    E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository,
-    1998 (CC BY 4.0).
+    Each of the 1,797 rows of digits.gz is 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit
+    says whether a value of scikit-learn's `load_digits` (BSD licence) is 8 or more. That is a copy of the
+    test set of E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
+    Repository, 1998 (CC BY 4.0).
     """
     packed = gzip.decompress(Path(__file__).with_name("digits.gz").read_bytes())
     rows = np.frombuffer(packed, np.uint8).reshape(-1, 9)
     images = np.unpackbits(rows[:, :8], axis=1).reshape(-1, 8, 8, 1) * np.uint8(255)
     return RawImages(images, rows[:, 8].astype(np.int32))
-
-
-def pack_digits(values: np.ndarray, labels: np.ndarray) -> bytes:
-    """The content of digits.gz, from values (M, 64) of 0..16 and labels (M,): a bit is a value >= 8.
-
-    from sklearn.datasets import load_digits; digits = load_digits()
-    Path("digits.gz").write_bytes(pack_digits(digits.data, digits.target))
-    """
-    bits = np.packbits(np.asarray(values) >= 8, axis=1)
-    rows = np.column_stack([bits, np.asarray(labels, np.uint8)])
-    return gzip.compress(rows.tobytes(), 9, mtime=0)
 
 
 def read_idx_files(folder: Path) -> list[LabelledImages]:
@@ -169,7 +158,7 @@ def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(path) as file:
+        with Image.open(path, formats=("PNG", "JPEG")) as file:  # no other decoder
             image: Image.Image = ImageOps.exif_transpose(file)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         reason = str(error).removesuffix(f" '{path}'")

@@ -10,7 +10,7 @@ import numpy as np
 
 from pairflow.config import Images, Molecules
 from pairflow.data import image_files
-from pairflow.data.download import DATA_DIR, cache, data_folder, downloadable
+from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
 from pairflow.data.image_files import LabelledImages, RawImages
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding
@@ -24,19 +24,17 @@ class ImageSource(DataSource):
     """Images of one shape, with or without labels."""
 
     @abstractmethod
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
-        """The pixels; `data_dir` overrides PAIRFLOW_DATA_DIR, and what is not there is downloaded.
+    def load(self, progress: bool = True) -> RawImages:
+        """The pixels; what is not in the folder PAIRFLOW_DATA_DIR is downloaded.
 
         Raises InputError for files that are missing or not what they should be, and for a failed download.
         """
 
-    def read(
-        self, settings: Images, data_dir: str | Path | None = None, progress: bool = True
-    ) -> "PreparedImages":
+    def read(self, settings: Images, progress: bool = True) -> "PreparedImages":
         """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
         from pairflow.data import images
 
-        raw = self.load(data_dir, progress)
+        raw = self.load(progress)
         if raw.partial:
             raw = replace(raw, partial=f"{self.name}: {raw.partial}")
         levels = self.size.vocabulary_size if self.size else settings.levels or 256
@@ -51,7 +49,7 @@ class EmbeddedDigits(ImageSource):
     name: str
     size: DatasetSize
 
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
+    def load(self, progress: bool = True) -> RawImages:
         return image_files.read_digits()
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
@@ -74,14 +72,8 @@ class PublishedImages(ImageSource):
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
 
-    def local_copy(self, data_dir: str | Path | None = None) -> Path | None:
-        """What the folder of local copies has of the images; None where it has nothing."""
-        folder = data_folder(data_dir)
-        paths = (folder / name for name in self.readers) if folder else ()
-        return next((path for path in paths if (path.is_file() if path.suffix else path.is_dir())), None)
-
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
-        if local := self.local_copy(data_dir):
+    def load(self, progress: bool = True) -> RawImages:
+        if local := local_copy(self.readers):
             return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
         try:
             return self._joined(image_files.read_torchvision(self.torchvision, cache(), download=True))
@@ -92,7 +84,7 @@ class PublishedImages(ImageSource):
             ) from None
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        local, cached = self.local_copy(), cache() / self.cached
+        local, cached = local_copy(self.readers), cache() / self.cached
         try:
             if local and (torchvision or local.name != self.cached):
                 raw = self.load()
@@ -139,7 +131,7 @@ class ImageFolder(ImageSource):
     mode: str | None = None
     name: str = "image_folder"
 
-    def load(self, data_dir: str | Path | None = None, progress: bool = True) -> RawImages:
+    def load(self, progress: bool = True) -> RawImages:
         return image_files.read_folder(self.path, self.side, self.mode, progress)
 
     def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:

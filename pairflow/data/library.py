@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from rdkit import Chem, rdBase
 from tqdm import tqdm
 
+from pairflow.data.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 from pairflow.errors import InputError
 
 _FORMATS = {
@@ -90,15 +91,15 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
         first = list(islice(records, number))
     return {
         name: [record[place] if place < len(record) else "" for record in first]
-        for place, name in enumerate(header)
+        for place, name in reversed([*enumerate(header)])  # of two columns of one name, the first counts
     }
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
     """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, expected a file of molecules")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
     try:
         with path.open("rb") as raw:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
@@ -155,8 +156,21 @@ def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[list[s
         raise InputError(f"{path}: empty; expected {_CONTENT['CSV']}")
     tabs = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower() == ".tsv"
     separator = "\t" if tabs else max(",;\t", key=first.count)
-    records = (record for record in csv.reader(chain([first], lines), delimiter=separator) if record)
+    reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
+    records = (record for record in _quoted_rightly(reader, path) if record)
     return [name.strip() for name in next(records)], records
+
+
+def _quoted_rightly(reader: Any, path: Path) -> Iterator[list[str]]:
+    """The records of a csv.reader; InputError, with the record's place, where a quote is out of place."""
+    while True:
+        number = reader.line_num + 1
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
 
 
 def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[str | Unreadable]:
@@ -164,7 +178,9 @@ def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[str | Unread
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
         if molecule is None:
-            yield Unreadable(record[0].strip(), "broken record")
+            yield Unreadable("".join(record[:1]).strip(), "broken record")
+        elif molecule.GetNumAtoms() > MOST_ATOMS:
+            yield Unreadable(record[0].strip(), TOO_MANY_ATOMS)
         else:
             yield Chem.MolToSmiles(molecule)
 

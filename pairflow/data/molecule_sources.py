@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pairflow.config import Images, Molecules, Standardisation
-from pairflow.data.download import RawFile, downloadable
+from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
@@ -24,13 +24,10 @@ class MoleculeSource(DataSource):
     """Molecules: a table or another file, of which each row is one molecule."""
 
     @abstractmethod
-    def fetch(self, data_dir: str | Path | None = None) -> Path:
-        """A local path of the raw file; `data_dir` overrides the environment variable PAIRFLOW_DATA_DIR.
+    def fetch(self) -> Path:
+        """A local path of the raw file; InputError if it is missing, or its download fails or has changed."""
 
-        Raises InputError for a missing file or folder, a failed download and a wrong checksum.
-        """
-
-    def validation_rows(self, data_dir: str | Path | None = None) -> list[int] | None:
+    def validation_rows(self) -> list[int] | None:
         """Row numbers, from 0, of the published validation split; None where there is none."""
         return None
 
@@ -39,18 +36,15 @@ class MoleculeSource(DataSource):
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
 
-    def read(
-        self, settings: Molecules, data_dir: str | Path | None = None, progress: bool = True
-    ) -> "PreparedMolecules":
+    def read(self, settings: Molecules, progress: bool = True) -> "PreparedMolecules":
         """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
         from pairflow.data import library, molecules
 
         prepared = molecules.prepare(
-            library.rows(self.fetch(data_dir), settings.column, progress),
+            library.rows(self.fetch(), settings.column, progress),
             **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
-            validation_rows=self.validation_rows(data_dir),
-            progress=False,  # the reader has a bar of its own
+            validation_rows=self.validation_rows(),
         )
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
         return prepared
@@ -66,13 +60,13 @@ class MoleculeTable(MoleculeSource):
     column: str = "smiles"
     validation: RawFile | None = None
 
-    def fetch(self, data_dir: str | Path | None = None) -> Path:
-        return self.table.fetch(data_dir)
+    def fetch(self) -> Path:
+        return self.table.fetch()
 
-    def validation_rows(self, data_dir: str | Path | None = None) -> list[int] | None:
+    def validation_rows(self) -> list[int] | None:
         if self.validation is None:
             return None
-        path = self.validation.fetch(data_dir)
+        path = self.validation.fetch()
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -86,7 +80,7 @@ class MoleculeTable(MoleculeSource):
             return Finding.ok("part of pairflow")
         texts, missing = [], []
         for file in filter(None, (self.table, self.validation)):
-            local = file.local_copy()
+            local = local_copy(file.names)
             path = local or file.cached_copy
             if not path.is_file():
                 missing.append(file)
@@ -129,7 +123,7 @@ class MoleculeFile(MoleculeSource):
     def name(self) -> str:  # type: ignore[override]
         return self.path.name
 
-    def fetch(self, data_dir: str | Path | None = None) -> Path:
+    def fetch(self) -> Path:
         if self.path.is_file():
             return self.path
         raise InputError(f"{self.path}: no such file")

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
-from tqdm import tqdm
 
 from pairflow.artifacts import token_dtype
 from pairflow.config import Standardisation
@@ -81,7 +80,13 @@ class Vocabulary:
 
         Raises InputError if the string is too long, or holds a token that is not in the vocabulary.
         """
-        return self._row(tokenize(smiles), length)
+        tokens = tokenize(smiles)
+        _check_fits(tokens, length)
+        unknown = next((token for token in tokens if token not in self._ids), None)
+        if unknown is not None:
+            raise InputError(f"unknown token {unknown}")
+        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
+        return ids + [PAD] * (length - len(ids))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The string of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
@@ -119,15 +124,6 @@ class Vocabulary:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
-    def _row(self, tokens: list[str], length: int) -> list[int]:
-        if len(tokens) > length - 2:
-            raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
-        unknown = next((token for token in tokens if token not in self._ids), None)
-        if unknown is not None:
-            raise InputError(f"unknown token {unknown}")
-        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
-        return ids + [PAD] * (length - len(ids))
-
     def _json(self) -> str:
         content = {"kind": "smiles", "tokens": self.tokens}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -163,8 +159,6 @@ def prepare(
     training_rows: int | None = None,
     max_heavy_atoms: int | None = None,
     max_too_long_share: float = 0.001,
-    vocabulary: Vocabulary | None = None,
-    progress: bool = True,
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of `length` = N, split into training and validation.
 
@@ -173,40 +167,40 @@ def prepare(
 
     `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
     it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
-    The vocabulary is that of all molecules of the data set unless one is given.
+    The vocabulary is that of all molecules of the data set.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
     is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
     on or fewer than `training_rows` to train on.
     """
-    bar = tqdm(rows, desc="canonicalise", unit=" rows", mininterval=0.5, disable=not progress)
-    read = _Read(bar, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
+    read = _Read(rows, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
     _check_length(read.token_counts, length, max_too_long_share)
-    if vocabulary is None:
-        vocabulary = Vocabulary.from_tokens(read.tokens)
-    table, usable = _encode(read, vocabulary, length)
-    places = [read.rows[k] for k in usable]
+    if not read.rows:
+        raise InputError(_nothing_left(read))
+    vocabulary = Vocabulary.from_tokens(read.tokens)
+    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
+    for k, smiles in enumerate(read.smiles):
+        table[k] = vocabulary.encode(smiles, length)
+    groups = None
     if split == "scaffold":
-        validation_rows, groups = None, [read.scaffolds[k] for k in usable]
+        validation_rows, groups = None, read.scaffolds
     else:
-        groups = None
         outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
-    side = split_rows(places, validation_fraction, validation_rows, split_seed, training_rows, groups)
-    rejected = [(row, *read.rejected[row]) for row in sorted(read.rejected)]
+    side = split_rows(read.rows, validation_fraction, validation_rows, split_seed, training_rows, groups)
     return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
         vocabulary=vocabulary,
-        smiles=pd.DataFrame({"row": places, "smiles": [read.smiles[k] for k in usable], "split": side}),
-        rejected=pd.DataFrame(rejected, columns=["row", "text", "reason"]),
+        smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side}),
+        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason"]),
     )
 
 
 class _Read:
-    """All rows, read: one entry per molecule, and the reasons against the other rows."""
+    """All rows, read: one entry per molecule that fits, and the reasons against the other rows."""
 
     def __init__(
         self,
@@ -220,11 +214,10 @@ class _Read:
         self.total = 0
         self.rows = array("q")
         self.smiles: list[str] = []
-        self.token_counts = array("q")
-        self.tokens: set[str] = set()  # of the molecules that fit
-        self.overlong: dict[int, str | Unreadable] = {}  # row: text, of the molecules that do not fit
+        self.token_counts = array("q")  # of all molecules, also those that do not fit
+        self.tokens: set[str] = set()
         self.scaffolds: list[int] = []  # numbers, by first appearance
-        self.rejected: dict[int, tuple[str | Unreadable, str]] = {}  # row: text, reason
+        self.rejected: list[tuple[int, str, str]] = []  # row, text, reason
         first: dict[str, int] = {}  # SMILES: its first row
         numbers: dict[str, int] = {}  # scaffold: its number
         with rdBase.BlockLogs():
@@ -237,40 +230,27 @@ class _Read:
                     tokens = tokenize(smiles)
                     if drop_duplicates and first.setdefault(smiles, row) != row:
                         raise InputError(f"duplicate of row {first[smiles]}")
+                    self.token_counts.append(len(tokens))
+                    # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
+                    group = numbers.setdefault(scaffold(molecule), len(numbers)) if scaffolds else 0
+                    _check_fits(tokens, length)
                 except InputError as reason:
-                    self.rejected[row] = text.text if isinstance(text, Unreadable) else text, str(reason)
+                    raw = text.text if isinstance(text, Unreadable) else text
+                    self.rejected.append((row, raw, str(reason)))
                     continue
                 self.rows.append(row)
                 self.smiles.append(smiles)
-                self.token_counts.append(len(tokens))
-                if len(tokens) <= length - 2:
-                    self.tokens.update(tokens)
-                else:
-                    self.overlong[row] = text
-                if scaffolds:
-                    self.scaffolds.append(numbers.setdefault(scaffold(molecule), len(numbers)))
+                self.tokens.update(tokens)
+                self.scaffolds.append(group)
 
 
-def _encode(read: _Read, vocabulary: Vocabulary, length: int) -> tuple[np.ndarray, list[int]]:
-    """Token rows of the molecules that can be encoded, and their places in `read`; others are rejected."""
-    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
-    usable: list[int] = []
-    for k, (row, smiles) in enumerate(zip(read.rows, read.smiles, strict=True)):
-        try:
-            table[len(usable)] = vocabulary.encode(smiles, length)
-            usable.append(k)
-        except InputError as reason:
-            read.rejected[row] = read.overlong.get(row, smiles), str(reason)
-    if not usable:
-        raise InputError(_nothing_left(read))
-    return table[: len(usable)], usable
+def _check_fits(tokens: list[str], length: int) -> None:
+    if len(tokens) > length - 2:
+        raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
 
 
 def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, str]:
-    """The molecule of a raw row, as it is and standardised, and the canonical SMILES of the latter.
-
-    InputError gives the reason against the row.
-    """
+    """A raw row's molecule as it is, the standardised one, and its SMILES; InputError says what is wrong."""
     if isinstance(text, Unreadable):
         raise InputError(text.reason)
     raw = parse(text.strip())
@@ -292,6 +272,6 @@ def _check_length(counts: Sequence[int], length: int, max_too_long_share: float)
 def _nothing_left(read: _Read) -> str:
     if not read.rejected:
         return "no molecule is left: there are no rows"
-    reason, number = Counter(reason for _, reason in read.rejected.values()).most_common(1)[0]
-    row, text = next((row, text) for row, (text, why) in sorted(read.rejected.items()) if why == reason)
+    reason, number = Counter(reason for _, _, reason in read.rejected).most_common(1)[0]
+    row, text = next((row, text) for row, text, why in read.rejected if why == reason)
     return f"no molecule is left of {read.total} rows: {number} {reason} (the first: row {row}, {text!r})"

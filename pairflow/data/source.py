@@ -12,15 +12,12 @@ from pairflow.data.status import Finding
 
 @dataclass(frozen=True)
 class DatasetSize:
-    """Rows for training and for validation, K symbols, N tokens per row, and (C, H, W) of images.
-
-    `length` is 0 for molecules, whose experiments choose N.
-    """
+    """Rows for training and for validation, K symbols, N tokens per row, and (C, H, W) of images."""
 
     rows: int
     validation_rows: int
     vocabulary_size: int
-    length: int = 0
+    length: int = 0  # of molecules, whose experiments choose N
     shape: tuple[int, ...] | None = None
 
     @classmethod

@@ -4,8 +4,11 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from pairflow.config import Standardisation
+from pairflow.config import LONGEST, Standardisation
 from pairflow.errors import InputError
+
+MOST_ATOMS = LONGEST  # RDKit writes larger molecules too slowly, and the largest end the process
+TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
 
 
 def parse(text: str) -> Chem.Mol:
@@ -17,6 +20,8 @@ def parse(text: str) -> Chem.Mol:
     molecule = Chem.MolFromSmiles(text)
     if molecule is None:
         raise InputError("unparsable")
+    if molecule.GetNumAtoms() > MOST_ATOMS:
+        raise InputError(TOO_MANY_ATOMS)
     return molecule
 
 

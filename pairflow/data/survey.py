@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from rdkit import Chem, rdBase
 
 from pairflow.config import Standardisation
@@ -102,7 +103,7 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
         features={name: features[name] for name in FEATURES},
         duplicates=len(hashes) - len(first),
         lengths=np.frombuffer(lengths, np.uint32)[first].astype(np.int64),
-        scaffolds=_numbers(np.frombuffer(groups, np.uint64)[first]) if scaffolds else None,
+        scaffolds=pd.factorize(np.frombuffer(groups, np.uint64)[first])[0] if scaffolds else None,
         shortest=shortest,
     )
 
@@ -152,9 +153,3 @@ def _features(molecule: Chem.Mol) -> list[str]:
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
     )
     return [name for name, here in zip(FEATURES, present, strict=True) if here]
-
-
-def _numbers(hashes: np.ndarray) -> np.ndarray:
-    """0, 1, ... for each distinct hash, by first appearance."""
-    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]

@@ -13,10 +13,7 @@ _CHUNK = 1024  # molecules between two updates of the bar
 
 
 def features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
-    """ChemNet's last hidden layer on canonical SMILES, (M, 512); InputError where `fcd` is not installed.
-
-    `metrics.frechet.frechet_distance` compares them.
-    """
+    """ChemNet's last hidden layer on canonical SMILES, (M, 512); InputError where `fcd` is not installed."""
     try:
         import fcd
     except ImportError:

@@ -18,11 +18,6 @@ def hamming_histogram(x0: ArrayLike, x1: ArrayLike) -> np.ndarray:
     return np.bincount(distance, minlength=x0.shape[1] + 1)
 
 
-def independent_distance(length: int, vocabulary_size: int) -> float:
-    """N (K-1) / K: the mean Hamming distance, in positions, of x1 from an independent uniform x0."""
-    return length * (vocabulary_size - 1) / vocabulary_size
-
-
 def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
     """Share of each symbol over all rows and positions of `x0` (M, N), (K,) float64: 1/K for the source."""
     x0 = np.asarray(x0)
@@ -35,7 +30,8 @@ def symbol_frequencies(x0: ArrayLike, vocabulary_size: int) -> np.ndarray:
 def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, float]:
     """Metrics of a coupling of sources `x0` and data `x1`, integers (M, N).
 
-    - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: of independent pairs.
+    - `hamming_mean`, `hamming_std`: of h(x0, x1), in positions; `hamming_independent`: the mean for an
+      independent uniform x0, N (K-1) / K.
     - `hamming_share_<d>` for d = 0..N: share of the pairs at distance d.
     - `symbol_deviation`: total variation of x0's symbol frequencies from uniform;
       `symbol_deviation_expected`: its mean for M N independent uniform symbols, sqrt((K-1) / (2 pi M N)).
@@ -49,7 +45,7 @@ def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, fl
     return {
         "hamming_mean": mean,
         "hamming_std": variance**0.5,
-        "hamming_independent": independent_distance(length, vocabulary_size),
+        "hamming_independent": length * (vocabulary_size - 1) / vocabulary_size,
         "symbol_deviation": float(np.abs(frequencies - 1 / vocabulary_size).sum() / 2),
         "symbol_deviation_expected": ((vocabulary_size - 1) / (2 * np.pi * np.asarray(x0).size)) ** 0.5,
         **{f"hamming_share_{distance}": float(value) for distance, value in enumerate(share)},

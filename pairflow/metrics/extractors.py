@@ -153,9 +153,8 @@ def _published() -> Path:
         raise InputError(f"{INCEPTION_URL}: wrong checksum, expected SHA-256 {INCEPTION_SHA256}") from error
     except (OSError, requests.RequestException) as error:
         raise InputError(
-            f"cannot download {INCEPTION_URL} ({type(error).__name__}); try again, or name a copy "
-            f"in features.weights, "
-            "or compare by features.extractor: classifier"
+            f"cannot download {INCEPTION_URL} ({type(error).__name__}); try again, or name a copy in "
+            "features.weights, or compare by features.extractor: classifier"
         ) from error
     return Path(path)
 

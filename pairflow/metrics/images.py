@@ -82,14 +82,12 @@ def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
-def nearest(
-    samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu"
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
+def nearest(samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu") -> np.ndarray:
+    """The L2 distance (B,) float64 of each of `samples` (B, N) from the nearest row of `data` (M, N).
 
-    Both hold integers, 0 or more; among rows at one distance the first counts. It is exact: in |a - b|^2 =
-    |a|^2 + |b|^2 - 2 a.b every number on the way is an integer that the floating-point type holds, in any
-    order of summation: float32 below 2^24 (tokens of 2 symbols), else float64.
+    Both hold integers, 0 or more. It is exact: in |a - b|^2 = |a|^2 + |b|^2 - 2 a.b every number on the way
+    is an integer that the floating-point type holds, in any order of summation: float32 below 2^24 (tokens of
+    2 symbols), else float64.
     """
     import torch
 
@@ -104,28 +102,22 @@ def nearest(
     def rows(part: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.array(part)).to(device).to(dtype)
 
-    squares, indices = [np.empty(0)], [np.empty(0, dtype=np.int64)]
+    squares = [np.empty(0)]
     for first in range(0, len(samples), _SAMPLE_ROWS):
         part = rows(samples[first : first + _SAMPLE_ROWS])
         best = torch.full((len(part),), torch.inf, dtype=dtype, device=device)
-        index = torch.zeros(len(part), dtype=torch.int64, device=device)
         for start in range(0, len(data), _DATA_ROWS):
             block = rows(data[start : start + _DATA_ROWS])
-            smallest, row = torch.min(block.square().sum(1) - 2 * (part @ block.T), dim=1)
-            index = torch.where(smallest < best, row + start, index)
+            smallest = (block.square().sum(1) - 2 * (part @ block.T)).amin(1)
             best = torch.minimum(smallest, best)
         squares.append((best + part.square().sum(1)).cpu().numpy().astype(np.float64))
-        indices.append(index.cpu().numpy())
-    return np.sqrt(np.concatenate(squares)), np.concatenate(indices)
+    return np.sqrt(np.concatenate(squares))
 
 
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
-) -> tuple[np.ndarray, np.ndarray]:
-    """The most similar row of features `data` (M, D) to each of `samples` (B, D): cosine (B,), row (B,).
-
-    In float32, to about 1e-6.
-    """
+) -> np.ndarray:
+    """The cosine (B,), to about 1e-6, of each of `samples` (B, D) with the most similar of `data` (M, D)."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:
@@ -133,9 +125,8 @@ def most_similar(
         return torch.nn.functional.normalize(rows, dim=1)
 
     directions = unit(data)
-    cosines, indices = [np.empty(0)], [np.empty(0, dtype=np.int64)]
+    cosines = [np.empty(0)]
     for first in range(0, len(samples), _SAMPLE_ROWS):
-        largest, index = torch.max(unit(samples[first : first + _SAMPLE_ROWS]) @ directions.T, dim=1)
+        largest = (unit(samples[first : first + _SAMPLE_ROWS]) @ directions.T).amax(1)
         cosines.append(largest.cpu().numpy().astype(np.float64))
-        indices.append(index.cpu().numpy())
-    return np.concatenate(cosines), np.concatenate(indices)
+    return np.concatenate(cosines)

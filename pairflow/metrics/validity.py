@@ -27,7 +27,8 @@ def reason(smiles: str) -> str:
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles, sanitize=False)
         if molecule is None:
-            return "ring" if _parses(_with_rings_closed(smiles)) else "syntax"
+            closed = Chem.MolFromSmiles(_with_rings_closed(smiles), sanitize=False)
+            return "syntax" if closed is None else "ring"
         # DetectChemistryProblems finds no fault with an aromatic atom that turns out to be overloaded.
         fault = Chem.SanitizeMol(molecule, catchErrors=True)
     return "valence" if fault == Chem.SanitizeFlags.SANITIZE_PROPERTIES else "kekulize"
@@ -37,10 +38,6 @@ def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
     """The number of strings refused for each of `REASONS`, as `invalid_<reason>`."""
     reasons = [reason(text) for text in invalid]
     return {f"invalid_{name}": reasons.count(name) for name in REASONS}
-
-
-def _parses(smiles: str) -> bool:
-    return Chem.MolFromSmiles(smiles, sanitize=False) is not None
 
 
 def _with_rings_closed(smiles: str) -> str:

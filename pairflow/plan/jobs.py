@@ -113,7 +113,7 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
     for name in experiment.couplings():
         yield from _pairing(root, experiment, name, seed, shards)
     if experiment.pairing.coverage:
-        out = {"metrics": paths.coverage(root, seed)}
+        out = {"metrics": paths.unsampled_metrics(root, seed, "forward", "coverage")}
         yield Job("cover", tokens, out, experiment.cover_settings(seed), threads=None, seed=seed)
     for name in experiment.trained():
         yield from _training(root, experiment, name, seed)
@@ -122,11 +122,12 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
         *((name, experiment.teach_settings(name, seed)) for name in experiment.taught()),
     ]
     for name, origin in origins:
-        pairs, out = {"pairs": paths.pairs(root, seed, name)}, {"metrics": paths.diagnosis(root, seed, name)}
+        pairs = {"pairs": paths.pairs(root, seed, name)}
+        out = {"metrics": paths.unsampled_metrics(root, seed, name, "coupling")}
         yield Job("diagnose", pairs, out, origin=origin, method=name, seed=seed)
     for name in experiment.correlated():
-        inputs, out = _model(root, seed, name) | tokens, {"metrics": paths.correlation(root, seed, name)}
-        settings = experiment.correlate_settings(seed)
+        inputs, settings = _model(root, seed, name) | tokens, experiment.correlate_settings(seed)
+        out = {"metrics": paths.unsampled_metrics(root, seed, name, "correlation")}
         yield Job("correlate", inputs, out, settings, gpu=True, method=name, seed=seed)
 
 

@@ -56,10 +56,7 @@ def _is_made(job: Job) -> bool:
 
 
 def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | None = None) -> None:
-    """InputError if the metadata of this output differ from the job: its rows, settings or inputs.
-
-    Inputs are compared by `digest_of`, and not without it.
-    """
+    """InputError if this output's metadata differ from the job: rows, settings, inputs by `digest_of`."""
     path = job.outputs[name]
     parameters, inputs, split = _facts(path, name)
     if None not in (split, _SPLITS.get(name)) and split != _SPLITS[name]:

@@ -59,16 +59,9 @@ def training_data(root: Path, seed: int, method: str) -> Path:
     return pairs(root, seed, parsed.coupling) if parsed.coupling else data(root, "train.parquet")
 
 
-def diagnosis(root: Path, seed: int, coupling: str) -> Path:
-    return root / f"seed{seed}" / "metrics" / coupling / "coupling.parquet"
-
-
-def coverage(root: Path, seed: int) -> Path:
-    return root / f"seed{seed}" / "metrics" / "forward" / "coverage.parquet"
-
-
-def correlation(root: Path, seed: int, method: str) -> Path:
-    return root / f"seed{seed}" / "metrics" / method / "correlation.parquet"
+def unsampled_metrics(root: Path, seed: int, method: str, name: str) -> Path:
+    """Metric rows of a method that are not of an evaluation's samples: coupling, coverage, correlation."""
+    return root / f"seed{seed}" / "metrics" / method / f"{name}.parquet"
 
 
 def molecules(root: Path) -> Path:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from pairflow.report import latex
 
 _MIME = {"tex": "application/x-tex", "csv": "text/csv", "md": "text/markdown"}
@@ -109,15 +111,9 @@ def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _exact(value) for name, value in record.items()} for record in records)
+    for record in records:
+        writer.writerow({name: None if pd.isna(value) else value for name, value in record.items()})
     return buffer.getvalue()
-
-
-def _exact(value: Any) -> Any:
-    """A plain float, which prints with all its digits, or None for NaN; anything else as it is."""
-    if not isinstance(value, float):
-        return value
-    return None if math.isnan(value) else float(value)
 
 
 def sort_keys(row: Iterable[Any]) -> str:

@@ -45,24 +45,16 @@ RC: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """An SVG element for the page, and the figure that it was made from, whose labels name what it shows."""
+class Picture:
+    """An SVG element for the page, the text that stands in for it, and the figure that it was made from.
+
+    The figure's labels name what it shows. `chart` has the data where a script may draw it again.
+    """
 
     svg: Markup
-    figure: Figure
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawing, the text that stands in for it, and its data where a script may draw it again."""
-
-    drawing: Drawing
     alt: str
+    figure: Figure
     chart: Chart | None = None
-
-    @property
-    def svg(self) -> Markup:
-        return self.drawing.svg
 
 
 @dataclass(frozen=True)
@@ -83,18 +75,16 @@ class Fill:
 
 
 @contextmanager
-def canvas(name: str, size: tuple[float, float] = SIZE) -> Iterator[tuple[Axes, list[Drawing]]]:
-    """Empty axes to draw on; afterwards the list holds the drawing. `name` makes its ids unique."""
-    drawings: list[Drawing] = []
+def canvas(size: tuple[float, float] = SIZE) -> Iterator[tuple[Figure, Axes]]:
+    """A figure and its empty axes, to draw on and to make an SVG of in the style of the pages."""
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot(), drawings
-        drawings.append(Drawing(Markup(_embed(figure, name)), figure))
+        yield figure, figure.add_subplot()
 
 
 def draw(chart: Chart, name: str) -> Picture:
     """Lines with their errors. Names of methods stand in the page's legend, not in the drawing."""
-    with canvas(name, TALL if chart.tall and len(chart.lines) > FEW else SIZE) as (axes, drawings):
+    with canvas(TALL if chart.tall and len(chart.lines) > FEW else SIZE) as (figure, axes):
         for line in chart.lines:
             every = max(1, len(line.x) // (line.markers - 1)) if line.markers else None
             options = line.look.options | {"markevery": every, "label": line.name}
@@ -106,7 +96,7 @@ def draw(chart: Chart, name: str) -> Picture:
             axes.axhline(floor.y[0], color=floor.look.hex, ls=floor.look.line, lw=1.1, label=floor.name)
         _draw_x_axis(axes, chart)
         _draw_y_axis(axes, chart)
-    return Picture(drawings[0], chart.alt, chart)
+        return Picture(to_svg(figure, name), chart.alt, figure, chart)
 
 
 def _draw_x_axis(axes: Axes, chart: Chart) -> None:
@@ -153,8 +143,8 @@ def choose_ticks(low: float, high: float) -> list[float]:
     return inside
 
 
-def _embed(figure: Figure, name: str) -> str:
-    """The figure as an element that scales with the page: no prologue, metadata, styles or fixed size."""
+def to_svg(figure: Figure, name: str) -> Markup:
+    """The figure as an element that scales with the page; `name` makes its ids unique."""
     buffer = StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
@@ -163,25 +153,25 @@ def _embed(figure: Figure, name: str) -> str:
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    return themed(svg)
+    return Markup(themed(svg))
 
 
 def key(look: Style, name: str) -> Markup:
     """The piece of a line that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawings):
+    with canvas(_KEY) as (figure, axes):
         axes.set_axis_off()
         [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
         line.set_in_layout(False)
-    return drawings[0].svg
+        return to_svg(figure, name)
 
 
 def swatch(fill: Fill, name: str) -> Markup:
     """The piece of an area that stands before its name in a legend."""
-    with canvas(name, _KEY) as (axes, drawings):
+    with canvas(_KEY) as (figure, axes):
         axes.set_axis_off()
         axes.set_xlim(0, 1)
         axes.bar([0.5], [1], 0.6, **fill.options).patches[0].set_in_layout(False)
-    return drawings[0].svg
+        return to_svg(figure, name)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from pairflow.report.charts import Axis, Chart, PlotLine
 from pairflow.report.colours import Style, style
-from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw
+from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw, to_svg
 from pairflow.report.tables import METRICS, Cell, Table
 from pairflow.report.words import pluralise
 
@@ -90,7 +90,8 @@ TRAINING = Fill("rule")
 def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Picture:
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
-    with canvas(name, LOW) as (axes, drawings):
+    said = {table.label: _at_each(steps, table.rows[method]) for table in tables}
+    with canvas(LOW) as (figure, axes):
         below = np.zeros(len(steps))
         for table in tables:
             values = np.array([cell.mean for cell in table.rows[method]])
@@ -103,8 +104,7 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
         axes.set_ylim(0, samples)
         axes.set_xlabel("sampling steps (NFE)")
         axes.set_ylabel(f"invalid of {samples:,}")
-    said = {table.label: _at_each(steps, table.rows[method]) for table in tables}
-    return Picture(drawings[0], _say(f"Invalid samples of {method} by reason", said))
+        return Picture(to_svg(figure, name), _say(f"Invalid samples of {method} by reason", said), figure)
 
 
 def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
@@ -113,23 +113,22 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
     `counts` has rows low, high, samples, training. Its first and last bin are open, and are drawn as parts of
     their neighbours.
     """
-    sampled = {method: bins for method, bins in counts.items() if bins["samples"].sum()}
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
     middles = (edges[1:] + edges[:-1]) / 2
-    with canvas(name) as (axes, drawings):
-        axes.stairs(
-            _close(training["training"]), edges, fill=True, **TRAINING.options, label="training molecules"
-        )
-        for method, bins in sampled.items():
-            axes.plot(middles, _close(bins["samples"]), **style(method).options, markevery=4, label=method)
+    filled = _close(training["training"])
+    shares = {method: _close(bins["samples"]) for method, bins in counts.items() if bins["samples"].sum()}
+    everyone = {"training molecules": filled, **shares}
+    means = {name: f"{(share * middles).sum():,.3g}" for name, share in everyone.items()}
+    alt = _say(f"Distribution of {label}", means, "Means from the bins: ")
+    with canvas() as (figure, axes):
+        axes.stairs(filled, edges, fill=True, **TRAINING.options, label="training molecules")
+        for method, share in shares.items():
+            axes.plot(middles, share, **style(method).options, markevery=4, label=method)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
         axes.set_ylabel("share of molecules")
-    columns = {"training molecules": training["training"]}
-    columns |= {method: bins["samples"] for method, bins in sampled.items()}
-    means = {name: f"{(_close(column) * middles).sum():,.3g}" for name, column in columns.items()}
-    return Picture(drawings[0], _say(f"Distribution of {label}", means, "Means from the bins: "))
+        return Picture(to_svg(figure, name), alt, figure)
 
 
 def _close(counts: pd.Series) -> np.ndarray:
@@ -174,7 +173,8 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
     shares = {coupling: counts / counts.sum() for coupling, counts in histograms.items()}
     expected = binom.pmf(np.arange(length + 1), length, 1 - 1 / vocabulary_size)
     edges, width = _bins([*shares.values(), expected])
-    with canvas(name) as (axes, drawings):
+    means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
+    with canvas() as (figure, axes):
         for coupling, share in shares.items():
             look, share = style(coupling), _sum_bins(share, edges)
             axes.stairs(share, edges - 0.5, fill=True, color=look.hex, alpha=0.22)
@@ -185,8 +185,8 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int, name: 
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("Hamming distance of x0 and x1")
         axes.set_ylabel("share of pairs" if width == 1 else f"share of pairs per {width} distances")
-    means = {coupling: f"mean {mean_distance(counts):.2f}" for coupling, counts in histograms.items()}
-    return Picture(drawings[0], _say("Hamming distance between source and data", means))
+        alt = _say("Hamming distance between source and data", means)
+        return Picture(to_svg(figure, name), alt, figure)
 
 
 def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
@@ -203,15 +203,16 @@ def jumps(per_step: Mapping[str, np.ndarray], name: str) -> Picture:
 
 def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit: str, name: str) -> Picture:
     """Total correlation of each method with its standard error, and the ceiling that data have."""
-    with canvas(name, LOW if len(values) <= FEW else SIZE) as (axes, drawings):
+    said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
+    alt = _say(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"})
+    with canvas(LOW if len(values) <= FEW else SIZE) as (figure, axes):
         for place, (method, (mean, error)) in enumerate(values.items()):
             axes.errorbar(mean, place, xerr=error, **style(method).options, capsize=2.5, label=method)
         axes.axvline(ceiling, color=FLOOR.hex, ls=FLOOR.line, lw=1.1, label="ceiling: draws from the data")
         axes.set_yticks([])
         axes.set_ylim(len(values) - 0.5, -0.5)
         axes.set_xlabel(f"total correlation ({unit})")
-    said = {method: f"{mean:.2f} ± {error:.2f}" for method, (mean, error) in values.items()}
-    return Picture(drawings[0], _say(f"Total correlation in {unit}", {**said, "ceiling": f"{ceiling:.2f}"}))
+        return Picture(to_svg(figure, name), alt, figure)
 
 
 def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:

@@ -195,7 +195,7 @@ def make_table(
         for method in methods
         if method in set(part.method)
     }
-    marked = _mark_best(rows, len(columns), METRICS[metric].best)
+    marked = _mark_best(rows, METRICS[metric].best)
     floor = replace(floor, digits=digits) if floor else None
     seeds = max(part["all_seeds"].max(), 1) if len(part) else 1
     return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds)
@@ -214,17 +214,18 @@ def choose_digits(values: Sequence[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
-def _mark_best(rows: dict[str, list[Cell]], width: int, best: str) -> dict[str, list[Cell]]:
-    marked: dict[str, list[Cell]] = {method: [] for method in rows}
-    for column in range(width):
-        text = _best([cells[column] for cells in rows.values()], best)
-        for method, cells in rows.items():
-            cell = cells[column]
-            marked[method].append(replace(cell, best=bool(cell.count) and cell.text == text))
-    return marked
+def _mark_best(rows: dict[str, list[Cell]], best: str) -> dict[str, list[Cell]]:
+    texts = [_best(column, best) for column in zip(*rows.values(), strict=True)]
+    return {
+        method: [
+            replace(cell, best=bool(cell.count) and cell.text == text)
+            for cell, text in zip(cells, texts, strict=True)
+        ]
+        for method, cells in rows.items()
+    }
 
 
-def _best(cells: list[Cell], best: str) -> str | None:
+def _best(cells: Sequence[Cell], best: str) -> str | None:
     """The text of the best cell; None where there is no choice."""
     means = sorted((cell for cell in cells if cell.count), key=lambda cell: cell.mean)
     if not best or len(means) < 2:

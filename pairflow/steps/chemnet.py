@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
-from pairflow.steps.command import device, existing, out, quiet, step, threads
+from pairflow.steps.command import existing, on_device, out, step
 
 
 @step()
 @existing("--smiles", help="Canonical SMILES of the data set (Parquet).")
 @out("--out", help="Output file for mean and covariance (Parquet): a row per feature.")
-@device
-@threads
-@quiet
+@on_device
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Compute the statistics that the Fréchet ChemNet Distance (FCD) compares: mean and covariance of
     ChemNet's features of up to 10,000 training molecules."""

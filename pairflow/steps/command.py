@@ -78,6 +78,17 @@ def configuration(text: str) -> Callable:
     )
 
 
+def together(*options: Callable) -> Callable:
+    """Decorator: several options, in this order in the help."""
+
+    def decorate(function: Callable) -> Callable:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
 def grouped(name: str, group: Any, *options: Callable) -> Callable:
     """Decorator: options whose values are passed on together, as the argument `name`, a NamedTuple."""
 
@@ -87,13 +98,12 @@ def grouped(name: str, group: Any, *options: Callable) -> Callable:
             members = group(**{key: values.pop(key) for key in group._fields})
             return function(*arguments, **{name: members}, **values)
 
-        for option in reversed(options):
-            run = option(run)
-        return run
+        return together(*options)(run)
 
     return decorate
 
 
+on_device = together(device, threads, quiet)
 _resume = (
     click.option(
         "--resume",
@@ -217,13 +227,13 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
             for key, value in chosen.items():
                 if key not in _fields(model):
                     raise InputError(_misplaced(key, mode, modes))
-                _put(values, _fields(model)[key], value)
+                _put(values, _fields(model)[key][0], value)
             return function(check(model, values, "settings"), **arguments)
 
-        for key, (info, prefix) in reversed(options.items()):
-            run = _option(key, info, prefix)(run)
         text = "All settings as one JSON object; individual options override its values."
-        run = click.option("--settings", metavar="JSON", help=text)(run)
+        whole = click.option("--settings", metavar="JSON", help=text)
+        single = (_option(key, info, prefix) for key, (info, prefix) in options.items())
+        run = together(whole, *single)(run)
         return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
     return decorate
@@ -235,9 +245,9 @@ def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict
     prefixes = [(without, settings), *((f"With --{name}: ", model) for name, model in modes.items())]
     options: dict[str, tuple[FieldInfo, str]] = {}
     for prefix, model in prefixes:
-        for key, path in _fields(model).items():
+        for key, (_, info) in _fields(model).items():
             shared = key in options or key in modes
-            options[key] = (_field(model, path), "" if shared else prefix)
+            options[key] = (info, "" if shared else prefix)
     return options
 
 
@@ -263,28 +273,23 @@ def _settings_json(text: str | None) -> dict[str, Any]:
     return values
 
 
-def _fields(model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
-    """Option name -> path of keys. Inner models give their own fields, a union of models one JSON option."""
-    fields: dict[str, tuple[str, ...]] = {}
+def _fields(model: type[BaseModel]) -> dict[str, tuple[tuple[str, ...], FieldInfo]]:
+    """Option name -> path of keys, field. Inner models give their own fields, a union one JSON option."""
+    fields: dict[str, tuple[tuple[str, ...], FieldInfo]] = {}
     for name, info in model.model_fields.items():
         if inspect.isclass(info.annotation) and issubclass(info.annotation, BaseModel):
-            fields |= {key: (name, *path) for key, path in _fields(info.annotation).items()}
+            inner = _fields(info.annotation)
+            fields |= {key: ((name, *path), field) for key, (path, field) in inner.items()}
         else:
-            fields[name] = (name,)
+            fields[name] = ((name,), info)
     return fields
-
-
-def _field(model: type[BaseModel], path: tuple[str, ...]) -> FieldInfo:
-    info = model.model_fields[path[0]]
-    inner: Any = info.annotation
-    return info if len(path) == 1 else _field(inner, path[1:])
 
 
 def _json_help(model: type[BaseModel]) -> str:
     """The end of the help: the keys of each kind of JSON object that an option takes."""
     parts = []
-    for option, path in _fields(model).items():
-        for kind in get_args(_field(model, path).annotation):
+    for option, (_, field) in _fields(model).items():
+        for kind in get_args(field.annotation):
             if "name" in getattr(kind, "model_fields", {}):
                 kind_name = get_args(kind.model_fields["name"].annotation)[0]
                 keys = [f"  {key}: {_help(info)}" for key, info in kind.model_fields.items() if key != "name"]

@@ -10,7 +10,7 @@ from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_ta
 from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, split_rows
-from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps.command import existing, on_device, out, resumable, step
 
 CEILING_GROUPS = 20_000  # at most
 
@@ -20,9 +20,7 @@ CEILING_GROUPS = 20_000  # at most
 @existing("--tokens", help="Training token rows (Parquet), for the ceiling.")
 @out("--out", help="Output file for the metric rows (Parquet): total_correlation, its error, its ceiling.")
 @resumable
-@device
-@threads
-@quiet
+@on_device
 def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resume, device, threads, quiet):
     """Measure how strongly the positions of samples from the same source state depend on each other: the
     total correlation, in bits, from plug-in entropies.

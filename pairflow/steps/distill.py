@@ -4,8 +4,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import click
-
 from pairflow.artifacts import Provenance
 from pairflow.config import DistillSettings
 from pairflow.steps.command import existing, fit_options, model_outputs, step
@@ -16,9 +14,7 @@ from pairflow.training.options import FitOptions, ModelPaths
 @existing("--parent", help="Folder of the model to start from.")
 @existing("--data", help="Token rows (for dcd) or the parent's own pairs (for redi), Parquet.")
 @existing("--validation", help="Validation token rows (Parquet).")
-@click.option(
-    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Folder for tables that runs share."
-)
+@existing("--cache", required=False, help="Folder for tables that runs share.")
 @model_outputs
 @fit_options
 def main(

@@ -20,7 +20,7 @@ from pairflow.artifacts import (
 )
 from pairflow.config import Chemistry
 from pairflow.errors import InputError
-from pairflow.steps.command import device, evaluation, existing, grouped, out, quiet, step, threads
+from pairflow.steps.command import evaluation, existing, grouped, on_device, out, step
 
 
 class _Inputs(NamedTuple):
@@ -29,11 +29,6 @@ class _Inputs(NamedTuple):
     smiles: Path
     molecules: Path
     chemnet: Path | None
-
-
-class _Outputs(NamedTuple):
-    out: Path
-    properties: Path
 
 
 _inputs = grouped(
@@ -53,22 +48,17 @@ _inputs = grouped(
         help="ChemNet statistics of the training molecules (Parquet), needed for FCD.",
     ),
 )
-_outputs = grouped(
-    "outputs",
-    _Outputs,
-    out("--out", help="Output file for the metric rows (Parquet)."),
-    out("--properties", help="Output file for histograms of properties of samples and data (Parquet)."),
-)
 
 
 @step(Chemistry)
 @_inputs
 @evaluation
-@_outputs
-@device
-@threads
-@quiet
-def main(settings: Chemistry, inputs: _Inputs, evaluation: str, outputs: _Outputs, device, threads, quiet):
+@out("--out", help="Output file for the metric rows (Parquet).")
+@out("--properties", help="Output file for histograms of properties of samples and data (Parquet).")
+@on_device
+def main(
+    settings: Chemistry, inputs: _Inputs, evaluation: str, out: Path, properties: Path, device, threads, quiet
+):
     """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
     valid, and compare the distinct molecules with the training molecules."""
     from pairflow.metrics import chemistry, training_molecules
@@ -95,8 +85,8 @@ def main(settings: Chemistry, inputs: _Inputs, evaluation: str, outputs: _Output
         ]
         rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]
     counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
-    _write(outputs, pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
-    provenance.write(outputs.out)
+    _write((out, properties), pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
+    provenance.write(out)
 
 
 def _read(inputs: _Inputs):
@@ -130,7 +120,7 @@ def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, A
 
 
 def _write(
-    outputs: _Outputs,
+    outputs: tuple[Path, Path],
     rows: pd.DataFrame,
     counts: pd.DataFrame,
     settings: Chemistry,

@@ -8,7 +8,7 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import ExtractorSettings
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import device, evaluation, existing, out, quiet, real_images, step, threads
+from pairflow.steps.command import evaluation, existing, on_device, out, real_images, step
 
 
 @step(ExtractorSettings)
@@ -16,9 +16,7 @@ from pairflow.steps.command import device, evaluation, existing, out, quiet, rea
 @real_images
 @evaluation
 @out("--out", help="Output file for the metric rows (Parquet).")
-@device
-@threads
-@quiet
+@on_device
 def main(
     settings: ExtractorSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
 ):

@@ -10,16 +10,14 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import FloorSettings
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import device, evaluation, out, quiet, real_images, step, threads
+from pairflow.steps.command import evaluation, on_device, out, real_images, step
 
 
 @step(FloorSettings)
 @real_images
 @evaluation
 @out("--out", help="Output file for the metric rows of the method 'data' (Parquet).")
-@device
-@threads
-@quiet
+@on_device
 def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, device, threads, quiet):
     """Compute the noise floor: the same distances as for samples, but measured between two sets of real
     images.

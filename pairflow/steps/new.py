@@ -153,6 +153,7 @@ def _table(title: str, counts: "Survey", experiment: dict[str, Any], sizes: Coun
     rules = [f"{key}: {data[key]}" for key in ("fragments", "charges", "isotopes", "stereo", "stereo")]
     too_long = np.count_nonzero(counts.lengths > length)
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
+    reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
     lines = [
         ("rows", counts.rows, "counted from 0"),
         ("rejected", sum(number for number, _, _ in counts.rejected.values()), ""),
@@ -163,11 +164,7 @@ def _table(title: str, counts: "Survey", experiment: dict[str, Any], sizes: Coun
         ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
         ("  for training", sizes["train"], f"split: {data['split']}"),
         ("  for validation", sizes["validation"], ""),
-        *(
-            [("  only for reference", sizes["reference"], "known in the measure of novelty")]
-            if sizes["reference"]
-            else []
-        ),
+        *([reference] if sizes["reference"] else []),
         ("N, tokens per row", length, "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)),
         ("K, symbols", counts.vocabulary_size(length), ""),
     ]

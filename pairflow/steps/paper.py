@@ -7,14 +7,12 @@ import click
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, require_apart, write_table
 from pairflow.config import PaperSettings
 from pairflow.plan import paths
-from pairflow.steps.command import out, out_folder, step
+from pairflow.steps.command import existing, out, out_folder, step
 
 
 @step(PaperSettings)
-@click.option(
+@existing(
     "--results",
-    type=click.Path(path_type=Path),
-    required=True,
     help="Folder that holds the experiments' folders. Those without a metrics.parquet are not finished.",
 )
 @out_folder("--tables", (".tex", ".csv"), "Folder for LaTeX and CSV files.")

@@ -4,16 +4,14 @@ from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
 from pairflow.config import ExtractorSettings
-from pairflow.steps.command import device, existing, out, quiet, step, threads
+from pairflow.steps.command import existing, on_device, out, step
 
 
 @step(ExtractorSettings)
 @existing("--tokens", help="Images (Parquet).")
 @existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor.")
 @out("--out", help="Output file for the statistics (Parquet): a row per feature.")
-@device
-@threads
-@quiet
+@on_device
 def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path, device, threads, quiet):
     """Compute mean and covariance of the features of all images, and of a random half."""
     from pairflow.metrics import extractors

@@ -2,22 +2,15 @@
 
 from pathlib import Path
 
-import click
-
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, require_apart, write_table
 from pairflow.config import Experiment
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
-from pairflow.steps.command import out, out_folder, step
+from pairflow.steps.command import existing, out, out_folder, step
 
 
 @step(Experiment)
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="The experiment's folder, results/<experiment>.",
-)
+@existing("--root", help="The experiment's folder, results/<experiment>.")
 @out("--metrics", help="All metric rows, Parquet.")
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
 @out_folder(

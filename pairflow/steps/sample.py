@@ -10,7 +10,7 @@ import pyarrow as pa
 from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import DemandSettings, SampleSettings
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
-from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps.command import existing, on_device, out, resumable, step
 
 
 def _former_name(context: click.Context, _: click.Parameter, value: int | None) -> None:
@@ -26,9 +26,7 @@ def _former_name(context: click.Context, _: click.Parameter, value: int | None) 
     "--out", help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet)."
 )
 @resumable
-@device
-@threads
-@quiet
+@on_device
 def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resume, device, threads, quiet):
     """Sample from a model, for an evaluation or as a file of molecules.
 

@@ -10,16 +10,14 @@ from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
-from pairflow.steps.command import device, existing, out, quiet, resumable, step, threads
+from pairflow.steps.command import existing, on_device, out, resumable, step
 
 
 @step(TeachSettings)
 @existing("--model", help="Folder of the teacher.")
 @out("--out", help="Output file for the pairs (Parquet): x0, x1.")
 @resumable
-@device
-@threads
-@quiet
+@on_device
 def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions, device, threads, quiet):
     """Draw pairs for the distillation ReDi: uniform source states x0, each with the sample x1 that the
     teacher generates from it.

@@ -27,7 +27,7 @@ from pairflow.config import DistillSettings, Settings, Training, TrainSettings, 
 from pairflow.config.networks import Network
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
-from pairflow.pairing.pair import MAX_VOCABULARY
+from pairflow.rng import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
 FORMAT = 1

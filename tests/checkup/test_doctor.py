@@ -38,13 +38,11 @@ def activated(monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(project, monkeypatch):
     """The shipped configuration in a folder of its own, an empty cache, no folder of data."""
-    shutil.copy(SHIPPED, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "cache"))
     monkeypatch.delenv("PAIRFLOW_DATA_DIR", raising=False)
-    return tmp_path
+    return project
 
 
 @pytest.fixture

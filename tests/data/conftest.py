@@ -11,3 +11,10 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.delenv(download.DATA_DIR, raising=False)
     monkeypatch.setattr(download.pooch, "os_cache", lambda _: tmp_path / "cache")
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def copies(tmp_path, cache, monkeypatch):
+    """The folder of local copies, empty."""
+    monkeypatch.setenv(download.DATA_DIR, str(tmp_path))
+    return tmp_path

@@ -46,7 +46,7 @@ def test_all_are_canonical_neutral_and_small(molecules):
 
 
 def test_all_fit_their_token_rows(smiles):
-    prepared = prepare(smiles, length=16, progress=False)
+    prepared = prepare(smiles, length=16)
     assert not len(prepared.rejected)
     assert prepared.vocabulary.size == 24
     rows = [*prepared.train, *prepared.validation]

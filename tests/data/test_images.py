@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from pairflow.config import Images
-from pairflow.data import image_files
 from pairflow.data.image_files import read_digits, read_folder
 from pairflow.data.images import contract_hash, to_images, to_tokens
 from pairflow.data.sources import IMAGES, source_of
@@ -19,9 +18,9 @@ pytestmark = pytest.mark.usefixtures("cache")
 TWO = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)  # (B, H, W, C)
 
 
-def prepare(source, data_dir=None, **options):
+def prepare(source, **options):
     settings = Images(source=source, **options)
-    return source_of(settings).read(settings, data_dir, progress=False)
+    return source_of(settings).read(settings, progress=False)
 
 
 @pytest.fixture
@@ -69,9 +68,8 @@ def test_a_binary_token_is_a_value_of_128_or_more_and_shown_as_0_or_255():
 
 @pytest.mark.parametrize("levels", [0, 1, 3, 100, 512])
 def test_levels_must_divide_256_and_rows_must_fit_their_shape(levels):
-    with pytest.raises(
-        InputError, match=rf"^levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256$"
-    ):
+    expected = "expected 2, 4, 8, 16, 32, 64, 128 or 256"
+    with pytest.raises(InputError, match=f"^levels: {levels} does not divide 256; {expected}$"):
         to_tokens(TWO, levels)
     with pytest.raises(InputError, match=r"^tokens: expected \(B, 64\), found \(2, 36\)$"):
         to_images(to_tokens(TWO, 256), (1, 8, 8), 256)
@@ -99,9 +97,9 @@ def test_digits_are_1797_pictures_and_the_same_bytes_everywhere():
 
 def test_digits_are_those_of_scikit_learn():
     digits = pytest.importorskip("sklearn.datasets").load_digits()
-    packed = image_files.pack_digits(digits.data, digits.target)
-    embedded = (image_files.Path(image_files.__file__).parent / "digits.gz").read_bytes()
-    assert gzip.decompress(packed) == gzip.decompress(embedded)
+    raw = read_digits()
+    assert np.array_equal(raw.images.reshape(-1, 64) == 255, digits.data >= 8)
+    assert np.array_equal(raw.labels, digits.target)
 
 
 def test_digits_split_once_and_for_all():
@@ -154,9 +152,9 @@ def small_mnist(folder, pack=gzip.compress, suffix=".gz"):
 
 
 @pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bytes, "")], ids=["gzip", "plain"])
-def test_mnist_comes_from_the_data_folder(tmp_path, pack, suffix):
-    small_mnist(tmp_path / "mnist", pack, suffix)
-    made = prepare("mnist_binary", data_dir=tmp_path)
+def test_mnist_comes_from_the_data_folder(copies, pack, suffix):
+    small_mnist(copies / "mnist", pack, suffix)
+    made = prepare("mnist_binary")
     assert (made.shape, made.levels) == ((1, 28, 28), 2)
     assert made.train[:, 0].tolist() == [0, 0, 1]
     assert made.test.shape == (2, 784)
@@ -188,9 +186,9 @@ def test_a_failed_download_says_how_to_go_on(monkeypatch):
     )
 
 
-def test_a_broken_mnist_file_is_named(tmp_path):
-    small_mnist(tmp_path / "mnist")
-    labels = tmp_path / "mnist" / "train-labels-idx1-ubyte.gz"
+def test_a_broken_mnist_file_is_named(copies):
+    small_mnist(copies / "mnist")
+    labels = copies / "mnist" / "train-labels-idx1-ubyte.gz"
     for content, message in (
         (gzip.compress(idx(np.zeros(3, np.uint8))[:-1]), r"ubyte\.gz: not an idx file of bytes in 1 dim"),
         (b"no gzip", r"train-labels-idx1-ubyte\.gz: not readable: Not a gzipped file"),
@@ -198,17 +196,17 @@ def test_a_broken_mnist_file_is_named(tmp_path):
     ):
         labels.write_bytes(content)
         with pytest.raises(InputError, match=message):
-            prepare("mnist_binary", data_dir=tmp_path)
+            prepare("mnist_binary")
     labels.unlink()
     with pytest.raises(InputError, match=r"mnist/train-labels-idx1-ubyte: no such file, gzipped or not"):
-        prepare("mnist_binary", data_dir=tmp_path)
+        prepare("mnist_binary")
 
 
-def test_a_subset_of_cifar10_says_what_it_lacks(tmp_path):
+def test_a_subset_of_cifar10_says_what_it_lacks(copies):
     pixels = np.arange(2 * 3072, dtype=np.int64).reshape(2, 32, 32, 3).astype(np.uint8)
     arrays = {"x_train": pixels, "y_train": [[3], [5]], "x_test": pixels[:1], "y_test": [7]}
-    np.savez(tmp_path / "cifar10_subset.npz", **arrays)
-    made = prepare("cifar10", flips=True, data_dir=tmp_path)
+    np.savez(copies / "cifar10_subset.npz", **arrays)
+    made = prepare("cifar10", flips=True)
     assert (made.shape, made.levels, made.train.shape) == ((3, 32, 32), 256, (4, 3072))
     assert np.array_equal(to_images(made.train, made.shape, made.levels)[:2], pixels)
     assert np.array_equal(to_images(made.train, made.shape, made.levels)[2:], pixels[:, :, ::-1])
@@ -216,15 +214,15 @@ def test_a_subset_of_cifar10_says_what_it_lacks(tmp_path):
     assert made.partial == (
         "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 1 of the 10,000 test images"
     )
-    (tmp_path / "cifar10_subset.npz").write_bytes(b"no zip")
+    (copies / "cifar10_subset.npz").write_bytes(b"no zip")
     with pytest.raises(InputError, match=r"cifar10_subset\.npz: expected arrays x_train, y_train, x_test"):
-        prepare("cifar10", data_dir=tmp_path)
+        prepare("cifar10")
 
 
-def test_a_corrupt_cifar10_folder_is_named(tmp_path):
-    (tmp_path / "cifar-10-batches-py").mkdir()
+def test_a_corrupt_cifar10_folder_is_named(copies):
+    (copies / "cifar-10-batches-py").mkdir()
     with pytest.raises(InputError, match=r"cifar-10-batches-py \(RuntimeError: Dataset not found or corrupt"):
-        prepare("cifar10", data_dir=tmp_path)
+        prepare("cifar10")
 
 
 def test_whole_cifar10_comes_through_torchvision(tmp_path, monkeypatch):
@@ -315,24 +313,26 @@ def test_an_absent_or_empty_folder_is_named(tmp_path):
 
 
 @pytest.mark.data
-def test_mnist_in_full(data_dir):
-    made = prepare("mnist_binary", data_dir=data_dir)
+def test_mnist_in_full(data_dir, monkeypatch):
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(data_dir))
+    made = prepare("mnist_binary")
     assert made.partial is None
     assert (made.train.shape, made.test.shape) == ((60_000, 784), (10_000, 784))
     assert made.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
     assert made.test_labels[:5].tolist() == [7, 2, 1, 0, 4]
     counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert np.bincount(made.train_labels).tolist() == counts
-    raw = IMAGES["mnist_binary"].load(data_dir).images
+    raw = IMAGES["mnist_binary"].load().images
     shown = to_images(made.train, made.shape, 2)
     assert np.array_equal(shown, np.where(raw[:60_000] >= 128, 255, 0))
     assert np.array_equal(to_tokens(shown, 2), made.train)
 
 
 @pytest.mark.data
-def test_cifar10_pixels_survive_exactly(data_dir):
-    made = prepare("cifar10", flips=True, data_dir=data_dir)
-    raw = IMAGES["cifar10"].load(data_dir)
+def test_cifar10_pixels_survive_exactly(data_dir, monkeypatch):
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(data_dir))
+    made = prepare("cifar10", flips=True)
+    raw = IMAGES["cifar10"].load()
     count = raw.test_rows.start
     assert made.train.shape == (2 * count, 3072)
     shown = to_images(made.train, made.shape, 256)

@@ -105,15 +105,14 @@ def test_an_own_file_is_fetched_from_itself(tmp_path):
     assert own.validation_rows() is None
 
 
-def test_data_dir_comes_before_the_publisher(remote, server, tmp_path, monkeypatch):
-    (tmp_path / "remote.csv").write_bytes(b"smiles\nC\n")
-    monkeypatch.setenv(download.DATA_DIR, str(tmp_path))
-    assert remote().fetch() == tmp_path / "remote.csv"
+def test_data_dir_comes_before_the_publisher(remote, server, copies):
+    (copies / "remote.csv").write_bytes(b"smiles\nC\n")
+    assert remote().fetch() == copies / "remote.csv"
     assert not server.asked
 
 
-def test_download_once_into_the_cache(checked, server, cache, tmp_path):
-    path = checked.fetch(data_dir=tmp_path)
+def test_download_once_into_the_cache(checked, server, cache, copies):
+    path = checked.fetch()
     assert path == cache / "remote.csv"
     assert path.read_bytes() == CONTENT
     assert checked.fetch() == path
@@ -201,14 +200,14 @@ def test_check_rows(remote):
         source.check_rows(1)
 
 
-def test_validation_rows(tmp_path):
-    (tmp_path / "valid_idx_zinc250k.json").write_text("[2, 10]")
-    assert MOLECULES["zinc250k"].validation_rows(tmp_path) == [2, 10]
+def test_validation_rows(copies):
+    (copies / "valid_idx_zinc250k.json").write_text("[2, 10]")
+    assert MOLECULES["zinc250k"].validation_rows() == [2, 10]
     assert MOLECULES["qm9"].validation_rows() is None
 
 
 @pytest.mark.parametrize("content", ["[2, ", '{"rows": [2]}', '["a"]'])
-def test_broken_validation_rows(tmp_path, content):
-    (tmp_path / "valid_idx_zinc250k.json").write_text(content)
+def test_broken_validation_rows(copies, content):
+    (copies / "valid_idx_zinc250k.json").write_text(content)
     with pytest.raises(InputError, match=r"valid_idx_zinc250k\.json: expected a JSON list of row numbers"):
-        MOLECULES["zinc250k"].validation_rows(tmp_path)
+        MOLECULES["zinc250k"].validation_rows()

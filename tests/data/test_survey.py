@@ -32,7 +32,7 @@ def test_length_vocabulary_and_scaffolds_are_those_of_prepare(rules):
     found = survey(ROWS, rules, scaffolds=True)
     for share in (0, 0.2, 0.5):
         length = found.length(share, multiple=1)
-        settings = {"standardisation": rules, "drop_duplicates": True, "progress": False}
+        settings = {"standardisation": rules, "drop_duplicates": True}
         prepared = prepare(ROWS, length=length, max_too_long_share=share, **settings)
         assert prepared.vocabulary.size == found.vocabulary_size(length)
         assert len(prepared.smiles) == (found.lengths <= length).sum()
@@ -101,7 +101,7 @@ def test_no_column_is_found(tmp_path, text, message):
 def test_scaffolds_stay_on_one_side():
     rings = ["C1CC1", "C1CCC1", "c1ccccc1", "c1ccncc1", "C1CCCC1", "C1COC1", "C1CCNC1", "c1ccsc1"]
     rows = ["C" * n + ring for ring in rings for n in range(1, 6)]
-    settings = {"length": 24, "validation_fraction": 0.25, "progress": False}
+    settings = {"length": 24, "validation_fraction": 0.25}
     prepared = prepare(rows, split="scaffold", **settings)
     sides = np.array(prepared.smiles["split"]).reshape(8, 5)
     assert (sides == sides[:, :1]).all()
@@ -115,4 +115,4 @@ def test_scaffolds_stay_on_one_side():
 def test_one_scaffold_cannot_be_split():
     message = "split: the smallest of 1 scaffolds has 20 molecules, and 1 are to be held out"
     with pytest.raises(InputError, match=message):
-        prepare(["C" * n for n in range(1, 21)], length=24, split="scaffold", progress=False)
+        prepare(["C" * n for n in range(1, 21)], length=24, split="scaffold")

@@ -1,9 +1,7 @@
 """`pairflow estimate`: its arithmetic, the rates that it uses, and the words that say what it rests on."""
 
-import copy
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +23,6 @@ from pairflow.estimate.text import describe_duration
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
-SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
 SMALL = {
     "description": "small",
@@ -52,19 +49,12 @@ IMAGES = {
 SIZES = DatasetSize(rows=1000, validation_rows=100, length=16, vocabulary_size=16)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    shutil.copy(SHIPPED, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def estimate(*arguments, device="cpu"):
     return CliRunner().invoke(main, ["estimate", *arguments, "--quiet", "--device", device])
 
 
 def experiment(**changes) -> Experiment:
-    return check(Experiment, {**copy.deepcopy(SMALL), **changes}, "x")
+    return check(Experiment, {**SMALL, **changes}, "x")
 
 
 @pytest.mark.parametrize(
@@ -164,15 +154,15 @@ def test_timings_give_their_rates_back():
     assert set(rates_there) < set(rates.needed(jobs(Path("x"), plan), plan, SIZES, "cpu"))
 
 
-def test_the_packaged_records_are_of_the_shipped_experiments(folder):
-    described = read(folder / "workflow_config.yaml")
+def test_the_packaged_records_are_of_the_shipped_experiments(project):
+    described = read(project / "workflow_config.yaml")
     for name in ("demo", "digits", "mnist_binary_small"):
         plan = described.experiments[name]
-        size = sizes(folder / "results" / name, plan, folder)
+        size = sizes(project / "results" / name, plan, project)
         assert rates.packaged().keys() >= {*rates.needed(jobs(Path(), plan), plan, size, "cpu")}, name
 
 
-def test_the_demo_by_its_record(folder):
+def test_the_demo_by_its_record(project):
     run = estimate("demo", "--recorded", "--cores", "2")
     assert run.exit_code == 0, run.output
     assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 8 methods, 1 seed" in run.output
@@ -185,7 +175,7 @@ def test_the_demo_by_its_record(folder):
     assert 80 <= int(seconds) <= 95
 
 
-def test_a_gpu_without_a_record_is_unknown(folder):
+def test_a_gpu_without_a_record_is_unknown(project):
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
     assert "GPU-hours  unknown" in run.output
@@ -194,69 +184,57 @@ def test_a_gpu_without_a_record_is_unknown(folder):
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
 
 
-def test_errors_are_one_line(folder):
-    run = estimate("dmo")
-    assert run.exit_code == 2
-    error = "workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
-    assert run.stderr.startswith(f"pairflow estimate: error: {error}")
+def test_errors_are_one_line(project, refused):
+    text = "error: workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
+    refused(estimate("dmo"), "estimate", text)
     advice = "run the command in the workflow's folder, or name the file with --config"
-    error = f"absent.yaml: no such file; {advice}\n"
-    assert estimate("demo", "--config", "absent.yaml").stderr == f"pairflow estimate: error: {error}"
+    run = estimate("demo", "--config", "absent.yaml")
+    refused(run, "estimate", f"error: absent.yaml: no such file; {advice}")
 
 
-def test_own_files_are_read_for_their_sizes(folder):
+def test_own_files_are_read_for_their_sizes(project):
     from PIL import Image
 
-    (folder / "my.smi").write_text("".join("C" * length + "\n" for length in range(1, 11)) + "CC\nx\n")
+    (project / "my.smi").write_text("".join("C" * length + "\n" for length in range(1, 11)) + "CC\nx\n")
     data = {"source": "my.smi", "length": 8, "drop_duplicates": True, "validation_fraction": 0.5}
-    found = sizes(folder / "r", experiment(data=data), folder, progress=False)
+    found = sizes(project / "r", experiment(data=data), project, progress=False)
     assert (found.rows, found.validation_rows, found.length) == (3, 3, 8)  # C to CCCCCC fit, with two ends
-    (folder / "pictures").mkdir()
+    (project / "pictures").mkdir()
     for number in range(4):
-        Image.new("RGB", (6, 4)).save(folder / "pictures" / f"{number}.png")
+        Image.new("RGB", (6, 4)).save(project / "pictures" / f"{number}.png")
     data = {"source": "image_folder", "folder": "pictures", "validation_fraction": 0.25, "flips": True}
-    found = sizes(folder / "r", check(Experiment, {**IMAGES, "data": data}, "x"), folder)
+    found = sizes(project / "r", check(Experiment, {**IMAGES, "data": data}, "x"), project)
     assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 
-@pytest.fixture
-def run_job(pairflow_command):
-    """Run a job, by default with its outputs as options."""
-
-    def run(job: Job, step: str, *files: str):
-        files = files or [f"--{name}={path}" for name, path in job.outputs.items()]
-        run = pairflow_command(step, f"--settings={job.settings.model_dump_json()}", *files)
-        assert run.returncode == 0, run.stderr
-
-    return run
-
-
-@pytest.mark.parametrize(("values", "step"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
-def test_known_sizes_are_what_preprocessing_finds(tmp_path, run_job, values, step):
+@pytest.mark.parametrize(("values", "name"), [(SMALL, "preprocess"), (IMAGES, "preprocess_images")])
+def test_known_sizes_are_what_preprocessing_finds(tmp_path, step, values, name):
     plan = check(Experiment, values, "x")
     known = sizes(tmp_path, plan, tmp_path)
-    run_job(jobs(tmp_path, plan)[0], step)
+    outputs = jobs(tmp_path, plan)[0].outputs
+    assert step(name, settings=plan.data.model_dump(mode="json"), **outputs).exit_code == 0
     assert sizes(tmp_path, plan, tmp_path) == known
 
 
-def test_what_is_done_is_not_counted(tmp_path, run_job):
+def test_what_is_done_is_not_counted(tmp_path, step):
     root = tmp_path / "results" / "small"
     plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}})
     table = jobs(root, plan)
     assert done(table) == set()
-    run_job(table[0], "preprocess")
-    pair = next(job for job in table if job.rule == "pair")
-    run_job(pair, "pair", f"--tokens={root}/data/train.parquet", f"--out={pair.outputs['pairs']}")
+    preprocess, pair = table[0], next(job for job in table if job.rule == "pair")
+    run = step("preprocess", settings=preprocess.settings.model_dump(mode="json"), **preprocess.outputs)
+    assert run.exit_code == 0
+    files = {"tokens": root / "data/train.parquet", "out": pair.outputs["pairs"]}
+    assert step("pair", settings=pair.settings.model_dump(mode="json"), **files).exit_code == 0
     assert {job.rule for job in done(table)} == {"preprocess", "pair"}
     # other data are another run, and whatever is made of them
     longer = plan.model_copy(update={"data": plan.data.model_copy(update={"length": 24})})
     assert done(jobs(root, longer)) == set()
     # of a pairing in shards only the joined file is there
     assert {job.rule for job in done(jobs(root, plan, 3))} == {"preprocess", "pair_shard", "gather"}
-    (tmp_path / "workflow_config.yaml").write_text(
-        yaml.safe_dump({"experiments": {"small": plan.model_dump(mode="json", exclude_none=True)}})
-    )
-    run = estimate("small", "--recorded", "--config", str(tmp_path / "workflow_config.yaml"))
+    path, values = tmp_path / "workflow_config.yaml", plan.model_dump(mode="json", exclude_none=True)
+    path.write_text(yaml.safe_dump({"experiments": {"small": values}}))
+    run = estimate("small", "--recorded", "--config", str(path))
     assert run.exit_code == 0, run.output
     assert f"to do      {len(table) - 2} of {len(table)} jobs" in run.output
     assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)

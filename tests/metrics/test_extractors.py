@@ -9,41 +9,29 @@ import torch
 
 from pairflow.artifacts import digest
 from pairflow.config import ExtractorSettings
+from pairflow.data.image_files import read_digits
 from pairflow.errors import InputError
 from pairflow.metrics import classifier, extractors
 from pairflow.metrics.dinov2 import DEVIATION, MEAN, DinoV2
 
 FILE = extractors.INCEPTION_FILE
+DIGITS, LABELS = read_digits().images, read_digits().labels.astype(np.int64)
+HELD_OUT = np.arange(len(DIGITS)) % 5 == 0
 
 
 def images(rows: int, height: int = 8, width: int = 8, channels: int = 1, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (rows, height, width, channels), dtype=np.uint8)
 
 
-def shapes(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Binary 8 x 8 images of four shapes at random places, with 3 % of the pixels flipped; and the shape."""
-    draw = np.random.default_rng(seed)
-    actual, labels = np.zeros((rows, 8, 8, 1), dtype=np.uint8), draw.integers(0, 4, rows)
-    for image, label in zip(actual, labels, strict=True):
-        top, left = draw.integers(0, 4, 2)
-        patch = np.zeros((5, 5), dtype=np.uint8)
-        patch[2] = label in (0, 2)  # a bar, a pole, a cross, a ring
-        patch[:, 2] |= label in (1, 2)
-        if label == 3:
-            patch[[0, -1]] = patch[:, [0, -1]] = 1
-        image[top : top + 5, left : left + 5, 0] = patch
-    return (actual ^ (draw.random(actual.shape) < 0.03)) * np.uint8(255), labels
-
-
 @pytest.fixture(scope="module")
 def trained() -> classifier.Classifier:
-    return classifier.train(*shapes(1000, seed=0), iterations=150, seed=0, progress=False)
+    return classifier.train(DIGITS[~HELD_OUT], LABELS[~HELD_OUT], iterations=300, seed=0, progress=False)
 
 
 @pytest.fixture
 def saved(trained, tmp_path):
     weights = tmp_path / "classifier.safetensors"
-    classifier.save(weights, weights.with_suffix(".json"), trained, {"shape": [1, 8, 8], "classes": 4})
+    classifier.save(weights, weights.with_suffix(".json"), trained, {"shape": [1, 8, 8], "classes": 10})
     return weights
 
 
@@ -62,9 +50,9 @@ def inception_file(tmp_path_factory):
     return path
 
 
-def test_the_classifier_is_a_function_of_its_seed(trained):
+def test_the_classifier_is_a_function_of_its_seed():
     def weights(seed):
-        network = classifier.train(*shapes(1000, seed=0), iterations=3, seed=seed, progress=False)
+        network = classifier.train(DIGITS, LABELS, iterations=3, seed=seed, progress=False)
         return torch.cat([parameter.flatten() for parameter in network.parameters()])
 
     assert torch.equal(weights(0), weights(0))
@@ -72,8 +60,8 @@ def test_the_classifier_is_a_function_of_its_seed(trained):
 
 
 def test_the_classifier_learns_features_of_unit_mean_square(trained):
-    assert classifier.accuracy(trained, *shapes(500, seed=1)) > 0.9
-    inputs = classifier.as_input(shapes(1000, seed=0)[0])
+    assert classifier.accuracy(trained, DIGITS[HELD_OUT], LABELS[HELD_OUT]) > 0.9
+    inputs = classifier.as_input(DIGITS[~HELD_OUT])
     with torch.inference_mode():
         assert trained(inputs).square().mean().item() == pytest.approx(1, rel=0.02)
 

@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.page import render
 
 NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
@@ -112,11 +113,6 @@ def jumping() -> dict[str, float]:
 
 
 @pytest.fixture
-def coupling():
-    return described
-
-
-@pytest.fixture
 def many(make) -> Contents:
     """Contents with twelve methods: the n-th has 10 n valid molecules at one step."""
     counts = {method: (10.0 * n, 500.0, 900.0) for n, method in enumerate(METHODS, 1)}
@@ -178,9 +174,7 @@ def make() -> Callable[..., Contents]:
 
 FD = {"udlm": (84.0, 30.0, 17.5), "random": (39.0, 21.0, 16.0), "pairflow": (14.0, 16.0, 13.5)}
 EXTRACTOR = "classifier-1a2b3c4d"
-
-
-KINDS = {
+KINDS = {  # (metric, reference) -> its value from that of FD
     ("fd", "train"): lambda value: value,
     ("fd", "test"): lambda value: value + 1,
     ("kd", "train"): lambda value: value / 100 - 0.14,
@@ -190,22 +184,18 @@ KINDS = {
 }
 
 
-def image_rows(values: dict[str, tuple[float, ...]] = FD, trials: int = 1) -> pd.DataFrame:
-    """FD at `values`, give or take a tenth from trial to trial, other metrics that follow it, and floors."""
+def image_rows() -> pd.DataFrame:
+    """The metrics of one trial, and floors."""
     rows = [
-        {"method": method, "nfe": nfe, "trial": trial, "metric": metric, "reference": reference}
-        | {"value": of(value + (trial - (trials - 1) / 2) / 10), "samples": 1000}
-        for method, each in values.items()
-        for nfe, value in zip(NFE, each, strict=True)
+        (method, nfe, metric, reference, of(value), 1000)
+        for method, values in FD.items()
+        for nfe, value in zip(NFE, values, strict=True)
         for (metric, reference), of in KINDS.items()
-        for trial in range(trials)
     ]
     real = {"fd": 4.8, "nn_l2": 1234.5, "nn_copies": 0.0}
-    rows += [
-        {"method": "data", "trial": 0, "metric": metric, "reference": "train", "value": value, "samples": 540}
-        for metric, value in real.items()
-    ]
-    return as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", extractor=EXTRACTOR)
+    rows += [("data", None, metric, "train", value, 540) for metric, value in real.items()]
+    frame = pd.DataFrame(rows, columns=["method", "nfe", "metric", "reference", "value", "samples"])
+    return as_metrics(frame, trial=0, seed=0, evaluation="main", extractor=EXTRACTOR)
 
 
 @pytest.fixture(scope="session")
@@ -218,36 +208,42 @@ def make_images(make) -> Callable[..., Contents]:
         def pictures(*shape: int) -> np.ndarray:
             return random.integers(0, 256, (*shape, 8, 8, 1), dtype=np.uint8)
 
-        known = make()
-        length = 64
-        contents = dataclasses.replace(
-            known,
-            experiment=experiment(**{"data": {"source": "digits"}} | (settings or {})),
-            metrics=image_rows(),
-            data={
+        own = {
+            "metrics": image_rows(),
+            "data": {
                 **{"training_rows": 1257, "validation_rows": 540, "shape": (1, 8, 8)},
-                **{"length": length, "vocabulary_size": 2},
+                **{"length": 64, "vocabulary_size": 2},
             },
-            couplings={
-                "pairflow": described(np.eye(length + 1)[20]) | jumping(),
-                "random": described(np.eye(length + 1)[32]),
+            "couplings": {
+                "pairflow": described(np.eye(65)[20]) | jumping(),
+                "random": described(np.eye(65)[32]),
             },
-            samples={},
-            images={method: {1: pictures(70), 32: pictures(70)} for method in FD},
-            pairs={name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
-            neighbours={
+            "samples": {},
+            "images": {method: {1: pictures(70), 32: pictures(70)} for method in FD},
+            "pairs": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
+            "neighbours": {
                 method: (pictures(12), pictures(12), np.linspace(1, 3.2, 12))
                 for method in ("udlm", "pairflow")
             },
-            accuracies={EXTRACTOR: 0.9722},
-        )
-        return dataclasses.replace(contents, **changes)
+            "accuracies": {EXTRACTOR: 0.9722},
+        }
+        return make({"data": {"source": "digits"}} | (settings or {}), **own | changes)
 
     return build
 
 
+@pytest.fixture(scope="session")
+def molecule_page(make) -> str:
+    return render(make())
+
+
+@pytest.fixture(scope="session")
+def image_page(make_images) -> str:
+    return render(make_images())
+
+
 class Document(HTMLParser):
-    """Tags, attributes and text of a page; fails on tags that do not match."""
+    """Tags, attributes and text of a page but for scripts and styles; fails on tags that do not match."""
 
     VOID = frozenset({"meta", "br", "wbr", "hr", "img", "input", "link"})
 
@@ -265,14 +261,11 @@ class Document(HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "script" not in self.open:
+        if not {"script", "style"} & {*self.open}:
             self.text.append(data)
 
     def headings(self) -> list[str]:
@@ -327,12 +320,12 @@ def open_page(browser, tmp_path):
 
 @pytest.fixture
 def violations():
-    """What a page (or one part of it) does that keeps people out, by axe."""
+    """What a page does that keeps people out, by axe."""
 
-    def find(page: PlaywrightPage, context: str | None = None) -> list[tuple]:
+    def find(page: PlaywrightPage) -> list[tuple]:
         return [
             (violation["id"], node["target"], node["failureSummary"])
-            for violation in Axe().run(page, context=context).response["violations"]
+            for violation in Axe().run(page).response["violations"]
             if violation["impact"] in ("serious", "critical")
             for node in violation["nodes"]
         ]

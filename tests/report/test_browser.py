@@ -25,14 +25,14 @@ WIDTHS = pytest.mark.parametrize("width", [400, 1600])
 
 
 @WIDTHS
-def test_no_overflow_and_no_broken_picture(make, metric_rows, coupling, open_page, width):
+def test_no_overflow_and_no_broken_picture(make, metric_rows, open_page, width):
     long = "pairflow-sub" + 41 * "1" + "+redi+x"
     contents = make(
         name="e" * 60,
         settings={"methods": ["udlm", long]},
         metrics=metric_rows({"udlm": (84, 245, 437), long: (352, 498, 662)}),
         timings=make().timings.assign(method=long),
-        couplings={long: coupling(np.ones(17))},
+        couplings={long: make().couplings["random"]},
         samples={long: {1: ["CCO", "C" * 70, "(" * 70], 32: ["C1CC1"]}},
     )
     assert fits(open_page(render(contents), width)) >= 9
@@ -46,15 +46,12 @@ def test_twelve_methods_fit(many, open_page, width):
 @WIDTHS
 @pytest.mark.parametrize("side", [8, 28, 64])
 def test_images_fit_and_are_whole(make_images, open_page, width, side):
-    random = np.random.default_rng(0)
-
-    def pictures(*shape: int) -> np.ndarray:
-        return random.integers(0, 256, (*shape, side, side, 3), dtype=np.uint8)
-
+    pixels = np.random.default_rng(0).integers(0, 256, (64, side, side, 3), dtype=np.uint8)
+    between = pixels[:18].reshape(6, 3, side, side, 3)
     contents = make_images(
-        images={"udlm": {1: pictures(64), 1024: pictures(64)}, "pairflow": {1: pictures(3)}},
-        pairs={"pairflow": (pictures(6), pictures(6, 3), pictures(6))},
-        neighbours={"pairflow": (pictures(12), pictures(12), np.full(12, 12345.0))},
+        images={"udlm": {1: pixels, 1024: pixels}, "pairflow": {1: pixels[:3]}},
+        pairs={"pairflow": (pixels[:6], between, pixels[6:12])},
+        neighbours={"pairflow": (pixels[:12], pixels[12:24], np.full(12, 12345.0))},
     )
     fits(open_page(render(contents), width))
 
@@ -65,8 +62,8 @@ def test_the_papers_tables_fit(open_page, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible(make, make_images, open_page, violations, scheme):
-    for html in (render(make()), render(make_images()), render_paper(PaperPage({}, {}, []))):
+def test_pages_are_accessible(molecule_page, image_page, open_page, violations, scheme):
+    for html in (molecule_page, image_page, render_paper(PaperPage({}, {}, []))):
         page = open_page(html, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
         assert violations(page) == []

@@ -3,28 +3,25 @@ import pandas as pd
 import pytest
 
 from pairflow.config import Experiment
-from pairflow.report.costs import TrainingCost, training_costs
+from pairflow.report.costs import training_costs
 
 COLUMNS = ["step", "method", "seed", "seconds", "device_seconds", "samples_seen", "peak_memory_mb"]
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
-EXPERIMENT = Experiment(
-    description="Costs",
-    scale="reduced",
-    data={"source": "small_molecules", "length": 16},
-    network={"name": "mlp"},
-    training=RUN,
-    distillation={"redi": {**RUN, "pairs": {"count": 500}}},
-    methods=("pairflow+redi",),
-    evaluations={"main": {"nfe": [1]}},
-)
+
+
+@pytest.fixture
+def experiment(make_experiment) -> Experiment:
+    return make_experiment(distillation={"redi": {**RUN, "pairs": {"count": 500}}})
 
 
 def timings(*rows: tuple) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS).assign(device="cpu").astype({"samples_seen": "Int64"})
 
 
-def costs(*rows: tuple) -> dict[str, list[TrainingCost]]:
-    return training_costs(timings(*rows), EXPERIMENT)
+@pytest.fixture
+def costs(experiment):
+    """What training cost by rows of timings."""
+    return lambda *rows: training_costs(timings(*rows), experiment)
 
 
 TRAIN = ("train", "pairflow", 0, 200.0, 380.0, 64_000, 500.0)
@@ -34,7 +31,7 @@ TEACH = ("teach", "pairflow+redi", 0, 30.0, 55.0, None, 700.0)
 REDI = ("distill", "pairflow+redi", 0, 50.0, 95.0, 16_000, 510.0)
 
 
-def test_rows_of_a_base_with_known_shares():
+def test_rows_of_a_base_with_known_shares(costs):
     base, pairing, dcd, redi = costs(PAIR, TRAIN, DCD, TEACH, REDI)["pairflow"]
     assert (base.method, base.work, base.share) == ("pairflow", "base training", 1.0)
     assert (base.seconds, base.device_seconds, base.samples_seen) == (200.0, 380.0, 64_000)
@@ -43,7 +40,7 @@ def test_rows_of_a_base_with_known_shares():
     assert (redi.method, redi.work) == ("pairflow+redi", "ReDi")
 
 
-def test_redi_is_drawing_the_pairs_and_training_on_them():
+def test_redi_is_drawing_the_pairs_and_training_on_them(costs):
     *_, redi = costs(TRAIN, TEACH, REDI)["pairflow"]
     assert (redi.seconds, redi.device_seconds, redi.share) == (80.0, 150.0, 0.4)
     assert (redi.samples_seen, redi.samples_generated) == (16_000, 500)
@@ -52,14 +49,14 @@ def test_redi_is_drawing_the_pairs_and_training_on_them():
     assert generated == [pytest.approx(np.nan, nan_ok=True)] * 3 + [500]
 
 
-def test_rounds_count_and_each_is_a_share_of_the_base_training():
+def test_rounds_count_and_each_is_a_share_of_the_base_training(costs):
     rounds = [("distill", "pairflow" + n * "+redi", 0, 10.0 * n, 1.0, 1, 1.0) for n in (1, 2, 3)]
     _, *found = costs(TRAIN, *rounds)["pairflow"]
     assert [cost.work for cost in found] == ["ReDi", "ReDi, round 2", "ReDi, round 3"]
     assert [cost.share for cost in found] == [0.05, 0.1, 0.15]
 
 
-def test_each_base_has_its_own_rows_in_the_order_of_the_timings():
+def test_each_base_has_its_own_rows_in_the_order_of_the_timings(costs):
     udlm = ("train", "udlm", 0, 100.0, 100.0, 1, 1.0)
     subsets = [
         (step, "pairflow-sub4", 0, time, 1.0, 1, 1.0) for step, time in (("train", 100.0), ("pair", 1.0))
@@ -73,7 +70,7 @@ def test_each_base_has_its_own_rows_in_the_order_of_the_timings():
     }
 
 
-def test_means_over_seeds_and_the_largest_memory():
+def test_means_over_seeds_and_the_largest_memory(costs):
     second = ("train", "pairflow", 1, 100.0, 180.0, 64_000, 600.0)
     taught = [("teach", "pairflow+redi", 1, 10.0, 5.0, None, 1.0)]
     distilled = ("distill", "pairflow+redi", 1, 30.0, 5.0, 16_000, 1.0)
@@ -83,7 +80,7 @@ def test_means_over_seeds_and_the_largest_memory():
     assert redi.share == 0.4
 
 
-def test_what_is_unknown_is_in_no_sum_and_leaves_the_other_seeds():
+def test_what_is_unknown_is_in_no_sum_and_leaves_the_other_seeds(costs):
     unknown = ("teach", "pairflow+redi", 0, None, None, None, None)
     *_, redi = costs(TRAIN, unknown, REDI)["pairflow"]
     assert np.isnan([redi.seconds, redi.device_seconds, redi.share]).all()
@@ -95,12 +92,12 @@ def test_what_is_unknown_is_in_no_sum_and_leaves_the_other_seeds():
     assert pairing.seconds == 5.0
 
 
-def test_timings_without_columns_of_two_devices_and_of_no_training():
+def test_timings_without_columns_of_two_devices_and_of_no_training(costs, experiment):
     few = pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [3.0]})
-    [base] = training_costs(few, EXPERIMENT)["udlm"]
+    [base] = training_costs(few, experiment)["udlm"]
     assert (base.seconds, base.share, base.device) == (3.0, 1.0, "")
     assert np.isnan([base.device_seconds, base.samples_seen, base.peak_memory_mb]).all()
     both = timings(TRAIN, TEACH, REDI, REDI).assign(device=["cpu", "cuda", "cpu", "cuda"])
-    assert [cost.device for cost in training_costs(both, EXPERIMENT)["pairflow"]] == ["cpu", "cuda and cpu"]
+    assert [cost.device for cost in training_costs(both, experiment)["pairflow"]] == ["cpu", "cuda and cpu"]
     assert costs(PAIR, ("sample", "pairflow", 0, 1.0, 1.0, None, 1.0)) == {}
-    assert training_costs(timings().iloc[:0], EXPERIMENT) == {}
+    assert training_costs(timings().iloc[:0], experiment) == {}

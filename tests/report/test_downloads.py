@@ -12,7 +12,6 @@ import pytest
 
 from pairflow.report import tables
 from pairflow.report.downloads import Sheet, as_csv, sort_keys
-from pairflow.report.experiment.page import render
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 
 STEPS = [2**power for power in range(11)]
@@ -31,20 +30,16 @@ def measured(values: dict[tuple[str, int], list[float]], metric: str = "valid") 
     )
 
 
-@pytest.fixture(scope="module")
-def page(make) -> str:
-    return render(make())
-
-
 @pytest.fixture
 def sheet(make):
-    """The sheet of one metric with these values."""
+    """The sheet of all metrics among some rows, or of `valid` with these values."""
 
-    def build(values: dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
-        rows = measured(values)
+    def build(values: pd.DataFrame | dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
+        rows = measured(values) if isinstance(values, dict) else values
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
-        table = tables.make_table(tables.summarise(rows), "main", "valid", contents.methods)
-        return metric_sheet(contents, [table], "1,024 samples × 3 trials × 1 seed", "Valid")
+        summary, metrics = tables.summarise(rows), dict.fromkeys(rows.metric)
+        shown = [tables.make_table(summary, "main", metric, contents.methods) for metric in metrics]
+        return metric_sheet(contents, shown, "1,024 samples × 3 trials × 1 seed", "Valid")
 
     return build
 
@@ -63,17 +58,14 @@ def lines_of(text: str, start: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith(start)]
 
 
-def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
+def test_csv_has_every_digit_of_the_metrics(sheet, tmp_path):
     random = np.random.default_rng(0)
     values = {(name, nfe): random.normal(300, 99, 7).tolist() for name in ("a", "b") for nfe in STEPS}
     thirds = {key: [value / 3 for value in trials] for key, trials in values.items()}
     rows = pd.concat([measured(values), measured(thirds, "novel")])
     rows.to_parquet(tmp_path / "metrics.parquet")
     stored = pd.read_parquet(tmp_path / "metrics.parquet")
-    contents = make(settings={"methods": ["a", "b"]}, metrics=stored)
-    summary = tables.summarise(stored)
-    both = [tables.make_table(summary, "main", metric, ["a", "b"]) for metric in ("valid", "novel")]
-    found = rows_of(texts(metric_sheet(contents, both, "", ""))[0])
+    found = rows_of(texts(sheet(stored))[0])
     expected = stored.groupby(["metric", "method", "nfe"])["value"].agg(["mean", "std", "count"])
     assert len(found) == len(expected) == 2 * 2 * 11
     for row in found:
@@ -85,20 +77,15 @@ def test_csv_has_every_digit_of_the_metrics(make, tmp_path):
         assert float(row["mean"]) * scale == pytest.approx(statistics.fmean(trials), rel=1e-12)
 
 
-def test_several_seeds_keep_their_deviations_apart(make):
-    rows = measured({("a", 1): [1.0, 3.0]})
-    rows = pd.concat([rows, rows.assign(seed=1, value=rows.value + 10)])
-    summary = tables.summarise(rows)
-    both = metric_sheet(make(metrics=rows), [tables.make_table(summary, "main", "valid", ["a"])], "", "")
-    [row] = rows_of(texts(both)[0])
+def test_several_seeds_keep_their_deviations_apart(sheet):
+    rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
+    rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
+    text, tex, markdown = texts(sheet(rows))
+    row = rows_of(text)[0]
     assert [row[name] for name in ("mean", "count", "seeds")] == ["7.0", "4", "2"]
     assert float(row["std"]) == pytest.approx(50**0.5)
     assert float(row["trial_std"]) == pytest.approx(2**0.5)
-    rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
-    rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
-    one = tables.make_table(tables.summarise(rows), "main", "valid", ["a", "b"])
-    _, tex, markdown = texts(metric_sheet(make(metrics=rows), [one], "scope", "Valid"))
-    assert r"scope; $\pm$ is between seeds; highest mean in bold." in tex.replace("\n", " ")
+    assert r"1 seed; $\pm$ is between seeds; highest mean in bold." in tex.replace("\n", " ")
     assert lines_of(tex, "a &") == [r"a & $\mathbf{7.0} \pm 7.1$ \\"]
     assert lines_of(tex, "b &") == [r"b & $5.0$ (1 of 2 seeds) \\"]
     assert lines_of(markdown, "| b") == ["| b | 5.0 (1 of 2 seeds) |"]
@@ -170,8 +157,8 @@ def test_files_are_named_by_experiment_evaluation_and_group(sheet, make):
     assert Sheet('<a "b"/c>', "", [], [{"x": 1}]).files[0].name == "a-b-c.csv"
 
 
-def test_image_tables_name_reference_extractor_and_real_images(make_images):
-    found = downloads(render(make_images()))
+def test_image_tables_name_reference_extractor_and_real_images(image_page):
+    found = downloads(image_page)
     rows = rows_of(found["demo-main-quality.csv"])
     columns = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "mean", "std", "count"]
     assert list(rows[0]) == columns
@@ -193,8 +180,8 @@ def test_total_correlation_and_its_ceiling(make):
     assert r"ceiling: draws from the data & $32.47$ \\" in tex
 
 
-def test_costs_have_the_words_of_the_page_and_exact_seconds(page):
-    found = downloads(page)
+def test_costs_have_the_words_of_the_page_and_exact_seconds(molecule_page):
+    found = downloads(molecule_page)
     rows = rows_of(found["demo-training-cost.csv"])
     assert rows[0]["method"] == "udlm"
     assert (rows[0]["seconds"], rows[0]["samples_generated"], rows[0]["share"]) == ("48.0", "", "1.0")
@@ -205,10 +192,10 @@ def test_costs_have_the_words_of_the_page_and_exact_seconds(page):
     assert steps == {"preprocess", "pair", "train", "sample"}
 
 
-def test_each_table_of_the_page_has_its_three_files(page, parse):
-    tags = [tag for tag, _ in parse(page).tags]
-    assert len(downloads(page)) == 3 * tags.count("table") == 15
-    assert page.count(">CSV</a> · <a ") == tags.count("table")
+def test_each_table_of_the_page_has_its_three_files(molecule_page, parse):
+    tags = [tag for tag, _ in parse(molecule_page).tags]
+    assert len(downloads(molecule_page)) == 3 * tags.count("table") == 15
+    assert molecule_page.count(">CSV</a> · <a ") == tags.count("table")
 
 
 def test_keys_to_sort_by():
@@ -223,9 +210,9 @@ def test_as_csv_quotes_what_needs_it():
     )
 
 
-def test_latex_compiles(sheet, page, make_images, compile_latex):
+def test_latex_compiles(sheet, molecule_page, image_page, compile_latex):
     sheets = [sheet({(name, nfe): [1234.5, 2.0] for name in NAMES for nfe in STEPS}).files[1].text]
-    for each in (page, render(make_images())):
+    for each in (molecule_page, image_page):
         sheets += [text for name, text in downloads(each).items() if name.endswith(".tex")]
     compile_latex("".join(sheets))
 

@@ -14,9 +14,7 @@ TABLE = Table(
     [1, 2, 4],
     {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], "odd $x$ <b>": [Cell(9, 1, 2)] * 3},
 )
-LOG = pd.DataFrame(
-    {"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, np.nan, 0.5]}
-)
+LOG = pd.DataFrame({"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, 3.5, 2.5]})
 
 
 def texts(svg: str) -> list[str]:
@@ -65,10 +63,13 @@ def test_distances_and_jumps_tell_their_means_and_sums():
 
 
 def test_curves_skip_what_is_no_number_and_long_ones_are_thinned_to_means():
-    logs = {"udlm": LOG, "random": LOG.assign(validation_nll=np.nan)}
-    assert (
-        figures.curves(logs, "validation_nll", "NLL", "c").alt == "NLL by iteration. At the end udlm: 0.500."
-    )
+    logs = {"udlm": LOG, "random": LOG.iloc[:1]}
+    picture = figures.curves(logs, "validation_nll", "NLL", "c")
+    assert picture.alt == "NLL by iteration. At the end udlm: 2.500."
+    [line] = picture.chart.lines
+    assert (line.x, line.y, line.texts[0]) == ([10, 20], [3.5, 2.5], ["iteration 10", "3.5"])
+    assert picture.chart.y.limits == pytest.approx((2.42, 3.58))
+    assert figures.curves({"udlm": LOG}, "loss", "loss", "c").chart.y.limits == pytest.approx((0.92, 2.08))
     assert [figures.has_values(log, "validation_nll") for log in logs.values()] == [True, False]
     diverged = LOG.assign(loss=[1.0, np.inf, 2.0])
     long = pd.DataFrame({"iteration": range(10_000), "loss": np.tile([0.0, 2.0], 5000)})
@@ -106,10 +107,9 @@ def test_unknown_methods_always_look_the_same_and_like_no_known_one(name):
     assert style(name).colour not in {style(base).colour for base in ("pairflow", "udlm", "random", "mdlm")}
 
 
-def test_keys_show_the_whole_marker_in_the_colours_of_the_page(recwarn):
+def test_keys_show_the_whole_marker_in_the_colours_of_the_page():
     page = f"var(--page, {HEX['page']})"
     assert page in drawing.key(style("udlm+dcd"), "k")
     assert page not in drawing.key(style("udlm"), "k")
     assert "clip-path" not in drawing.key(style("mdlm"), "k")
-    assert not recwarn.list
     assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"

@@ -1,5 +1,10 @@
 """Token rows in the working directory, a model trained on them for a moment, its pairs, a distillation."""
 
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
@@ -33,8 +38,7 @@ def train(step, model_files):
 @pytest.fixture
 def udlm(token_rows, train):
     """The working directory with a trained model in the folder udlm."""
-    run = train("udlm")
-    assert run.exit_code == 0, run.stderr
+    assert train("udlm").exit_code == 0
     return token_rows
 
 
@@ -58,5 +62,29 @@ def distill(step, model_files):
         files = {"parent": parent or method.rpartition("+")[0], "data": data, **model_files(name or method)}
         files |= {"validation": "validation.parquet", "cache": "cache"}
         return step("distill", settings=settings, **files, **SHARED)
+
+    return run
+
+
+@pytest.fixture
+def interrupt():
+    """Start a step as a process, and press Ctrl-C a second after it wrote a text: exit code and stderr."""
+
+    def run(text, step, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"pairflow.steps.{step}", *map(str, arguments)],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a background job would ignore it
+        )
+        seen = ""
+        while text not in seen:
+            seen += process.stderr.read(1)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=10)[1]
+        return process.returncode, error
 
     return run

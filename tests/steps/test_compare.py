@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from shutil import rmtree
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -62,7 +63,7 @@ def finish(tmp_path):
 
 @pytest.fixture
 def compare(tmp_path):
-    """Run the step; returns how it ended, the page's text and its numbers."""
+    """Run the step; returns how it ended, the page's words and its numbers."""
 
     def run(*folders, options=(), out="out/comparison.html"):
         page = tmp_path / out
@@ -70,22 +71,17 @@ def compare(tmp_path):
         numbers = page.with_suffix(".parquet")
         if done.exit_code:
             return done, "", None
-        return done, page.read_text(encoding="utf-8"), read_table(numbers, "comparison")[0].to_pandas()
+        words = " ".join(re.sub("<[^>]*>", " ", page.read_text(encoding="utf-8")).split())
+        return done, words, read_table(numbers, "comparison")[0].to_pandas()
 
     return run
 
 
 def one(numbers, row="difference", **where):
     """The one row of the numbers that has these values."""
-    found = numbers[numbers.row == row]
-    for key, value in where.items():
-        found = found[found[key] == value]
-    [record] = found.to_dict("records")
+    where["row"] = row
+    [record] = [record for record in numbers.to_dict("records") if where.items() <= record.items()]
     return record
-
-
-def words(page):
-    return " ".join(re.sub("<[^>]*>", " ", page).split())
 
 
 def test_the_same_methods_in_two_experiments(compare, finish):
@@ -105,42 +101,36 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     # Of two degrees of freedom p is 1 - t / sqrt(2 + t^2), here with t^2 = 108.
     assert found["p_holm"] == found["p"] == pytest.approx(1 - (108 / 110) ** 0.5)
     assert one(numbers, experiment="b", method="udlm", nfe=1)["reason"] == "no spread"
-    assert "b paired t, 3 seeds +6.0 +3.5 to +8.5 p = 0.009 better" in words(page)
-    assert "Differences from a, over all tables: 1 better." in words(page)
+    assert "b paired t, 3 seeds +6.0 +3.5 to +8.5 p = 0.009 better" in page
+    assert "Differences from a, over all tables: 1 better." in page
 
 
 def test_the_page_shows_the_numbers_of_the_table(compare, finish):
     _, page, numbers = compare(finish(), finish("b", plus=0.5, seeds=(5, 6, 7)))
-    shown = words(page)
     for row in numbers.itertuples():
         sign = "+" if row.row == "difference" else ""
         texts = [f"{value:{sign},.1f}".replace("-", "−") for value in (row.value, row.low, row.high)]
         middle = r" (± [\d.]+ )?"
         assert re.search(
-            rf"{re.escape(texts[0])}{middle}{re.escape(texts[1])} to {re.escape(texts[2])}", shown
+            rf"{re.escape(texts[0])}{middle}{re.escape(texts[1])} to {re.escape(texts[2])}", page
         )
     assert len(numbers) == 12
-    assert "Welch, 3 against 3 seeds" in shown
+    assert "Welch, 3 against 3 seeds" in page
 
 
 def test_the_order_of_the_folders_only_flips_signs(compare, finish):
     values = VALUES | {("pairflow", 4): [(22, 23), (21, 21), (28, 20)]}
     folders = [finish(), finish("b", values)]
-    (_, _, one_way), (_, _, other_way) = compare(*folders), compare(*reversed(folders))
-    key = ["method", "nfe"]
+    both = [compare(*folders)[2], compare(*reversed(folders))[2]]
+    key = ["experiment", "method", "nfe"]
+    means = [numbers[numbers.row == "mean"].sort_values(key, ignore_index=True) for numbers in both]
+    pd.testing.assert_frame_equal(*means)
     ours, theirs = (
-        numbers[numbers.row == "difference"].sort_values(key).reset_index(drop=True)
-        for numbers in (one_way, other_way)
+        numbers[numbers.row == "difference"].sort_values(key, ignore_index=True) for numbers in both
     )
-    pd.testing.assert_frame_equal(
-        ours[[*key, "test", "n", "p", "p_holm"]], theirs[[*key, "test", "n", "p", "p_holm"]]
-    )
-    assert ours.value.tolist() == (-theirs.value).tolist()
-    assert ours.low.dropna().tolist() == pytest.approx((-theirs.high).dropna().tolist())
-    means = [
-        numbers[numbers.row == "mean"].sort_values(["experiment", *key]) for numbers in (one_way, other_way)
-    ]
-    pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in means))
+    same = ["method", "nfe", "test", "n", "p", "p_holm"]
+    pd.testing.assert_frame_equal(ours[same], theirs[same])
+    np.testing.assert_allclose(ours[["value", "low", "high"]], -theirs[["value", "high", "low"]])
 
 
 def test_the_methods_of_one_experiment(compare, finish):
@@ -160,29 +150,28 @@ def test_one_seed_is_over_its_trials_and_says_so_also_beside_three(compare, fini
     single = finish("b", settings={"seeds": [1]}, plus=1)
     _, page, numbers = compare(single)
     assert set(numbers.over) == {"trials"}
-    assert "over 2 trials of one seed" in words(page)
-    assert "One training seed. b: intervals and tests are over sampling trials of one training" in words(page)
+    assert "over 2 trials of one seed" in page
+    assert "One training seed. b: intervals and tests are over sampling trials of one training" in page
     _, page, numbers = compare(finish(), single)
     assert set(numbers[numbers.experiment == "a"].over) == {"seeds"}
     assert set(numbers[numbers.experiment == "b"].over) == {"trials"}
     for text in ("a over 3 seeds", "b over 2 trials of one seed", "One training seed. b:"):
-        assert text in words(page)
+        assert text in page
 
 
 def test_a_seed_that_misses_a_number_of_steps_is_marked_in_its_cell(compare, finish):
     missing = VALUES | {("udlm", 4): VALUES["udlm", 4][:2], ("pairflow", 4): [(20, float("nan"))]}
     _, page, numbers = compare(finish(values=missing))
     assert one(numbers, "mean", method="udlm", nfe=4)["seeds"] == 2
-    assert "20.5 ± 0.7 14.1 to 26.9 over 2 seeds" in words(page)
-    assert "20.0 a single value" in words(page)
+    assert "20.5 ± 0.7 14.1 to 26.9 over 2 seeds" in page
+    assert "20.0 a single value" in page
     assert one(numbers, method="pairflow", nfe=4)["reason"] == "a single value"
-    assert "nan" not in words(page)
+    assert "nan" not in page
 
 
 def test_one_method_and_one_value_is_a_page_without_differences(compare, finish):
-    done, page, numbers = compare(
-        finish(values={("udlm", 1): [(3,)]}, settings={"methods": ["udlm"], "seeds": [0]})
-    )
+    settings = {"methods": ["udlm"], "seeds": [0]}
+    done, page, numbers = compare(finish(values={("udlm", 1): [(3,)]}, settings=settings))
     assert done.exit_code == 0
     assert numbers.row.tolist() == ["mean"]
     assert "No difference could be tested." in page
@@ -234,7 +223,7 @@ def test_what_does_not_compare_is_shown_apart(compare, finish, first, others, sa
             (folders[-1] / "data" / "train.parquet").write_bytes(tokens)
     _, page, numbers = compare(*folders)
     assert set(numbers.row) == {"mean"}
-    assert [text for text in said if text not in words(page)] == []
+    assert [text for text in said if text not in page] == []
 
 
 def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, tmp_path):
@@ -244,7 +233,7 @@ def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, t
     rows.loc[rows.method == "udlm", "samples"] = 300
     write_table(folder / "metrics.parquet", as_metrics(rows), metadata)
     _, page, numbers = compare(folder)
-    assert "not tested: does not compare: 1,024 samples against 300 samples" in words(page)
+    assert "not tested: does not compare: 1,024 samples against 300 samples" in page
     assert numbers[numbers.row == "difference"].value.isna().all()
 
 
@@ -252,10 +241,10 @@ def test_scales_settings_and_equal_rows_are_said(compare, finish):
     network = {"name": "mlp", "width": 768}
     other = finish("b", settings={"scale": "paper", "network": network}, plus=1)
     _, page, _ = compare(finish(), other, finish("c"))
-    assert "Different scales. a: reduced scale; b: paper’s scale; c: reduced scale." in words(page)
-    assert "network.width 384 768 384" in words(page)
+    assert "Different scales. a: reduced scale; b: paper’s scale; c: reduced scale." in page
+    assert "network.width 384 768 384" in page
     assert "Reduced scale." not in page
-    assert "The same numbers. a and c have identical metrics." in words(page)
+    assert "The same numbers. a and c have identical metrics." in page
 
 
 def test_experiments_of_one_name_are_told_apart_by_their_paths(compare, finish):

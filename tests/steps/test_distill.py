@@ -16,14 +16,12 @@ REDI = {"name": "redi"}
 @pytest.fixture
 def pairs(udlm, teach):
     """The working directory with a model in udlm and its pairs.parquet."""
-    run = teach()
-    assert run.exit_code == 0, run.stderr
+    assert teach().exit_code == 0
     return udlm
 
 
 def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(udlm, teach):
-    run = teach(count=1030)  # two batches
-    assert run.exit_code == 0, run.stderr
+    assert teach(count=1030).exit_code == 0  # two batches
     pairs, metadata = read_table(udlm / "pairs.parquet", "pairs")
     x0, x1 = (torch.from_numpy(token_array(pairs[name]).astype(np.int64)) for name in ("x0", "x1"))
     assert len(x0) == 1030
@@ -49,7 +47,7 @@ def test_rounds_draw_other_pairs_and_a_seed_the_same(udlm, teach):
 @pytest.mark.parametrize("start", ["ema", "raw"])
 def test_a_distilled_model_starts_from_its_parents_weights(pairs, distill, start):
     run = distill("udlm+redi", {**REDI, "learning_rate": 1e-30, "start_from": start}, "pairs.parquet")
-    assert run.exit_code == 0, run.stderr
+    assert run.exit_code == 0
     parent, child = Model.load(pairs / "udlm", which=start), Model.load(pairs / "udlm+redi", which="raw")
     for name, tensor in parent.network.state_dict().items():
         assert torch.equal(tensor, child.network.state_dict()[name])
@@ -64,8 +62,7 @@ def test_an_inherited_average_keeps_the_decay_of_the_base(token_rows, train, tea
     assert teach().exit_code == 0
     gaps = {}
     for ema in ("fresh", "inherit"):
-        run = distill("udlm+redi", {**REDI, "ema": ema}, "pairs.parquet", name=ema)
-        assert run.exit_code == 0, run.stderr
+        assert distill("udlm+redi", {**REDI, "ema": ema}, "pairs.parquet", name=ema).exit_code == 0
         networks = (Model.load(token_rows / ema, which=which).network for which in ("raw", "ema"))
         raw, averaged = (torch.nn.utils.parameters_to_vector(network.parameters()) for network in networks)
         gaps[ema] = float((raw - averaged).detach().norm())
@@ -79,8 +76,7 @@ def test_every_distillation_of_the_configuration_is_tested():
 @pytest.mark.parametrize(("how", "data"), [(DCD, "train.parquet"), (REDI, "pairs.parquet")])
 def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, distill, how, data):
     for name in ("one", "two"):
-        run = distill(f"udlm+{how['name']}", how, data, name=name)
-        assert run.exit_code == 0, run.stderr
+        assert distill(f"udlm+{how['name']}", how, data, name=name).exit_code == 0
     one, two, parent = (digest(pairs / name / "model.safetensors") for name in ("one", "two", "udlm"))
     assert one == two != parent
     log, _ = read_table(pairs / "one/log.parquet", "training log")
@@ -105,21 +101,17 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
         ("udlm+dcd", DCD, "pairs", "udlm", "pairs.parquet: holds pairs, expected tokens"),
     ],
 )
-def test_what_does_not_fit_ends_in_one_line(pairs, distill, method, how, data, parent, text):
-    run = distill(method, how, f"{data}.parquet", parent=parent, name="new")
-    assert run.exit_code == 2, run.stderr
-    assert text in run.stderr.splitlines()[-1]
+def test_what_does_not_fit_ends_in_one_line(pairs, distill, refused, method, how, data, parent, text):
+    refused(distill(method, how, f"{data}.parquet", parent=parent, name="new"), "distill", text)
     assert not (pairs / "new").exists()
 
 
-def test_pairs_of_another_model_are_refused(pairs, teach, distill):
+def test_pairs_of_another_model_are_refused(pairs, teach, distill, refused):
     assert distill("udlm+redi", REDI, "pairs.parquet").exit_code == 0
     run = distill("udlm+redi+redi", REDI, "pairs.parquet")
-    assert run.exit_code == 2
-    assert "pairs.parquet: these pairs were not made by the model in udlm+redi" in run.stderr
+    refused(run, "distill", "pairs.parquet: these pairs were not made by the model in udlm+redi")
     run = teach("random+redi", model="udlm", out="other.parquet")
-    assert run.exit_code == 2
-    assert "udlm: a model of udlm, but random+redi needs random" in run.stderr
+    refused(run, "teach", "udlm: a model of udlm, but random+redi needs random")
 
 
 def test_help_lists_the_keys_of_every_distillation(step):

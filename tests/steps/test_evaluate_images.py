@@ -10,7 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from pairflow.artifacts import Metadata, atomic, digest, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
 from pairflow.config import Experiment, ExtractorSettings
 from pairflow.data.images import to_images
 from pairflow.errors import InputError
@@ -41,8 +41,7 @@ def write(path: Path, tokens, labels=None, kind="tokens", levels=2, trials=None,
         columns["trial"] = pa.array(trials, pa.int32())
     else:
         columns["label"] = pa.array([None] * len(tokens) if labels is None else labels, pa.int32())
-    with atomic(path) as [temporary]:
-        write_table(temporary, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made | facts))
+    write_table(path, pa.table(columns), Metadata(kind=kind, vocabulary_size=levels, **made | facts))
     return path
 
 
@@ -179,7 +178,7 @@ def test_real_against_real_is_near_and_has_no_steps(data):
     assert abs(np.mean(metric(out, "kd", reference="train"))) < 0.1
 
 
-def test_the_halves_have_nothing_in_common():
+def test_the_halves_have_nothing_in_common(experiment):
     """The draws are of one, the distance is from the other: also the rows of the kernel distance."""
     ours, theirs = image_reference.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
@@ -319,21 +318,14 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     refuse("train-reference.parquet: made by the extractor classifier-", "--classifier", weights)
 
 
-def experiment(**changes) -> dict:
-    return {
-        "description": "a few images",
-        "scale": "reduced",
-        "data": {"source": "digits"},
-        "network": {"name": "mlp"},
-        "training": {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
-        "methods": ["udlm"],
-        "evaluations": {"main": {"nfe": [1], "samples": 70, "trials": 2}, "check": {"nfe": [2]}},
-        "features": {"iterations": 30},
-        **changes,
-    }
+@pytest.fixture
+def experiment(miniature):
+    evaluations = {"main": {"nfe": [1], "samples": 70, "trials": 2}, "check": {"nfe": [2]}}
+    images = {"data": {"source": "digits"}, "features": {"iterations": 30}, "evaluations": evaluations}
+    return lambda **changes: miniature(**(images | changes))
 
 
-def test_a_step_gets_what_it_depends_on_and_no_more():
+def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
     assert images.classify_settings().model_dump() == {"iterations": 30, "seed": 0}
     extractor = {"extractor": "classifier", "weights": None, "sha256": None}
@@ -348,7 +340,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more():
     assert paths.extractor_files(Path("r"), inception) == {}
 
 
-def test_molecules_are_not_compared_by_features():
+def test_molecules_are_not_compared_by_features(experiment):
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert paths.report_inputs(Path("r"), molecules)["floors"] == []

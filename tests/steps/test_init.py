@@ -39,13 +39,9 @@ def test_the_current_folder_will_do_if_it_is_empty():
 
 
 @pytest.mark.parametrize("occupied", ["project/results/demo/report.html", "project/.hidden", "project"])
-def test_a_folder_with_files_and_a_file_are_refused(occupied):
+def test_a_folder_with_files_and_a_file_are_refused(occupied, refused):
     Path(occupied).parent.mkdir(parents=True, exist_ok=True)
     Path(occupied).write_text("mine")
-    finished = init("project")
-    assert finished.exit_code == 2
     found = "a file" if occupied == "project" else f"{Path(occupied).relative_to('project')} in it"
-    assert finished.output == (
-        f"pairflow init: error: project: expected a new or an empty folder, found {found}\n"
-    )
+    refused(init("project"), "init", f"project: expected a new or an empty folder, found {found}")
     assert not Path("project/Snakefile").exists()

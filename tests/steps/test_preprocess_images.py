@@ -13,15 +13,14 @@ from pairflow.data.sources import IMAGES
 
 
 @pytest.fixture
-def preprocess(pairflow_command, tmp_path):
+def preprocess(step, tmp_path):
     """Run the step into a folder; returns the run and the two files."""
 
-    def run(folder, *options, **more):
-        train, test = (tmp_path / folder / f"{name}.parquet" for name in ("train", "validation"))
+    def run(name, **options):
+        train, test = (tmp_path / name / f"{split}.parquet" for split in ("train", "validation"))
         files = {"train": train, "validation": test, "known": train.with_name("known.parquet")}
         files["vocabulary"] = train.with_name("vocabulary.json")
-        options = [*options, *(f"--{option}={path}" for option, path in files.items())]
-        return pairflow_command("preprocess_images", "--quiet", *options, **more), train, test
+        return step("preprocess_images", quiet=True, **options, **files), train, test
 
     return run
 
@@ -38,8 +37,8 @@ def pictures(tmp_path):
 
 
 def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
-    run, train, test = preprocess("digits", "--source", "digits")
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    run, train, test = preprocess("digits", source="digits")
+    assert (run.exit_code, run.output) == (0, "")
     expected = IMAGES["digits"].read(Images(source="digits"))
     for path, tokens, labels in (
         (train, expected.train, expected.train_labels),
@@ -63,14 +62,14 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
 
 
 def test_equal_runs_give_equal_bytes(preprocess):
-    _, *one = preprocess("one", "--source", "digits")
-    _, *other = preprocess("other", "--source", "digits")
+    _, *one = preprocess("one", source="digits")
+    _, *other = preprocess("other", source="digits")
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
 
 
 def test_a_folder_of_images_has_no_labels(preprocess, pictures):
-    run, train, test = preprocess("data", "--source", "image_folder", "--folder", pictures)
-    assert run.returncode == 0, run.stderr
+    run, train, test = preprocess("data", source="image_folder", folder=pictures)
+    assert run.exit_code == 0
     table, metadata = read_table(train, "tokens")
     assert table["label"].to_pylist() == [None] * 9
     assert (metadata.shape, metadata.vocabulary_size) == ([3, 4, 6], 256)
@@ -78,44 +77,40 @@ def test_a_folder_of_images_has_no_labels(preprocess, pictures):
     assert any(np.array_equal(shown[0], np.asarray(Image.open(path))) for path in pictures.iterdir())
 
 
-def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path):
+def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path, monkeypatch):
     pixels = np.zeros((2, 32, 32, 3), np.uint8)
     arrays = {"x_train": pixels, "y_train": [1, 2], "x_test": pixels, "y_test": [3, 4]}
     np.savez(tmp_path / "cifar10_subset.npz", **arrays)
-    environment = {"PAIRFLOW_DATA_DIR": str(tmp_path), "PATH": ""}
-    run, train, _ = preprocess("data", "--source", "cifar10", env=environment)
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
+    run, train, _ = preprocess("data", source="cifar10")
     note = "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 2 of the 10,000 test images"
     assert run.stderr == f"pairflow preprocess_images: note: {note}\n"
     assert read_table(train, "tokens")[1].parameters["partial"] == note
 
 
-def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures):
-    _, rows, _ = preprocess("one", "--source", "image_folder", "--folder", pictures)
-    _, _, test = preprocess("other", "--source", "image_folder", "--folder", pictures, "--size", "4")
-    run = train("udlm", rows, validation=test)
-    assert run.exit_code == 2
-    assert "do not belong together: vocabulary" in run.stderr.splitlines()[-1]
+def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures, refused):
+    _, rows, _ = preprocess("one", source="image_folder", folder=pictures)
+    _, _, test = preprocess("other", source="image_folder", folder=pictures, size=4)
+    refused(train("udlm", rows, validation=test), "train", "do not belong together: vocabulary")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--source", "image_folder", "--folder", "nowhere"], "nowhere: no such folder"),
+        ({"source": "image_folder", "folder": "nowhere"}, "nowhere: no such folder"),
         (
-            ["--source", "image_folder"],
+            {"source": "image_folder"},
             "settings: folder: expected a folder, which the source image_folder needs; found none",
         ),
         (
-            ["--source", "digits", "--levels", "3"],
+            {"source": "digits", "levels": 3},
             "settings: levels: 3 does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256",
         ),
-        (["--source", "digits", "--training-rows", "2000"], "training_rows: expected 1 to 1617"),
+        ({"source": "digits", "training_rows": 2000}, "training_rows: expected 1 to 1617"),
     ],
 )
-def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, options, message):
-    run, train, test = preprocess("data", *options)
-    assert run.returncode == 2
-    assert run.stderr.startswith(f"pairflow preprocess_images: error: {message}")
-    assert run.stderr.count("\n") == 1
+def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused, options, message):
+    run, train, test = preprocess("data", **options)
+    refused(run, "preprocess_images", f"error: {message}")
     assert not train.exists()
     assert not test.exists()

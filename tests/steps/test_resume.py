@@ -82,6 +82,14 @@ def finish(run) -> None:
     assert end(run) == (0, "")
 
 
+def stop(folder, name, number) -> tuple[int, str]:
+    """Start a training, and stop it by a signal once it has saved a state."""
+    run = start("train", folder, name, save_every=0)
+    wait_for_a_state(folder, name, run)
+    run.send_signal(number)
+    return end(run)
+
+
 def wait_for_a_state(folder, name, run) -> None:
     """Until a state newer than those that are there is saved."""
     before = set((folder / name / "states").rglob("[0-9]*.json"))
@@ -125,29 +133,21 @@ def assert_stopped(code, said, number):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_training_says_so_and_goes_on(folder, number):
     name = f"stopped {number.name}"
-    run = start("train", folder, name, save_every=0)
-    wait_for_a_state(folder, name, run)
-    run.send_signal(number)
-    assert_stopped(*end(run), number)
+    assert_stopped(*stop(folder, name, number), number)
     finish(start("train", folder, name))
     assert products(folder, name, "train") == products(folder, "calm", "train")
 
 
 def test_other_settings_never_take_up_a_state(folder):
     name = "changed"
-    run = start("train", folder, name, save_every=0)
-    wait_for_a_state(folder, name, run)
-    run.send_signal(signal.SIGTERM)
-    end(run)
+    stop(folder, name, signal.SIGTERM)
     for options, changes in (
         ([], {"learning_rate": 0.02}),
         (["--micro-batch", 4], {}),
         (["--threads", 2], {}),
     ):
         finish(start("train", folder, name, options=options, **changes))
-        [left] = (
-            folder / name / "states"
-        ).iterdir()  # of the run that was stopped, for whoever goes back to it
+        [left] = (folder / name / "states").iterdir()  # the stopped run's, for whoever goes back to it
         assert left.name.startswith("udlm-")
         finish(start("train", folder, "undisturbed", options=options, **changes))
         assert products(folder, name, "train") == products(folder, "undisturbed", "train")

@@ -56,14 +56,12 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
 
 def require_baseline(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
     """InputError unless the method can be the baseline, or is None."""
-    if method is None:
-        return
-    if len(runs) > 1:
+    methods = runs[0].experiment.methods
+    if method is not None and len(runs) > 1:
         raise InputError(
             "--baseline: only for a single folder; of several folders the first one is the baseline"
         )
-    methods = runs[0].experiment.methods
-    if method not in methods:
+    if method is not None and method not in methods:
         hint = nearest(method, methods)
         raise InputError(f"--baseline {method}: not a method of {runs[0].name}{hint}: {', '.join(methods)}")
 

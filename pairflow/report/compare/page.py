@@ -1,6 +1,6 @@
 """The page of a comparison: one HTML file that opens offline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             numbers=numbers,
             level=f"{100 * LEVEL:.0f} %",
             significance=SIGNIFICANCE,
-            notices=[*_notice_equal(equal), *_notice_scales(runs), *_notice_one_seed(runs)],
+            notices=_notices(runs, equal),
             differing=differing_settings(runs),
             unfolded=_UNFOLDED,
             costs=_costs(runs),
@@ -37,30 +37,24 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
     )
 
 
-def _notice_equal(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [("The same numbers.", f"{one} and {other} have identical metrics.") for one, other in pairs]
-
-
-def _notice_scales(runs: Sequence[FinishedExperiment]) -> list[tuple[str, str]]:
-    """What the scales of the experiments leave open, as a heading and a sentence."""
+def _notices(
+    runs: Sequence[FinishedExperiment], equal: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """What limits the comparison, as a heading and a sentence each."""
+    for one, other in equal:
+        yield "The same numbers.", f"{one} and {other} have identical metrics."
     scales = {run.name: run.scale for run in runs}
     if len(set(scales.values())) > 1:
         listed = "; ".join(f"{name}: {scale}" for name, scale in scales.items())
-        return [("Different scales.", f"{listed}. A difference between them may come from the scale.")]
-    if runs[0].reduced:
-        return [("Reduced scale.", "None of these numbers is comparable with the paper’s.")]
-    return []
-
-
-def _notice_one_seed(runs: Sequence[FinishedExperiment]) -> list[tuple[str, str]]:
-    names = [run.name for run in runs if run.measured.seed.nunique() == 1]
-    if not names:
-        return []
-    text = (
-        f"{', '.join(names)}: intervals and tests are over sampling trials of one training, and are marked "
-        "so. They say nothing about another training."
-    )
-    return [("One training seed.", text)]
+        yield "Different scales.", f"{listed}. A difference between them may come from the scale."
+    elif runs[0].reduced:
+        yield "Reduced scale.", "None of these numbers is comparable with the paper’s."
+    if names := [run.name for run in runs if run.measured.seed.nunique() == 1]:
+        text = (
+            f"{', '.join(names)}: intervals and tests are over sampling trials of one training, and are "
+            "marked so. They say nothing about another training."
+        )
+        yield "One training seed.", text
 
 
 def _costs(runs: Sequence[FinishedExperiment]) -> Mapping[tuple[str, str], list[TrainingCost | None]]:

@@ -1,11 +1,12 @@
 """The page's numbers with all their digits, one row each."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
-from pairflow.report.compare.sections import DataSection, MetricGrid, RowKey
+from pairflow.report.compare.sections import DataSection, MethodRow, MetricGrid
 
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
@@ -26,40 +27,36 @@ def tabulate(sections: Sequence[DataSection]) -> pd.DataFrame:
     cell's values come from unequal numbers of samples. `reason` says why a difference was not tested.
     """
     grids = [grid for section in sections for grid in section.grids]
-    rows = [row for grid in grids for row in (*_means(grid), *_differences(grid))]
-    return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).astype(_COLUMNS)
+    rows = [row for grid in grids for row in _rows(grid)]
+    return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
 
 
-def _means(grid: MetricGrid) -> Iterator[dict[str, Any]]:
+def _rows(grid: MetricGrid) -> Iterator[dict[str, Any]]:
     for row in grid.rows.values():
         for nfe, cell in row.cells.items():
             low, high = cell.interval
             yield {
-                **_shared(grid, "mean", nfe, row.samples[nfe], row.key),
-                **{"value": cell.mean, "low": low, "high": high, "over": str(cell.over), "n": cell.count},
-                **{"seeds": cell.seeds, "trials": cell.trials},
+                **asdict(cell),
+                **_shared(grid, "mean", nfe, row),
+                **{"value": cell.mean, "low": low, "high": high, "n": cell.count},
                 **{"std_between_seeds": cell.between, "std_between_trials": cell.within},
             }
-
-
-def _differences(grid: MetricGrid) -> Iterator[dict[str, Any]]:
-    names = ("value", "low", "high", "n", "n_baseline", "statistic", "freedom", "p")
     for contrast in grid.contrasts:
-        for nfe, cell in contrast.cells.items():
+        for nfe, difference in contrast.cells.items():
             yield {
-                **_shared(grid, "difference", nfe, grid.rows[contrast.key].samples[nfe], contrast.key),
+                **asdict(difference),
+                **_shared(grid, "difference", nfe, grid.rows[contrast.key]),
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
-                **{name: getattr(cell, name) for name in names},
-                "over": cell.over and str(cell.over),
-                **{"test": cell.test or None, "p_holm": cell.adjusted, "reason": cell.reason or None},
+                "p_holm": difference.adjusted,
             }
 
 
-def _shared(grid: MetricGrid, row: str, nfe: int, samples: Sequence[int], key: RowKey) -> dict[str, Any]:
+def _shared(grid: MetricGrid, name: str, nfe: int, row: MethodRow) -> dict[str, Any]:
+    samples = row.samples[nfe]
     return {
-        **{"row": row, "experiment": key.run, "method": key.method},
-        **{"evaluation": grid.evaluation, "metric": grid.kind.metric},
-        **{"reference": grid.kind.reference or None, "extractor": grid.kind.extractor or None},
-        **{"nfe": nfe, "samples": samples[0] if len(samples) == 1 else None},
+        **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},
+        **grid.kind._asdict(),
+        "evaluation": grid.evaluation,
+        "samples": samples[0] if len(samples) == 1 else None,
     }

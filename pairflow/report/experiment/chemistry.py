@@ -90,12 +90,10 @@ def _measured_tables(table_for: Callable[[str], Table], group: str) -> list[Tabl
 
 
 def _groups(table_for: Callable[[str], Table]) -> list[Group]:
-    groups = []
+    groups, meanings = [], NOTES["molecules"]
     for name, title in _GROUPS.items():
         if members := _measured_tables(table_for, name):
-            notes = [
-                NOTES["molecules"][table.metric] for table in members if table.metric in NOTES["molecules"]
-            ]
+            notes = [meanings[table.metric] for table in members if table.metric in meanings]
             groups.append(Group(title, members, notes))
     return groups
 

@@ -81,11 +81,10 @@ def save_chart(picture: Picture, path: Path) -> None:
 
     This changes the drawing, so do it last.
     """
-    figure = picture.drawing.figure
     with matplotlib.rc_context(_RC):
-        _add_legend(figure)
+        _add_legend(picture.figure)
         for kind, metadata in _UNDATED.items():
-            figure.savefig(f"{path}.{kind}", metadata=metadata)
+            picture.figure.savefig(f"{path}.{kind}", metadata=metadata)
 
 
 def save_pixels(pixels: np.ndarray, path: Path) -> None:

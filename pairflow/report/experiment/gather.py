@@ -63,6 +63,7 @@ def read_contents(
     """What the page shows, given its metric rows and timings."""
     seed = experiment.seeds[0]
     methods = experiment.methods
+    page = f"{root.as_posix()}/report.html"
     provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
     read_samples = pictures.read_images if experiment.modality == "images" else _read_molecules
@@ -73,16 +74,11 @@ def read_contents(
         couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
         correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
         timings=timings,
-        provenance={**provenance, "command": _command(root)},
+        provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
         **read_samples(root, experiment, _read_samples(root, experiment)),
     )
-
-
-def _command(root: Path) -> str:
-    """What makes the page again, as a shell takes it."""
-    return f"snakemake --cores all -- {shlex.quote(f'{root.as_posix()}/report.html')}"
 
 
 def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:

@@ -64,15 +64,9 @@ def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: st
 def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
     """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
     factor = _factor(_STRIP, samples.shape[2] + 2)
+    alt = "A sample above the training image nearest to it, at {:,.0f}"
     return [
-        Neighbour(
-            _png(
-                _tile(np.stack(both), 1),
-                f"A sample above the training image nearest to it, at {distance:,.0f}",
-                factor,
-            ),
-            float(distance),
-        )
+        Neighbour(_png(_tile(np.stack(both), 1), alt.format(distance), factor), float(distance))
         for *both, distance in zip(samples, nearest, distances, strict=True)
     ]
 

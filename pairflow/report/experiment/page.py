@@ -126,26 +126,23 @@ def _list_pairs(values: Mapping[str, Any]) -> str:
 
 
 def _draw_galleries(contents: Contents) -> dict[str, dict[int, molecules.Gallery]]:
-    def draw(_method: str, _nfe: int, samples: list[str]) -> molecules.Gallery:
-        return molecules.draw_gallery(samples, _SHOWN, contents.experiment.seeds[0])
-
-    return _draw_each(contents, contents.samples, draw)
+    seed = contents.experiment.seeds[0]
+    return {
+        method: {nfe: molecules.draw_gallery(samples, _SHOWN, seed) for nfe, samples in by_nfe}
+        for method, by_nfe in _order(contents.samples, contents.methods)
+    }
 
 
 def _draw_grids(contents: Contents) -> dict[str, dict[int, images.Png]]:
-    def draw(method: str, nfe: int, samples: np.ndarray) -> images.Png:
-        return images.draw_grid(samples, f"{method} at {join_steps([nfe])}")
-
-    return _draw_each(contents, contents.images, draw)
-
-
-def _draw_each(contents: Contents, samples: Mapping[str, Any], draw: Any) -> dict[str, dict[int, Any]]:
-    """Method -> NFE -> what is drawn of its samples, in the page's order."""
     return {
-        method: {nfe: draw(method, nfe, own) for nfe, own in sorted(samples[method].items())}
-        for method in contents.methods
-        if samples.get(method)
+        method: {nfe: images.draw_grid(own, f"{method} at {join_steps([nfe])}") for nfe, own in by_nfe}
+        for method, by_nfe in _order(contents.images, contents.methods)
     }
+
+
+def _order(samples: Mapping[str, Any], methods: list[str]) -> list[tuple[str, list[tuple[int, Any]]]]:
+    """The methods that have samples, each with its (NFE, samples) in ascending order."""
+    return [(method, sorted(samples[method].items())) for method in methods if samples.get(method)]
 
 
 def _draw_neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
@@ -226,13 +223,8 @@ def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:
         return []
     filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
     jobs = filled.groupby(["step", "method", "device"], sort=True)
-    totals = pd.DataFrame(
-        {
-            "runs": jobs["seconds"].size(),
-            "seconds": jobs["seconds"].sum(min_count=1),
-            "memory": jobs["peak_memory_mb"].max(),
-        }
-    ).reset_index()
+    totals = jobs.agg(runs=("seconds", "size"), memory=("peak_memory_mb", "max"))
+    totals = totals.assign(seconds=jobs["seconds"].sum(min_count=1)).reset_index()
     totals["share"] = np.nan_to_num(totals.seconds / (totals.seconds.max() or 1))
     rows = [StepCost(**{str(key): value for key, value in row.items()}) for row in totals.to_dict("records")]
     return sorted(rows, key=lambda row: (_place(row.step, _STEPS), _place(row.method, methods)))

@@ -50,11 +50,13 @@ class EvaluationBlock:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Metric rows of images that compare with one another: one metric, evaluation, reference and extractor.
+    """Metric rows that compare with one another: one evaluation, metric, reference and extractor.
 
-    `real` are the matching rows of real data against real data. Reference and extractor may be empty.
+    `real` are the matching rows of real data against real data. Reference and extractor may be empty; those
+    of molecules are.
     """
 
+    evaluation: str
     metric: str
     reference: str
     extractor: str
@@ -99,23 +101,20 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
         for part in (contents.measured, contents.real)
     )
     rows = rows[rows.evaluation == evaluation]
-    order = [(name, reference) for name in tables.list_metrics("images") for reference in (*REFERENCES, "")]
+    if contents.modality == "molecules":
+        rows, real = (part.assign(reference="", extractor="") for part in (rows, real))
+    floors = dict(iter(real.groupby(keys)))
+    names = tables.list_metrics(contents.modality)
+    order = [(name, reference) for name in names for reference in (*REFERENCES, "")]
     measured = []
     for key, group in rows.groupby(keys, sort=True):
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order:
-            floor = _floor_rows(real, metric, reference, extractor, evaluation)
-            measured.append(Panel(metric, reference, extractor, group, floor))
+            floor = floors.get(key, real.iloc[:0])
+            own = floor[floor.evaluation == evaluation]
+            own = floor if own.empty else own  # those of any evaluation serve where it has none
+            measured.append(Panel(evaluation, metric, reference, extractor, group, own))
     return sorted(measured, key=lambda panel: order.index((panel.metric, panel.reference)))
-
-
-def _floor_rows(
-    real: pd.DataFrame, metric: str, reference: str, extractor: str, evaluation: str
-) -> pd.DataFrame:
-    """The rows of real data that match a panel: those of its evaluation, or if it has none, of any."""
-    like = real[(real.metric == metric) & (real.reference == reference) & (real.extractor == extractor)]
-    own = like[like.evaluation == evaluation]
-    return like if own.empty else own
 
 
 def _molecule_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
@@ -167,10 +166,9 @@ def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: in
     """A panel's table, which names its extractor where another panel has the same metric by another one."""
     rivals = {other.extractor for other in others if other.metric == panel.metric}
     beside = f"{panel.beside} ({panel.extractor})" if len(rivals) > 1 else panel.beside
-    [evaluation] = panel.rows.evaluation.unique()
     return tables.make_table(
         tables.summarise(panel.rows).assign(all_seeds=seeds),
-        evaluation,
+        panel.evaluation,
         panel.metric,
         contents.methods,
         beside,

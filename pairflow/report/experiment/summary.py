@@ -1,16 +1,14 @@
 """The page's first paragraph: sentences made from the numbers, left out where those are missing."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.quality import panels
+from pairflow.report.experiment.quality import Panel, panels
 from pairflow.report.figures import mean_distance
 from pairflow.report.stats import compare_ratio, compare_sign, group_by_seed
-from pairflow.report.tables import METRICS, Table, describe_scope, list_metrics, make_table, summarise
+from pairflow.report.tables import Table, describe_scope, make_table, summarise
 from pairflow.report.words import BASELINE, OURS, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
@@ -18,18 +16,16 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 
 def write_summary(contents: Contents) -> list[str]:
     """PairFlow against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
-    texts = [_compare(contents), _rank(contents), _describe_distance(contents), _describe_cost(contents)]
+    texts = [_describe_distance(contents), _describe_cost(contents)]
+    if headline := _headline(contents):
+        texts = [_compare(headline), _rank(headline, contents.methods), *texts]
     return [text for text in texts if text]
 
 
-def _rank(contents: Contents) -> str:
+def _rank(panel: Panel, methods: list[str]) -> str:
     """The best methods at the fewest sampling steps."""
-    headline = _headline(contents)
-    if headline is None:
-        return ""
-    rows, evaluation = headline.rows, headline.evaluation
-    table = make_table(summarise(rows), evaluation, headline.metric, contents.methods)
-    direction = 1 if headline.lower else -1
+    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, methods)
+    direction = 1 if panel.about.best == "lowest" else -1
     cells = sorted(
         ((method, cells[0]) for method, cells in table.rows.items() if cells[0].count),
         key=lambda item: direction * item[1].mean,
@@ -40,11 +36,12 @@ def _rank(contents: Contents) -> str:
     among, named = "", list(parts)
     if len(parts) > _NAMED:
         among, named = f", the best three of {len(parts)} methods", list(parts)[:3]
+    title = f"{panel.about.headline} {panel.beside}".rstrip()
     best = join_words([parts[name] for name in named])
     baseline = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in named else ""
     return (
-        f"{headline.words}{headline.beside} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
-        f"({_describe_spread(table)}; {describe_scope(rows, evaluation)})."
+        f"{title} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
+        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)})."
     )
 
 
@@ -56,19 +53,17 @@ def _describe_spread(table: Table) -> str:
     return f"mean ± standard deviation between {between}"
 
 
-def _compare(contents: Contents) -> str:
+def _compare(panel: Panel) -> str:
     """PairFlow relative to UDLM at the fewest and the most sampling steps that both have."""
-    headline = _headline(contents)
-    if headline is None:
-        return ""
-    ours, baseline = (headline.rows[headline.rows.method == name] for name in (OURS, BASELINE))
+    title, lower = panel.about.headline, panel.about.best == "lowest"
+    ours, baseline = (panel.rows[panel.rows.method == name] for name in (OURS, BASELINE))
     shared = sorted({int(nfe) for nfe in set(ours.nfe) & set(baseline.nfe)})
-    seeds = headline.rows.seed.nunique()
+    seeds = panel.rows.seed.nunique()
     pairs = {
         nfe: (group_by_seed(ours[ours.nfe == nfe]), group_by_seed(baseline[baseline.nfe == nfe]), seeds > 1)
         for nfe in shared
     }
-    signs = {nfe: compare_sign(*pair) * (-1 if headline.lower else 1) for nfe, pair in pairs.items()}
+    signs = {nfe: compare_sign(*pair) * (-1 if lower else 1) for nfe, pair in pairs.items()}
     parts = []
     for nfe in dict.fromkeys([*shared[:1], *shared[-1:]]):
         ratio, error = compare_ratio(*pairs[nfe])
@@ -80,11 +75,9 @@ def _compare(contents: Contents) -> str:
     over = f"over {seeds} seeds" if seeds > 1 else "over trials of one training"
     known = "±" in "".join(parts)
     note = f"ratio of means ± standard error {over}" if known else "no uncertainty: a single observation"
-    better = f"{'lower' if headline.lower else 'higher'} is better"
+    better = f"{'lower' if lower else 'higher'} is better"
     verdict = _judge(signs) if known else ""
-    return (
-        f"{verdict}{headline.words} of {OURS} relative to {BASELINE}: {join_words(parts)} ({better}; {note})."
-    )
+    return f"{verdict}{title} of {OURS} relative to {BASELINE}: {join_words(parts)} ({better}; {note})."
 
 
 _WORDS = {1: "better than", -1: "worse than", 0: "not clearly different from"}
@@ -131,38 +124,7 @@ def _describe_cost(contents: Contents) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Headline:
-    """The metric of the paragraph, and its rows: those of one evaluation, reference and extractor."""
-
-    metric: str
-    evaluation: str
-    rows: pd.DataFrame
-    beside: str = ""
-
-    @property
-    def words(self) -> str:
-        return METRICS[self.metric].headline
-
-    @property
-    def lower(self) -> bool:
-        return METRICS[self.metric].best == "lowest"
-
-
-def _headline(contents: Contents) -> _Headline | None:
+def _headline(contents: Contents) -> Panel | None:
     """The first metric with a headline, in the first evaluation that has values of one."""
-    for name in contents.evaluations:
-        for metric, rows, beside in _candidates(contents, name):
-            if METRICS[metric].headline and len(rows):
-                return _Headline(metric, name, rows, beside)
-    return None
-
-
-def _candidates(contents: Contents, evaluation: str) -> Iterator[tuple[str, pd.DataFrame, str]]:
-    if contents.modality == "images":
-        for panel in panels(contents, evaluation):
-            yield panel.metric, panel.rows, f" {panel.beside}".rstrip()
-        return
-    rows = contents.metrics.dropna(subset="value")
-    for metric in list_metrics(contents.modality):
-        yield metric, rows[(rows.evaluation == evaluation) & (rows.metric == metric)], ""
+    every = (panel for name in contents.evaluations for panel in panels(contents, name))
+    return next((panel for panel in every if panel.about.headline), None)

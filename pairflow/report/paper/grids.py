@@ -1,31 +1,16 @@
 """The paper's tables as grids of cells: printed values beside measured ones, and the effects of pairing."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pairflow.report.paper import verdicts
-from pairflow.report.paper.measured import MINUTES, Measured, Measurements
-from pairflow.report.paper.names import BY_DATASET, METRICS, NOTES, TITLES, name_dataset
-from pairflow.report.paper.printed import DATASETS, TRIALS, Printed, best, parse_name, tables
-from pairflow.report.paper.verdicts import Comparison, Effect, Verdict
+from pairflow.report.paper.measured import Measured, Measurements
+from pairflow.report.paper.printed import METRICS, NOTES, TITLES, Printed, best, parse_name, tables
+from pairflow.report.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.stats import Estimate
 from pairflow.report.words import BASELINE, OURS, format_number
-
-
-class Status(StrEnum):
-    """What became of a printed value, the most telling first."""
-
-    AGREES = Verdict.AGREES
-    HIGHER = Verdict.HIGHER
-    LOWER = Verdict.LOWER
-    UNJUDGED = "not judged"
-    EFFECT = "effect only"
-    NOT_RUN = "not run"
-    OUTSIDE = "outside"
 
 
 @dataclass(frozen=True)
@@ -39,16 +24,16 @@ class PaperCell:
     @property
     def status(self) -> Status:
         if self.measured is None:
-            return Status.NOT_RUN if is_measurable(self.printed) else Status.OUTSIDE
+            return Status.NOT_RUN if self.printed.measurable else Status.OUTSIDE
         if self.measured.apart:
             return Status.EFFECT
         if self.measured.reason:
             return Status.UNJUDGED
-        return Status(verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std, TRIALS))
+        return verdicts.judge(self.measured.estimate, self.printed.value, self.printed.std)
 
     @property
     def judged(self) -> bool:
-        return self.status in (Status.AGREES, Status.HIGHER, Status.LOWER)
+        return self.status in JUDGED
 
     @property
     def value(self) -> float:
@@ -57,7 +42,7 @@ class PaperCell:
 
     @property
     def text(self) -> str:
-        return format_number(self.value, self.digits)
+        return format_number(self.value, self.digits) if self.measured else ""
 
     @property
     def spread(self) -> str:
@@ -80,7 +65,7 @@ class PaperCell:
         """How far off the printed value could be and still agree; empty where it is not judged."""
         if self.measured is None or not self.judged:
             return ""
-        return format_number(verdicts.margin(self.measured.estimate, self.printed.std, TRIALS), self.digits)
+        return format_number(verdicts.margin(self.measured.estimate, self.printed.std), self.digits)
 
 
 @dataclass(frozen=True)
@@ -90,10 +75,6 @@ class PrintedRow:
     label: str
     printed: list[Printed | None]
     runs: dict[str, list[PaperCell | None]]
-
-    @property
-    def confounded(self) -> str:
-        return next((value.confounded for value in self.printed if value and value.confounded), "")
 
 
 @dataclass(frozen=True)
@@ -126,15 +107,15 @@ class EffectRow:
 class PaperGrid:
     """One metric of one data set, or one table that has a row for each data set."""
 
-    table: str
     label: str
     better: str
+    sampled: bool
     columns: list[str]
     rows: list[PrintedRow]
     effects: list[EffectRow]
     runs: dict[str, FinishedExperiment]
-    best: set[Printed] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    best: set[Printed]
+    notes: list[str]
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -147,10 +128,6 @@ class PaperGrid:
             if cell and cell.measured and cell.measured.kind
         }
 
-    @property
-    def sampled(self) -> bool:
-        return self.table not in BY_DATASET
-
 
 @dataclass(frozen=True)
 class PaperSection:
@@ -161,72 +138,61 @@ class PaperSection:
     grids: list[PaperGrid]
 
     @property
+    def cells(self) -> Iterator[tuple[Printed, dict[str, PaperCell]]]:
+        """Each printed value, and the cells of the experiments that share its row."""
+        for row in [row for grid in self.grids for row in grid.rows]:
+            for i, value in enumerate(row.printed):
+                if value is not None:
+                    yield value, {name: cell for name, cells in row.runs.items() if (cell := cells[i])}
+
+    @property
     def values(self) -> list[Printed]:
-        return [value for grid in self.grids for row in grid.rows for value in row.printed if value]
+        return [value for value, _ in self.cells]
 
     @property
-    def datasets(self) -> list[str]:
-        return list(dict.fromkeys(value.dataset for value in self.values))
-
-    @property
-    def measured(self) -> bool:
-        return any(row.runs for grid in self.grids for row in grid.rows)
+    def runs(self) -> dict[str, FinishedExperiment]:
+        return {name: run for grid in self.grids for name, run in grid.runs.items()}
 
 
 def make_sections(runs: Iterable[FinishedExperiment]) -> list[PaperSection]:
     """Every table of the paper beside the experiments, those at the paper's scale first."""
     measurements = [Measurements(run) for run in sorted(runs, key=lambda run: run.reduced)]
     return [
-        PaperSection(name, TITLES[name], _grids(name, values, measurements))
-        for name, values in tables().items()
+        PaperSection(name, TITLES[name], _grids(values, measurements)) for name, values in tables().items()
     ]
 
 
 def statuses(sections: Sequence[PaperSection]) -> dict[Printed, Status]:
     """Each printed value and its most telling status among the experiments."""
     order = list(Status)
-    result: dict[Printed, Status] = {}
-    for grid in [grid for section in sections for grid in section.grids]:
-        for row in grid.rows:
-            for i, value in enumerate(row.printed):
-                if value is not None:
-                    cells = [cell.status for cells in row.runs.values() if (cell := cells[i])]
-                    missing = Status.NOT_RUN if is_measurable(value) else Status.OUTSIDE
-                    result[value] = min([*cells, missing], key=order.index)
+    result = {}
+    for value, cells in (pair for section in sections for pair in section.cells):
+        unmeasured = PaperCell(value, None, value.digits)
+        result[value] = min([cell.status for cell in (unmeasured, *cells.values())], key=order.index)
     return result
 
 
-def is_measurable(printed: Printed) -> bool:
-    """Whether an experiment of this workflow could measure the value; properties of data are not measured."""
-    return (
-        printed.dataset in DATASETS
-        and (printed.method is not None or printed.metric in MINUTES)
-        and (printed.metric != "dataset_size")
-    )
-
-
-def _grids(table: str, values: list[Printed], measurements: list[Measurements]) -> list[PaperGrid]:
-    if table in BY_DATASET:
-        return [_grid(table, "", values, measurements)]
+def _grids(values: list[Printed], measurements: list[Measurements]) -> list[PaperGrid]:
+    if values[0].by_dataset:
+        return [_grid("", values, measurements)]
     parts: dict[tuple[str, str], list[Printed]] = {}
     for value in values:
         metric = value.metric if value.nfe is not None else values[0].metric  # times stand beside the first
         parts.setdefault((value.dataset, metric), []).append(value)
     several = len({dataset for dataset, _ in parts}) > 1
     return [
-        _grid(table, f"{name_dataset(dataset)}: " * several + METRICS[metric], part, measurements)
+        _grid(f"{part[0].data_name}: " * several + METRICS[metric], part, measurements)
         for (dataset, metric), part in parts.items()
     ]
 
 
-def _grid(table: str, label: str, values: list[Printed], measurements: list[Measurements]) -> PaperGrid:
-    by_dataset = table in BY_DATASET
+def _grid(label: str, values: list[Printed], measurements: list[Measurements]) -> PaperGrid:
+    by_dataset = values[0].by_dataset
     places: dict[str, dict[str, Printed]] = {}
     columns: dict[str, list[Printed]] = {}
     for value in values:
-        name, column = name_dataset(value.dataset) if by_dataset else value.name, _column(value, by_dataset)
-        places.setdefault(name, {})[column] = value
-        columns.setdefault(column, []).append(value)
+        places.setdefault(value.row, {})[value.column] = value
+        columns.setdefault(value.column, []).append(value)
     digits = [max(value.digits for value in column) for column in columns.values()]
     rows = [
         _row(name, [placed.get(column) for column in columns], digits, measurements)
@@ -234,9 +200,9 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
     ]
     metrics = dict.fromkeys(value.metric for value in values)
     return PaperGrid(
-        table=table,
         label=label,
         better="" if by_dataset else values[0].better,
+        sampled=not by_dataset,
         columns=list(columns),
         rows=rows,
         effects=[] if by_dataset else _effects(rows),
@@ -244,15 +210,6 @@ def _grid(table: str, label: str, values: list[Printed], measurements: list[Meas
         best=set() if by_dataset else set().union(*map(best, columns.values())),
         notes=[NOTES[metric] for metric in metrics if metric in NOTES],
     )
-
-
-def _column(value: Printed, by_dataset: bool) -> str:
-    if value.nfe is not None:
-        return f"{value.nfe:,}"
-    label = METRICS.get(value.metric, value.metric)
-    if not by_dataset or value.metric != "runtime_minutes":
-        return label
-    return f"{value.name} ({label})"
 
 
 def _row(
@@ -278,35 +235,26 @@ def _effects(rows: list[PrintedRow]) -> list[EffectRow]:
         baseline = by_method.get(f"{BASELINE}{plus}{rounds}")
         if not base.startswith(OURS) or baseline is None:
             continue
-        paper = [_printed_effect(*pair) for pair in zip(row.printed, baseline.printed, strict=True)]
+        printed = [*zip(row.printed, baseline.printed, strict=True)]
         runs = {
-            run: [
-                _measured_effect(own, *pair)
-                for own, *pair in zip(paper, row.runs[run], baseline.runs[run], strict=True)
-            ]
-            for run in row.runs
+            run: [*map(_effect, printed, zip(cells, baseline.runs[run], strict=True))]
+            for run, cells in row.runs.items()
             if run in baseline.runs
         }
-        effects.append(EffectRow(row.label, baseline.label, paper, runs))
+        effects.append(EffectRow(row.label, baseline.label, [*map(_effect, printed)], runs))
     return effects
 
 
-def _printed_effect(ours: Printed | None, baseline: Printed | None) -> EffectCell:
+def _effect(
+    printed: tuple[Printed | None, Printed | None],
+    cells: tuple[PaperCell | None, PaperCell | None] = (None, None),
+) -> EffectCell:
+    """An effect as printed and, if both values of an experiment have one origin, as measured."""
+    ours, baseline = printed
     if ours is None or baseline is None or ours.nfe is None:
         return EffectCell(None)
-    pair = [_as_estimate(value) for value in (ours, baseline)]
-    return EffectCell(verdicts.measure_effect(*pair, as_printed=True), confounded=bool(ours.confounded))
-
-
-def _as_estimate(value: Printed) -> Estimate:
-    return Estimate(value.value, value.std**2, 1 if np.isnan(value.std) else TRIALS)
-
-
-def _measured_effect(paper: EffectCell, ours: PaperCell | None, baseline: PaperCell | None) -> EffectCell:
-    """An experiment's effect beside the paper's, if both its values have one origin."""
-    if paper.paper is None or ours is None or baseline is None:
-        return EffectCell(paper.paper)
-    one, other = ours.measured, baseline.measured
+    paper = verdicts.measure_effect(ours.estimate, baseline.estimate, as_printed=True)
+    one, other = (cell.measured if cell else None for cell in cells)
     if one is None or other is None or one.origin != other.origin:
-        return EffectCell(paper.paper)
-    return replace(paper, here=verdicts.measure_effect(one.estimate, other.estimate))
+        return EffectCell(paper, confounded=bool(ours.confounded))
+    return EffectCell(paper, verdicts.measure_effect(one.estimate, other.estimate), bool(ours.confounded))

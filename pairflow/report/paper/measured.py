@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import parse_method
-from pairflow.report.paper.printed import Printed
+from pairflow.report.paper.printed import MINUTES, Printed
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Estimate, estimate, group_by_seed
@@ -18,10 +18,8 @@ from pairflow.report.words import pluralise
 _SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
 _CHECK = 50_000
 _STATES = 20_000 * 10  # source states x samples each
-_KEYS = ["evaluation", "metric", "method", "nfe", "reference", "extractor"]
 _WORK = {"base": ("train",), "DCD": ("distill",), "ReDi": ("teach", "distill"), "PairFlow": ("pair",)}
 _WORKERS = {"base": "udlm", "DCD": "udlm+dcd", "ReDi": "udlm+redi", "PairFlow": "pairflow"}
-MINUTES = ("pairing_minutes", "runtime_minutes")
 
 
 class MetricSource(NamedTuple):
@@ -88,14 +86,12 @@ class Measurements:
         if printed.metric in MINUTES:
             return self._minutes(printed)
         for source in _SOURCES.get(printed.metric, ()) if printed.method else ():
-            for origin, rows in self._candidates(source, printed):
-                rows = rows.dropna(subset="value")
-                if len(rows):
-                    return self._measured(rows, origin, source, printed)
+            if candidate := next(self._candidates(source, printed), None):
+                return self._measured(*candidate, source, printed)
         return None
 
     def _measured(
-        self, rows: pd.DataFrame, origin: tuple, source: MetricSource, printed: Printed
+        self, origin: tuple, rows: pd.DataFrame, source: MetricSource, printed: Printed
     ) -> Measured:
         own, seeds, samples = estimate(group_by_seed(rows)), rows.seed.nunique(), int(rows.samples.max())
         wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.run.dataset])
@@ -124,21 +120,18 @@ class Measurements:
             names = [name for name in names if samples[name] == wanted]
         for name in [source.evaluation] if source.evaluation else names:
             key = (name, source.metric, printed.method, printed.nfe or 0)
-            for (reference, extractor), rows in self._groups.get(key, {}).items():
+            groups = self._rows[key].groupby(["reference", "extractor"]) if key in self._rows else ()
+            for (reference, extractor), rows in groups:
                 if source.reference in ("", reference) and extractor.startswith(source.extractor):
                     yield (name, source.metric, reference, extractor), rows
 
     @cached_property
-    def _groups(self) -> dict[tuple, dict[tuple[str, str], pd.DataFrame]]:
-        """(evaluation, metric, method, NFE or 0) -> (reference, extractor) -> rows, which compare."""
-        rows = self.run.metrics[self.run.metrics.evaluation != "coupling"]
+    def _rows(self) -> dict[tuple, pd.DataFrame]:
+        """(evaluation, metric, method, NFE or 0) -> its rows with a value."""
+        rows = self.run.metrics.dropna(subset="value")
         texts = dict.fromkeys(["reference", "extractor"], "")
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**texts, "nfe": 0})
-        groups: dict[tuple, dict[tuple[str, str], pd.DataFrame]] = {}
-        for key, group in rows.groupby(_KEYS, sort=True):
-            *outer, reference, extractor = key
-            groups.setdefault(tuple(outer), {})[str(reference), str(extractor)] = group
-        return groups
+        return dict(iter(rows.groupby(["evaluation", "metric", "method", "nfe"])))
 
     def _minutes(self, printed: Printed) -> Measured | None:
         """Minutes of a piece of work, mean over seeds; 0 for a pairing that a method does not have."""

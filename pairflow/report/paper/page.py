@@ -68,8 +68,11 @@ def render(page: PaperPage) -> str:
         .render(
             page=page,
             summary=write_summary(page.sections, page.runs),
-            groups=_groups(page.sections),
-            advice={section.table: advise(section, page.experiments, page.runs) for section in page.sections},
+            groups={
+                name: [section for section in page.sections if section.table.startswith(starts)]
+                for name, starts in _GROUPS.items()
+            },
+            advise=lambda section: advise(section, page.experiments, page.runs),
             seeds=SEEDS,
             trials=TRIALS,
             figure=figure,
@@ -82,10 +85,3 @@ def render(page: PaperPage) -> str:
             ),
         )
     )
-
-
-def _groups(sections: list[PaperSection]) -> dict[str, list[PaperSection]]:
-    return {
-        name: [section for section in sections if section.table.startswith(starts)]
-        for name, starts in _GROUPS.items()
-    }

@@ -1,13 +1,18 @@
-"""The paper's printed values, as in `tables.csv`, with the names of their methods in this workflow."""
+"""The paper's printed values, as in `tables.csv`, and what the page and this workflow call them."""
 
 import csv
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
+
+from pairflow.report.stats import Estimate
 
 TRIALS = 10  # sampling trials behind a printed deviation
 DATASETS = {
@@ -16,15 +21,22 @@ DATASETS = {
     "mnist_binary": "MNIST-Binary",
     "cifar10": "CIFAR-10",
 }  # by the `source` of an experiment's data
-_FILE = Path(__file__).parent / "tables.csv"
+_BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
+MINUTES = ("pairing_minutes", "runtime_minutes")
+_FILE = Path(__file__).with_name("tables.csv")
+_NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+TITLES: dict[str, str] = _NAMES["titles"]
+METRICS: dict[str, str] = _NAMES["metrics"]
+NOTES: dict[str, str] = _NAMES["notes"]  # by metric
 _BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow"}
 _METHOD = re.compile(
     r"(?P<base>[A-Za-z]+)( \((Full|(?P<subsets>\d+)-Sub)\))?"
     r"(?P<distillations>(\+(DCD|ReDi))*)(\+ReFlow x(?P<rounds>\d+))?"
 )
-_FORWARD = "forward velocity"
-_SCRIPTS = "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4"
-_FROM_SCRATCH = "the authors’ scripts start ReDi from scratch and train PairFlow on UDLM’s pairs"
+_CONFOUNDED = {  # values of ReDi by their data
+    "qm9": "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4",
+    "cifar10": "the authors’ scripts start ReDi from scratch and train PairFlow on UDLM’s pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -56,29 +68,61 @@ class Printed:
         return float(self.spread) if self.spread else np.nan
 
     @property
+    def estimate(self) -> Estimate:
+        """The printed mean as that of the trials behind it; a single observation without a deviation."""
+        return Estimate(self.value, self.std**2, TRIALS if self.spread else 1)
+
+    @property
+    def by_dataset(self) -> bool:
+        """Whether its table has a row for each data set, not for each method."""
+        return self.table in _BY_DATASET
+
+    @property
+    def row(self) -> str:
+        return self.data_name if self.by_dataset else self.name
+
+    @property
+    def column(self) -> str:
+        if self.nfe is not None:
+            return f"{self.nfe:,}"
+        label = METRICS.get(self.metric, self.metric)
+        return f"{self.name} ({label})" if self.metric == "runtime_minutes" else label
+
+    @property
+    def data_name(self) -> str:
+        """What the page calls the data set."""
+        return DATASETS.get(self.dataset) or _NAMES["datasets"].get(self.dataset, self.dataset)
+
+    @property
     def digits(self) -> int:
         """Decimals of the printed value."""
         return len(self.text.partition(".")[2])
 
     @property
     def method(self) -> str | None:
-        """The method in the grammar of this workflow, `forward` for the forward velocity; None for others.
-
-        It is None, too, for every method on data that the workflow has no experiment on.
-        """
+        """The method as this workflow calls it, if it has experiments on this data; else None."""
         return parse_name(self.name) if self.dataset in DATASETS else None
+
+    @property
+    def measurable(self) -> bool:
+        """Whether an experiment of this workflow could measure it; properties of data are not measured."""
+        return self.metric != "dataset_size" and (
+            self.method is not None or (self.dataset in DATASETS and self.metric in MINUTES)
+        )
 
     @property
     def confounded(self) -> str:
         """Why the printed value does not follow the protocol that it is listed under; empty if it does."""
-        if "ReDi" not in self.name and "ReFlow" not in self.name:
-            return ""
-        return {"qm9": _SCRIPTS, "cifar10": _FROM_SCRATCH}.get(self.dataset, "")
+        redi = "ReDi" in self.name or "ReFlow" in self.name
+        return _CONFOUNDED.get(self.dataset, "") if redi else ""
 
 
 def parse_name(name: str) -> str | None:
-    """The paper's name of a method in the grammar of this workflow; None if there is no such method."""
-    if name == _FORWARD:
+    """The paper's name of a method in the grammar of this workflow; None if there is no such method.
+
+    The forward velocity, which is no method of an experiment, is called `forward`.
+    """
+    if name == "forward velocity":
         return "forward"
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in _BASES:
@@ -99,10 +143,7 @@ def printed() -> tuple[Printed, ...]:
 
 def tables() -> dict[str, list[Printed]]:
     """Table -> its values."""
-    by_table: dict[str, list[Printed]] = {}
-    for value in printed():
-        by_table.setdefault(value.table, []).append(value)
-    return by_table
+    return {table: list(values) for table, values in groupby(printed(), key=attrgetter("table"))}
 
 
 def best(values: Iterable[Printed]) -> set[Printed]:

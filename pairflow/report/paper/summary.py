@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from pairflow.report.paper.grids import EffectCell, PaperSection, Status, statuses
+from pairflow.report.paper.grids import EffectCell, PaperSection, statuses
 from pairflow.report.paper.printed import parse_name
-from pairflow.report.paper.verdicts import Comparison
+from pairflow.report.paper.verdicts import JUDGED, Comparison, Status
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import BASELINE, OURS, join_words, name_scale, pluralise
 
@@ -22,7 +22,7 @@ def _counts(sections: Sequence[PaperSection]) -> Iterator[str]:
         f"The paper prints {pluralise(counts.total(), 'value')} in {pluralise(len(sections), 'table')}; "
         f"{outside:,} are on data that this workflow has no experiment on, or are properties of the data."
     )
-    judged = {status: counts[status] for status in (Status.AGREES, Status.HIGHER, Status.LOWER)}
+    judged = {status: counts[status] for status in JUDGED}
     total = sum(judged.values())
     parts = ", ".join(
         f"{count:,} {'agree' if status == Status.AGREES else status}" for status, count in judged.items()
@@ -42,17 +42,17 @@ def _effects(sections: Sequence[PaperSection]) -> Iterator[str]:
     counts = Counter(cell.comparison for cell in _cells(sections).values() if cell.comparison)
     if not counts.total():
         return
-    parts = [f"{counts[comparison]:,} {word}" for comparison, word in _WORDS.items()]
+    parts = [f"{counts[comparison]:,} {word}" for comparison, (word, _) in _WORDS.items()]
     yield (
         "Each method of PairFlow is compared with UDLM at the same NFE and with the same distillations. Of "
         f"the {counts.total():,} effects that compare, {join_words(parts)}."
     )
 
 
-_WORDS = {
-    Comparison.SAME: "have the paper’s sign",
-    Comparison.OPPOSITE: "have the opposite one",
-    Comparison.UNDECIDED: "are undecided",
+_WORDS = {  # for a count of effects, and before a list of NFE
+    Comparison.SAME: ("have the paper’s sign", "the paper’s sign"),
+    Comparison.OPPOSITE: ("have the opposite one", "the opposite sign"),
+    Comparison.UNDECIDED: ("are undecided", "undecided"),
 }
 
 
@@ -67,20 +67,13 @@ def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperimen
     for (run, label), parts in columns.items():
         texts = [
             f"{word} at NFE {join_words(parts[comparison])}"
-            for comparison, word in _SHORT.items()
+            for comparison, (_, word) in _WORDS.items()
             if comparison in parts
         ]
         kind = kinds.get((run, label))
         metric = f"{kind}, beside the printed {label}" if kind else label
         scale = name_scale(runs[run].reduced)
         yield f"{run} ({scale}), {metric}, {OURS} against {BASELINE}: {'; '.join(texts)}."
-
-
-_SHORT = {
-    Comparison.SAME: "the paper’s sign",
-    Comparison.OPPOSITE: "the opposite sign",
-    Comparison.UNDECIDED: "undecided",
-}
 
 
 def _cells(sections: Sequence[PaperSection]) -> dict[tuple[str, str, str, str], EffectCell]:

@@ -20,30 +20,40 @@ from enum import StrEnum
 
 import numpy as np
 
+from pairflow.report.paper.printed import TRIALS
 from pairflow.report.stats import Estimate, fieller, t_quantile, welch_freedom
 
 SEEDS = 3  # trainings that a judgement needs
 
 
-class Verdict(StrEnum):
+class Status(StrEnum):
+    """What became of a printed value, the most telling first."""
+
     AGREES = "agrees"
     HIGHER = "higher"
     LOWER = "lower"
+    UNJUDGED = "not judged"
+    EFFECT = "effect only"
+    NOT_RUN = "not run"
+    OUTSIDE = "outside"
 
 
-def margin(measured: Estimate, std: float, trials: int) -> float:
-    """How far a printed value with the deviation `std` of `trials` may be from the mean of several seeds."""
+JUDGED = (Status.AGREES, Status.HIGHER, Status.LOWER)
+
+
+def margin(measured: Estimate, std: float) -> float:
+    """How far a printed value with the deviation `std` may be from the mean of several seeds."""
     seeds = measured.count
-    spread = measured.variance * (1 + 1 / seeds) + np.nan_to_num(std) ** 2 / trials
+    spread = measured.variance * (1 + 1 / seeds) + np.nan_to_num(std) ** 2 / TRIALS
     return float(t_quantile(seeds - 1) * spread**0.5)
 
 
-def judge(measured: Estimate, value: float, std: float, trials: int) -> Verdict:
+def judge(measured: Estimate, value: float, std: float) -> Status:
     """The verdict on a number from at least two seeds."""
     difference = measured.mean - value
-    if abs(difference) <= margin(measured, std, trials):
-        return Verdict.AGREES
-    return Verdict.HIGHER if difference > 0 else Verdict.LOWER
+    if abs(difference) <= margin(measured, std):
+        return Status.AGREES
+    return Status.HIGHER if difference > 0 else Status.LOWER
 
 
 @dataclass(frozen=True)

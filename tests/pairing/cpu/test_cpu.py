@@ -24,11 +24,11 @@ def both(data, vocabulary_size, steps, *, row_numbers=None, seed=0):
     return fast, oracle.pair_rows(data, data, numbers, **settings)
 
 
-def molecule_rows(data_dir, name, every, length):
+def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
     source = sources.MOLECULES[name]
-    smiles = list(library.rows(source.fetch(data_dir), source.column))[::every]
-    prepared = molecules.prepare(smiles, length=length, progress=False)
+    smiles = list(library.rows(source.fetch(), source.column))[::every]
+    prepared = molecules.prepare(smiles, length=length)
     return prepared.train[:1000], prepared.vocabulary.size
 
 
@@ -47,7 +47,7 @@ def test_trajectories_of_real_data_equal_the_reference(data_dir, name, stored, m
         data, vocabulary_size = image_rows(data_dir), 2
     else:
         every, length = {"qm9": (125, 32), "zinc250k": (230, 74)}[name]
-        data, vocabulary_size = molecule_rows(data_dir, name, every, length)
+        data, vocabulary_size = molecule_rows(name, every, length)
     if not stored:
         monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
     assert len(data) == 1000
@@ -116,7 +116,7 @@ def test_duplicates_walk_apart(clustered):
 
 def test_the_result_depends_on_neither_threads_nor_blocks_nor_slices(clustered, monkeypatch):
     data = clustered(300, 16, 20)
-    settings = {"vocabulary_size": 20, "steps": 10, "seed": 3, "progress": False}
+    settings = {"vocabulary_size": 20, "steps": 10, "seed": 3}
     whole = cpu.pair_rows(data, data, np.arange(300), threads=1, **settings)
     slices = [(0, 7), (7, 299), (299, 300)]
     parts = [cpu.pair_rows(data, data[a:b], np.arange(a, b), threads=None, **settings) for a, b in slices]
@@ -127,7 +127,7 @@ def test_the_result_depends_on_neither_threads_nor_blocks_nor_slices(clustered, 
 
 def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
     data = clustered(300, 16, 20)
-    settings = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2, "progress": False}
+    settings = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2}
     walked = []
 
     class Bar(threads.tqdm):
@@ -170,7 +170,7 @@ def test_the_oldest_processor_gives_the_same_bytes(clustered, tmp_path):
     arguments = [sys.executable, "-c", code, tmp_path / "data.npy", tmp_path / "sources.npy"]
     run = subprocess.run(arguments, env=os.environ | target, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    settings = {"vocabulary_size": 40, "steps": 20, "seed": 0, "threads": 2, "progress": False}
+    settings = {"vocabulary_size": 40, "steps": 20, "seed": 0, "threads": 2}
     here = cpu.pair_rows(data, data[:200], np.arange(200), **settings)
     assert np.load(tmp_path / "sources.npy").tobytes() == here.tobytes()
 

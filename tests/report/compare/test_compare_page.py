@@ -4,6 +4,21 @@ import pytest
 
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
+from pairflow.report.results import FinishedExperiment
+
+
+@pytest.fixture
+def make_run(make, metric_rows):
+    """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in."""
+
+    def build(name="a", plus=0.0, seeds=(0, 1, 2), **settings):
+        contents = make(settings={"seeds": seeds, **settings})
+        counts = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
+        rows = metric_rows(counts, seeds=seeds)
+        rows = rows.assign(value=rows.value + plus + rows.seed * (1 + plus) + rows.nfe * rows.seed % 3)
+        return FinishedExperiment(name, contents.experiment, rows, contents.timings, contents.provenance)
+
+    return build
 
 
 @pytest.fixture
@@ -32,13 +47,9 @@ def test_costs_stand_side_by_side(page, parse):
     assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in parse(page).words()
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_nothing_is_wider_than_the_page(page, open_page, width):
-    shown = open_page(page, width)
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
+def test_the_page_fits_its_window_and_is_accessible(page, open_page, violations, width, scheme):
+    shown = open_page(page, width, color_scheme=scheme)
     shown.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(page, open_page, violations, scheme):
-    assert violations(open_page(page, color_scheme=scheme)) == []
+    assert violations(shown) == []

@@ -1,4 +1,3 @@
-import dataclasses
 import re
 from xml.etree import ElementTree
 
@@ -6,7 +5,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pairflow.report.drawing import Picture
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
@@ -16,18 +14,8 @@ TABLE = Table("valid", [1, 2], {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in
 POINTS = 72  # to the inch
 
 
-@pytest.fixture(scope="module")
-def parts(make):
-    return draw(make())
-
-
-@pytest.fixture
-def picture() -> Picture:
-    return quality(TABLE, "1,024", "q")
-
-
-def test_names_say_what_is_shown(parts):
-    assert [name for name, _ in files.name_charts(parts)] == [
+def test_names_say_what_is_shown(make):
+    assert [name for name, _ in files.name_charts(draw(make()))] == [
         *("main-valid", "main-unique", "main-novel"),
         *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
     ]
@@ -41,8 +29,8 @@ def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
         assert all(re.fullmatch(r"[a-z0-9+_-]+", name) for name in names)
 
 
-def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white_with_its_fonts(picture, tmp_path):
-    files.save_chart(picture, tmp_path / "main-valid")
+def test_a_chart_is_saved_with_its_legend_a_column_wide_on_white_with_its_fonts(tmp_path):
+    files.save_chart(quality(TABLE, "1,024", "q"), tmp_path / "main-valid")
     svg = (tmp_path / "main-valid.svg").read_text()
     root = ElementTree.fromstring(svg)
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(3.35 * POINTS)
@@ -68,7 +56,7 @@ def test_the_same_bytes_every_time_without_a_date(tmp_path):
 
 def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
     [(_, picture)] = [each for each in files.name_charts(draw(many)) if each[0] == "main-valid"]
-    figure = picture.drawing.figure
+    figure = picture.figure
     files.save_chart(picture, tmp_path / "main-valid")
     [legend] = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == set(many.methods)
@@ -78,7 +66,6 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
     contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
-    contents = dataclasses.replace(contents, accuracies={})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow")
@@ -97,15 +84,10 @@ def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
 
 
 def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
-    contents = make_images(couplings={}, correlations={}, neighbours={}, images={})
-    contents = dataclasses.replace(contents, metrics=contents.metrics[contents.metrics.metric == "is"])
-    parts = draw(contents)
-    files.save(parts, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        f"{name}.{kind}"
-        for name, kinds in {
-            **dict.fromkeys(("main-is", "training-loss", "training-validation_nll"), ("svg", "pdf")),
-            **dict.fromkeys(("pairs-pairflow", "pairs-random"), ("png", "pdf")),
-        }.items()
-        for kind in kinds
-    }
+    rows = make_images().metrics
+    absent = {name: {} for name in ("couplings", "correlations", "neighbours", "images")}
+    files.save(draw(make_images(metrics=rows[rows.metric == "is"], **absent)), tmp_path)
+    charts = ("main-is", "training-loss", "training-validation_nll")
+    names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")}
+    names |= {f"pairs-{name}.{kind}" for name in ("pairflow", "random") for kind in ("png", "pdf")}
+    assert {path.name for path in tmp_path.iterdir()} == names

@@ -14,13 +14,8 @@ RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
 
 @pytest.fixture
-def experiment() -> Experiment:
-    return Experiment(
-        description="Timings",
-        scale="reduced",
-        data={"source": "small_molecules", "length": 16},
-        network={"name": "mlp"},
-        training=RUN,
+def experiment(make_experiment) -> Experiment:
+    return make_experiment(
         distillation={"dcd": {**RUN, "teacher_every": 2}, "redi": RUN},
         methods=("pairflow+redi+redi", "udlm+dcd"),
         evaluations={"main": {"nfe": [1]}},

@@ -23,13 +23,8 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def html(make) -> str:
-    return render(make())
-
-
-@pytest.fixture(scope="module")
-def document(html, parse):
-    return parse(html)
+def document(molecule_page, parse):
+    return parse(molecule_page)
 
 
 @pytest.fixture
@@ -45,24 +40,24 @@ def test_every_section_is_there_once(document):
     assert len(ids) == len(set(ids))
 
 
-def test_the_same_bytes_every_time(make, html):
-    assert render(make()) == html
+def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page):
+    assert (render(make()), render(make_images())) == (molecule_page, image_page)
 
 
-def test_nothing_is_fetched(html, document):
+def test_nothing_is_fetched(molecule_page, document):
     for tag, attributes in document.tags:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base"}
         for name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
             known = ("#", "data:") if "download" in attributes else "#"
             assert attributes.get(name, "#").startswith(known), (tag, attributes)
         assert not any(name.startswith("on") for name in attributes)
-    assert not re.search(r"url\((?!#)|@import", html)
+    assert not re.search(r"url\((?!#)|@import", molecule_page)
 
 
-def test_nothing_runs_but_the_pages_own_scripts(html):
-    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', html)
+def test_nothing_runs_but_the_pages_own_scripts(molecule_page):
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', molecule_page)
     [allowed] = re.findall(r"script-src ([^;]*)", unescape(policy))
-    scripts = re.findall(r"<script>(.*?)</script>", html, flags=re.DOTALL)
+    scripts = re.findall(r"<script>(.*?)</script>", molecule_page, flags=re.DOTALL)
     assert allowed.split() == [f"'{sha256(script)}'" for script in (*scripts, get_plotlyjs())]
     assert len(scripts) == 2
 
@@ -76,14 +71,14 @@ def test_pictures_have_text_that_stands_in_for_them(document):
 @pytest.mark.parametrize(
     "name", [SCRIPT, f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a" * 60]
 )
-def test_names_and_smiles_are_only_text(make, metric_rows, name, coupling, parse):
+def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
     contents = make(
         name=name,
         settings={"methods": [name, "udlm"], "description": name},
         metrics=metric_rows({name: (1, 2, 3), "udlm": (2, 3, 4)}).assign(evaluation=name),
         timings=make().timings.assign(method=name, device=name),
         provenance=make().provenance | {"command": name, "commit": name, "versions": {name: name}},
-        couplings={name: coupling(np.ones(17))},
+        couplings={name: make().couplings["random"]},
         training_logs={name: make().training_logs["udlm"]},
         samples={name: {1: [name, "CCO"]}},
     )
@@ -99,7 +94,7 @@ def test_reduced_scale_is_labelled(words, scale, labelled):
     assert ("Reduced scale. These numbers are not comparable with the paper’s" in said) is labelled
 
 
-def test_what_the_page_shows(html, document):
+def test_what_the_page_shows(molecule_page, document):
     said = document.words()
     for text in (
         *("<td><strong>352.0</strong> <small>± 1.0</small></td>", "<td>84.0 <small>± 1.0</small></td>"),
@@ -107,9 +102,9 @@ def test_what_the_page_shows(html, document):
         "9 of 15 valid, 6 invalid (3 of them empty)",
         "over 800 rows. In all: pairflow 10.50 jumps per row",
     ):
-        assert text in html
-    assert (html.count("<strong>352.0</strong>"), html.count("<td>32.47</td>")) == (5, 1)
-    assert "CC(C</code>" not in html
+        assert text in molecule_page
+    assert [molecule_page.count(text) for text in ("<strong>352.0</strong>", "<td>32.47</td>")] == [5, 1]
+    assert "CC(C</code>" not in molecule_page
     for text in (
         "1,024 samples × 3 trials × 1 seed",
         "in each of the 20 backward steps",
@@ -123,9 +118,6 @@ def test_what_the_page_shows(html, document):
     costs = ("Training cost", "Time per step", "preprocess – 3.0 s", "pair pairflow 12 s", "train udlm 48 s")
     places = [said.index(text) for text in costs]
     assert places == sorted(places)
-
-
-UDLM = {"udlm": (84, 245, 437)}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +143,7 @@ def first_of(rows: pd.DataFrame) -> pd.Series:
 
 
 def test_deviations_between_seeds_stand_apart_from_those_between_trials(make, metric_rows, parse):
-    rows = metric_rows(UDLM, seeds=(0, 1, 2))
+    rows = metric_rows({"udlm": (84, 245, 437)}, seeds=(0, 1, 2))
     rows["value"] += 10 * rows.seed
     html = render(make(metrics=rows))
     assert '<td>94.0 <small>± 10.0</small> <small class="trials">trials ± 1.0</small></td>' in html
@@ -228,7 +220,7 @@ def test_legends_of_many_methods_have_a_row_per_distilled_base(many):
     assert len(legend(many.methods[:6], "l").rows) == 1
 
 
-def test_the_page_of_twelve_methods(many, html, parse):
+def test_the_page_of_twelve_methods(many, molecule_page, parse):
     page = parse(render(many))
     said = page.words()
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said
@@ -244,4 +236,4 @@ def test_the_page_of_twelve_methods(many, html, parse):
     assert "udlm+dcd" in dcd[0]
     assert "pairflow+redi+redi" in redi[0]
     assert "Distillations have charts of their own" in said
-    assert "Distillations have charts of their own" not in html
+    assert "Distillations have charts of their own" not in molecule_page

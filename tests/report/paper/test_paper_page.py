@@ -18,9 +18,9 @@ def empty(make_experiment):
 
 @pytest.fixture
 def full(make_experiment, make_run):
-    """A judged experiment, a reduced one of other data, and one that was left out."""
+    """A reduced experiment, a judged one, which is to be shown first, and one that was left out."""
     values = {("udlm", 1): [[17.0, 18.0, 16.0]] * 3, ("pairflow", 1): THREE}
-    runs = [make_run(values), make_run(values, "qm9_small", scale="reduced")]
+    runs = [make_run(values, "qm9_small", scale="reduced"), make_run(values)]
     experiments = {"qm9": make_experiment(), "qm9_small": make_experiment(scale="reduced")}
     return PaperPage(experiments, {run.name: run for run in runs}, ["<b>stale</b>"])
 

@@ -4,50 +4,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pairflow.report.paper.verdicts import Effect, Verdict, compare_effects, judge, margin, measure_effect
+from pairflow.report.paper.verdicts import Effect, Status, compare_effects, judge, margin, measure_effect
 from pairflow.report.stats import Estimate
 
 
-def test_the_margin_by_hand_and_verdicts_at_its_border():
-    three = Estimate(100.0, 9.0, 3)
-    assert margin(three, 2.0, 10) == pytest.approx(4.3027 * math.sqrt(12.4), rel=1e-4)
-    assert margin(three, math.nan, 10) == pytest.approx(4.3027 * math.sqrt(12.0), rel=1e-4)
-    width = margin(three, 2.0, 10)
-    assert judge(three, 100 - 0.999 * width, 2.0, 10) is Verdict.AGREES
-    assert judge(three, 100 + 0.999 * width, 2.0, 10) is Verdict.AGREES
-    assert judge(three, 100 - 1.001 * width, 2.0, 10) is Verdict.HIGHER
-    assert judge(three, 100 + 1.001 * width, 2.0, 10) is Verdict.LOWER
-
-
-def test_the_border_itself_agrees():
-    """Where the margin is a number without rounding: the seeds are alike, and none is printed with it."""
-    same = Estimate(100.0, 0.0, 3)
-    assert margin(same, math.nan, 10) == 0
-    assert judge(same, 100.0, math.nan, 10) is Verdict.AGREES
-    assert judge(same, math.nextafter(100.0, 0), math.nan, 10) is Verdict.HIGHER
-    assert judge(same, math.nextafter(100.0, 200), math.nan, 10) is Verdict.LOWER
-    width = margin(Estimate(0.0, 9.0, 3), 2.0, 10)  # from 0, so that the difference is the width to the bit
-    for value in (-width, width):
-        assert judge(Estimate(0.0, 9.0, 3), value, 2.0, 10) is Verdict.AGREES
-        beyond = math.nextafter(value, 2 * value)
-        assert judge(Estimate(0.0, 9.0, 3), beyond, 2.0, 10) is not Verdict.AGREES
-
-
-def test_seeds_without_any_spread():
-    same = Estimate(0.0, 0.0, 3)
-    assert judge(same, 0.0, 0.0, 10) is Verdict.AGREES
-    assert judge(same, 0.1, math.nan, 10) is Verdict.LOWER
-    assert judge(same, 0.1, 1.0, 10) is Verdict.AGREES
+@pytest.mark.parametrize(
+    ("variance", "std", "spread"),
+    [(9.0, 2.0, 12.4), (9.0, math.nan, 12.0), (0.0, 1.0, 0.1), (0.0, math.nan, 0.0)],
+)
+def test_the_margin_by_hand_and_verdicts_at_its_border(variance, std, spread):
+    measured = Estimate(0.0, variance, 3)  # at 0, so that the difference is the margin to the bit
+    width = margin(measured, std)
+    assert width == pytest.approx(4.3027 * math.sqrt(spread), rel=1e-4)
+    for border, verdict in ((width, Status.LOWER), (-width, Status.HIGHER)):
+        assert judge(measured, border, std) is Status.AGREES
+        beyond = math.nextafter(border, math.inf if verdict is Status.LOWER else -math.inf)
+        assert judge(measured, beyond, std) is verdict
 
 
 def test_about_one_in_twenty_of_equal_trainings_does_not_agree():
     """The margin without a printed deviation is the prediction interval of one more training."""
     random = np.random.default_rng(0)
     drawn = random.normal(50, 3, (3000, 4))
-    differ = [
-        judge(Estimate(each[:3].mean(), each[:3].var(ddof=1), 3), each[3], math.nan, 10) for each in drawn
-    ]
-    share = np.mean([verdict is not Verdict.AGREES for verdict in differ])
+    differ = [judge(Estimate(each[:3].mean(), each[:3].var(ddof=1), 3), each[3], math.nan) for each in drawn]
+    share = np.mean([verdict is not Status.AGREES for verdict in differ])
     assert 0.035 < share < 0.065
 
 
@@ -76,12 +56,6 @@ def test_a_baseline_that_may_be_nothing_leaves_the_ratio_open():
     assert found.sign == 1
     assert 10 < found.low < found.ratio
     assert math.isnan(found.high)
-    found = measure_effect(Estimate(9.9, 2.3**2, 10), Estimate(0.0, 0.0, 10))
-    assert found.sign == 1
-    assert math.isnan(found.ratio)
-    both = measure_effect(Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10))
-    assert both.sign == 0
-    assert math.isnan(both.low)
 
 
 def test_the_border_of_an_effect_is_undecided():
@@ -93,24 +67,32 @@ def test_the_border_of_an_effect_is_undecided():
         assert measure_effect(Estimate(sign * quantile * (1 + 1e-6), 5.0, 10), baseline).sign == sign
 
 
-def test_nan_and_equal_values_without_spread_decide_nothing():
-    for ours, baseline in ((math.nan, 5.0), (5.0, math.nan)):
-        found = measure_effect(Estimate(ours, math.nan, 1), Estimate(baseline, 1.0, 10))
-        assert found.sign == 0
-        assert math.isnan(found.ratio)
-    zero = Estimate(0.0, 0.0, 10)
-    assert measure_effect(zero, zero).sign == 0
-    assert measure_effect(Estimate(1.0, 0.0, 10), zero).sign == 1
+NOTHING = Estimate(0.0, 0.0, 10)
+PRINTED = Estimate(340.47)  # without a deviation
 
 
-def test_a_single_value_decides_nothing_unless_it_is_printed():
-    ours, baseline = Estimate(269.87), Estimate(340.47)
+@pytest.mark.parametrize(
+    ("ours", "baseline", "sign", "ratio"),
+    [
+        (Estimate(math.nan), Estimate(5.0, 1.0, 10), 0, math.nan),
+        (Estimate(5.0), Estimate(math.nan, 1.0, 10), 0, math.nan),
+        (NOTHING, NOTHING, 0, math.nan),
+        (Estimate(1.0, 0.0, 10), NOTHING, 1, math.nan),
+        (Estimate(9.9, 2.3**2, 10), NOTHING, 1, math.nan),
+        (Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10), 0, 1.5),
+        (Estimate(269.87), PRINTED, 0, 0.7926),
+        (Estimate(10.0, 1.0, 10), PRINTED, 0, 0.0294),  # only one side has a spread
+    ],
+)
+def test_effects_without_an_interval(ours, baseline, sign, ratio):
     found = measure_effect(ours, baseline)
-    assert (found.sign, found.ratio) == (0, pytest.approx(0.7926, abs=1e-4))
+    assert (found.sign, found.ratio) == (sign, pytest.approx(ratio, abs=1e-4, nan_ok=True))
     assert math.isnan(found.low)
-    assert measure_effect(ours, baseline, as_printed=True).sign == -1
-    assert measure_effect(ours, ours, as_printed=True).sign == 0
-    assert measure_effect(Estimate(10.0, 1.0, 10), baseline).sign == 0  # only one side has a spread
+
+
+def test_a_single_printed_value_is_exact():
+    assert measure_effect(Estimate(269.87), PRINTED, as_printed=True).sign == -1
+    assert measure_effect(PRINTED, PRINTED, as_printed=True).sign == 0
 
 
 def test_comparisons():

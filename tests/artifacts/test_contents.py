@@ -1,0 +1,138 @@
+"""Tables with the right metadata and the wrong contents are refused, with the place."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pairflow.artifacts import Metadata, read_table, write_table
+from pairflow.errors import InputError
+
+GOOD = [[0, 1, 2], [3, 4, 5]]
+
+
+def column(rows, kind=None, length=3):
+    return pa.array(rows, pa.list_(kind or pa.uint8(), length))
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write a table with intact metadata, and read it as a step does."""
+
+    def read(kind, columns, **metadata):
+        path = tmp_path / "table.parquet"
+        sizes = {"length": 3, "vocabulary_size": 6, **metadata}
+        write_table(path, pa.table(columns), Metadata(kind=kind, **sizes))
+        return read_table(path, kind)
+
+    return read
+
+
+def test_good_tables_are_read(read):
+    read("tokens", {"tokens": column(GOOD)}, shape=[1, 1, 3], padding=5, mask=0)
+    read("tokens", {"tokens": column(GOOD), "label": pa.array([1, 2])})
+    read("pairs", {"x0": column(GOOD), "x1": column(GOOD, pa.int32())})
+    none = pa.array([], pa.int32())
+    read("samples", {"tokens": column([]), "trial": none, "sample": none})
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (column([[0, 1, 2], [3, 6, 7]]), "row 1, position 1: expected a token in 0..5, found 6"),
+        (column([[0, -1, 2]], pa.int32()), "row 0, position 1: expected a token in 0..5, found -1"),
+        (
+            column([[0, 1]], length=2),
+            "expected 3 integers in each row, found fixed_size_list<",
+        ),
+        (
+            column([[0, 1, 2.5]], pa.float64()),
+            "expected 3 integers in each row, found fixed_size_list<",
+        ),
+        (column([[0, None, 2]]), "has missing tokens"),
+        (column([[0, 1, 2], None]), "has missing tokens"),
+        (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
+        (pa.array(["CCO", "CN"]), "cannot be of type string in tokens"),
+    ],
+)
+def test_rows_that_are_no_tokens_are_refused(read, rows, text):
+    with pytest.raises(InputError, match=r"table\.parquet: column 'tokens'") as raised:
+        read("tokens", {"tokens": rows})
+    assert text in str(raised.value)
+
+
+def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
+    chunks = pa.chunked_array([column(GOOD), column([[0, 1, 9]])])
+    with pytest.raises(InputError, match="row 2, position 2: expected a token"):
+        read("tokens", {"tokens": chunks})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"vocabulary_size": 10**9}, "K: expected an integer in 2..65536, found 1000000000"),
+        ({"vocabulary_size": "6"}, "K: expected an integer in 2..65536, found '6'"),
+        ({"vocabulary_size": None}, "K: expected an integer in 2..65536, found None"),
+        ({"length": 4}, "expected 4 integers in each row"),
+        ({"length": None}, "expected None integers in each row"),
+        ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
+        ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
+        ({"padding": 6}, r"padding: expected one of 0\.\.5, found 6"),
+        ({"mask": -1}, r"mask: expected one of 0\.\.5, found -1"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(read, metadata, text):
+    with pytest.raises(InputError, match=text):
+        read("tokens", {"tokens": column(GOOD)}, **metadata)
+
+
+FINGERPRINTS = {"smiles": pa.array(["C"]), "fingerprint": pa.array([b"1" * 128], pa.binary(128))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "text"),
+    [
+        ("tokens", {"rows": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
+        ("pairs", {"x0": column(GOOD)}, "no column 'x1', which a table of pairs has"),
+        ("tokens", {"tokens": column([])}, "holds no rows"),
+        (
+            "smiles",
+            {"smiles": pa.array([1]), "split": pa.array(["train"])},
+            "'smiles' cannot be of type int64",
+        ),
+        ("training molecules", FINGERPRINTS, "'fingerprint' cannot be of type fixed_size_binary"),
+        (
+            "transformation",
+            {"gamma": pa.array([0.5])},
+            "no column 'alpha', which a table of transformation has",
+        ),
+    ],
+)
+def test_columns_are_those_of_the_kind(read, kind, columns, text):
+    with pytest.raises(InputError, match=r"table\.parquet: ") as raised:
+        read(kind, columns)
+    assert text in str(raised.value)
+
+
+def test_a_file_without_permission_is_not_called_damaged(tmp_path, monkeypatch):
+    """Root may read every file: the system's refusal is a mock."""
+    path = tmp_path / "table.parquet"
+    write_table(path, pa.table({"tokens": column(GOOD)}), Metadata("tokens", 3, 6))
+    monkeypatch.setattr(pa.parquet, "ParquetFile", refuse(PermissionError(13, "Permission denied")))
+    with pytest.raises(InputError, match=r"table\.parquet: cannot be read: Permission denied$"):
+        read_table(path)
+    monkeypatch.setattr(pa.parquet, "ParquetFile", refuse(pa.ArrowMemoryError("malloc of size 10 failed")))
+    with pytest.raises(InputError, match="needs more memory than there is: malloc of size 10 failed"):
+        read_table(path)
+
+
+def refuse(error):
+    def reading(*arguments, **options):
+        raise error
+
+    return reading
+
+
+def test_the_largest_vocabulary_is_read(read):
+    rows = column([[0, 1, 65535]], pa.uint16())
+    table, _ = read("tokens", {"tokens": rows}, vocabulary_size=65536)
+    assert np.max(table["tokens"].chunk(0).values.to_numpy()) == 65535
