@@ -103,8 +103,15 @@ def jumps_per_step(
     for part in subset_rows(len(tokens), subsets, seed):
         queries = np.intersect1d(part, rows)
         if len(queries):
-            settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed, "jumps": jumps}
-            cpu.pair_rows(tokens[part], tokens[queries], queries, **settings)
+            cpu.pair_rows(
+                tokens[part],
+                tokens[queries],
+                queries,
+                vocabulary_size=vocabulary_size,
+                steps=steps,
+                seed=seed,
+                jumps=jumps,
+            )
     return jumps / len(rows)
 
 
