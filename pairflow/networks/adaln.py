@@ -29,6 +29,6 @@ def modulate(h: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 
 def zeroed(layer: Layer) -> Layer:
     """`layer`, whose output is 0 at the start."""
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
     return layer

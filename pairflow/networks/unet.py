@@ -237,5 +237,6 @@ def linear(width: int, width_out: int) -> nn.Linear:
 
 def initialised(layer: Layer) -> Layer:
     nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
     return layer
