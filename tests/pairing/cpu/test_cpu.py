@@ -163,7 +163,7 @@ def test_the_oldest_processor_gives_the_same_bytes(clustered, tmp_path):
     arguments = [sys.executable, "-c", code, tmp_path / "data.npy", tmp_path / "sources.npy"]
     run = subprocess.run(arguments, env=os.environ | target, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-        data, vocabulary_size = molecule_rows(name, every, length)
+    here = cpu.pair_rows(data, data[:200], np.arange(200), vocabulary_size=40, steps=20, seed=0)
     assert np.load(tmp_path / "sources.npy").tobytes() == here.tobytes()
 
 
