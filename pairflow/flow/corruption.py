@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import posterior_to_leave_one_out
-from pairflow.flow.samplers import CachedDenoiser, Denoiser, Sampler, ancestral, euler
+from pairflow.flow.samplers import CachedDenoiser, Denoiser, ancestral, euler
 
 SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
 
@@ -38,7 +38,7 @@ class Corruption(ABC):
     symbols: int
     mask: int | None
     losses: ClassVar[dict[str, Loss]]
-    samplers: ClassVar[dict[str, Sampler]]
+    samplers: ClassVar[dict[str, Callable[..., Tensor]]]
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         self.symbols, self.mask = vocabulary_size, mask
@@ -59,9 +59,9 @@ class Corruption(ABC):
     ) -> Tensor:
         """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
 
-    @abstractmethod
     def denoiser(self, network: Network) -> Denoiser:
         """`log_probabilities` of the network in the form that a sampler calls."""
+        return partial(self.log_probabilities, partial(in_parts, network))
 
     def sample(
         self,
@@ -88,10 +88,8 @@ class Corruption(ABC):
 
     def rows_at_once(self, length: int) -> int:
         """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
-        rows = MOST_ROWS
-        while rows > 1 and rows * length * self.symbols * 8 > MOST_BYTES:
-            rows //= 2
-        return rows
+        rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
+        return 1 << (rows.bit_length() - 1)
 
 
 class Uniform(Corruption):
@@ -124,9 +122,6 @@ class Uniform(Corruption):
         if prediction == "posterior":
             log_p = posterior_to_leave_one_out(log_p, x_t, alpha)
         return uniform_nelbo(log_p, x1, x_t, alpha, derivative)
-
-    def denoiser(self, network: Network) -> Denoiser:
-        return partial(self.log_probabilities, partial(in_parts, network))
 
 
 class Absorbing(Corruption):
@@ -166,7 +161,7 @@ class Absorbing(Corruption):
         return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
     def denoiser(self, network: Network) -> Denoiser:
-        return CachedDenoiser(partial(self.log_probabilities, partial(in_parts, network)))
+        return CachedDenoiser(super().denoiser(network))
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:

@@ -29,9 +29,9 @@ def uniform_nelbo(
     a_j is the same u for all j but x1, so sum_j log q_j and the entries of q at x1 and x_t are all it takes.
     """
     vocabulary_size = log_probabilities.shape[-1]
-    alpha = _column(alpha, log_probabilities)  # (B, 1)
+    alpha = per_row(alpha, log_probabilities)  # (B, 1)
     scale = vocabulary_size * alpha
-    weight = _column(alpha_derivative, log_probabilities) / scale
+    weight = per_row(alpha_derivative, log_probabilities) / scale
     probabilities = log_probabilities.exp()  # (B, N, K)
     # q = 1 + alpha (K x_theta - 1): log1p keeps its digits where alpha is small and every q is near 1.
     log_q = torch.log1p(alpha[..., None] * (vocabulary_size * probabilities - 1))  # (B, N, K)
@@ -60,7 +60,7 @@ def absorbing_nelbo(
     on masked positions, and 0 where x_theta knows x1 = x_t for certain, as the SUBS parameterisation does on
     the others. Minimised by p(x1^i | x_t); its mean is then the entropy of the data.
     """
-    weight = _column(alpha_derivative, log_probabilities) / (1 - _column(alpha, log_probabilities))
+    weight = per_row(alpha_derivative, log_probabilities) / (1 - per_row(alpha, log_probabilities))
     return weight * cross_entropy(log_probabilities, x1)
 
 
@@ -79,6 +79,6 @@ class Loss(NamedTuple):
     learns: str
 
 
-def _column(value: Level, like: Tensor) -> Tensor:
+def per_row(value: Level, like: Tensor) -> Tensor:
     """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device).reshape(-1, 1)

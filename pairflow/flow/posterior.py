@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pairflow.flow.losses import Level
+from pairflow.flow.losses import Level, per_row
 
 
 def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alpha_s: Level) -> Tensor:
@@ -23,7 +23,7 @@ def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alph
     Returns (B, N, K) float64. See docs/method.md, "Sampling".
     """
     x = probabilities.double()  # (B, N, K)
-    a, b = _per_position(alpha_t, x), _per_position(alpha_s, x)  # (B, 1, 1)
+    a, b = (per_row(alpha, x)[..., None] for alpha in (alpha_t, alpha_s))  # (B, 1, 1)
     r, vocabulary_size, z = a / b, x.shape[-1], x_t[..., None]
     seen = vocabulary_size * a * x.gather(-1, z)  # (B, N, 1)
     moved = (b - a) * x + (1 - r) * (1 - b) / vocabulary_size  # (B, N, K)
@@ -46,11 +46,6 @@ def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Le
 
 def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
-    alpha = _per_position(alpha, like)  # (B, 1, 1)
+    alpha = per_row(alpha, like)[..., None]  # (B, 1, 1)
     seen = torch.log(1 - alpha + like.shape[-1] * alpha).expand(*x_t.shape, 1)  # (B, N, 1)
     return torch.log(1 - alpha).expand(like.shape).scatter(-1, x_t[..., None], seen)
-
-
-def _per_position(alpha: Level, like: Tensor) -> Tensor:
-    """(B,) or scalar -> (B, 1, 1) or (1, 1, 1), in the type and on the device of `like`."""
-    return torch.as_tensor(alpha, dtype=like.dtype, device=like.device).reshape(-1, 1, 1)

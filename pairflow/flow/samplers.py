@@ -14,9 +14,8 @@ See docs/method.md, "Sampling".
 """
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
 
 import torch
 from torch import Generator, Tensor
@@ -32,76 +31,64 @@ LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoise
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
 
+_CONVERSIONS = {"leave_one_out": posterior_to_leave_one_out, "posterior": leave_one_out_to_posterior}
 
-class Sampler(Protocol):
-    """A function from source states x0 (B, N) to tokens (B, N); the module explains its options."""
 
+@dataclass(frozen=True)
+class Sampler:
+    """Draws x_s from `update(probabilities, x_t, alpha_t, alpha_s)` (B, N, K), step by step.
+
+    `takes` is the kind of denoiser whose probabilities (B, N, K) float64 the update needs.
+    """
+
+    update: Callable[[Tensor, Tensor, float, float], Tensor]
+    takes: str
+
+    @torch.no_grad()
     def __call__(
-        self, denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any
-    ) -> Tensor: ...
+        self,
+        denoise: Denoiser,
+        x0: Tensor,
+        *,
+        steps: int,
+        prediction: str,
+        convert: bool = True,
+        schedule: Linear = DIFFUSION,
+        greedy_tail: bool = True,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        x, convert = x0, convert and prediction != self.takes
+        alphas = alpha_grid(steps, schedule)
+        for alpha_t, alpha_s in pairwise(alphas):
+            x = draw(self.transition(denoise, x, alpha_t, alpha_s, convert=convert), generator)
+        return _denoise(denoise, x, alphas[-1]).argmax(dim=-1) if greedy_tail else x
+
+    def transition(
+        self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
+    ) -> Tensor:
+        """Distribution (B, N, K) float64 of every position after one update from alpha_t to alpha_s."""
+        log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
+        if convert:
+            log_probabilities = _CONVERSIONS[self.takes](log_probabilities, x_t, alpha_t)
+        return self.update(log_probabilities.exp(), x_t, alpha_t, alpha_s)
 
 
-def ancestral(
-    denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any
-) -> Tensor:
-    """The ancestral sampler of UDLM (Schiff et al. 2024): draw x_s from q(x_s | x_t, x1 = leave-one-out).
-
-    The equation is in `flow.posterior.ancestral_posterior`.
-    """
-    convert = convert and prediction == "posterior"
-    return _sample(partial(ancestral_transition, convert=convert), denoise, x0, **options)
-
-
-def ancestral_transition(
-    denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
-) -> Tensor:
-    """Distribution (B, N, K) float64 of every position after one ancestral update from alpha_t to alpha_s."""
-    log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
-    if convert:
-        log_probabilities = posterior_to_leave_one_out(log_probabilities, x_t, alpha_t)
-    return ancestral_posterior(log_probabilities.exp(), x_t, alpha_t, alpha_s)
-
-
-def euler(denoise: Denoiser, x0: Tensor, *, prediction: str, convert: bool = True, **options: Any) -> Tensor:
-    """The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity.
-
-        x ~ onehot(x) + step * v,    v = kappa' / (1 - kappa) (p_1|t(. | x) - onehot(x))
-
-    With the denoiser of absorbing noise this is the ancestral sampler of MDLM (Sahoo et al. 2024): a mask is
-    replaced with probability (alpha_s - alpha_t) / (1 - alpha_t), and any other symbol stays.
-    """
-    convert = convert and prediction == "leave_one_out"
-    return _sample(partial(euler_transition, convert=convert), denoise, x0, **options)
-
-
-def euler_transition(
-    denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
-) -> Tensor:
-    """Distribution (B, N, K) float64 of every position after one Euler step from alpha_t to alpha_s."""
-    log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
-    if convert:
-        log_probabilities = leave_one_out_to_posterior(log_probabilities, x_t, alpha_t)
+def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float) -> Tensor:
+    """onehot(x_t) + step * v with v = kappa' / (1 - kappa) (probabilities - onehot(x_t)), (B, N, K)."""
     leave = (alpha_s - alpha_t) / (1 - alpha_t)  # step * kappa' / (1 - kappa)
-    q = leave * log_probabilities.exp()
+    q = leave * probabilities
     return q.scatter_add_(-1, x_t[..., None], torch.full_like(q[..., :1], 1 - leave))
 
 
-@torch.no_grad()
-def _sample(
-    transition: Callable[..., Tensor],
-    denoise: Denoiser,
-    x0: Tensor,
-    *,
-    steps: int,
-    schedule: Linear = DIFFUSION,
-    greedy_tail: bool = True,
-    generator: Generator | None = None,
-) -> Tensor:
-    x = x0
-    alphas = alpha_grid(steps, schedule)
-    for alpha_t, alpha_s in pairwise(alphas):
-        x = draw(transition(denoise, x, alpha_t, alpha_s), generator)
-    return _denoise(denoise, x, alphas[-1]).argmax(dim=-1) if greedy_tail else x
+ancestral = Sampler(ancestral_posterior, takes="leave_one_out")
+"""The ancestral sampler of UDLM (Schiff et al. 2024): draw x_s from q(x_s | x_t, x1 = leave-one-out)."""
+
+euler = Sampler(euler_update, takes="posterior")
+"""The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity.
+
+With the denoiser of absorbing noise this is the ancestral sampler of MDLM (Sahoo et al. 2024): a mask is
+replaced with probability (alpha_s - alpha_t) / (1 - alpha_t), and any other symbol stays.
+"""
 
 
 def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.networks.adaln import Modulation, modulate
+from pairflow.networks.adaln import Modulation, modulate, zeroed
 from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
@@ -28,11 +28,8 @@ class MLP(nn.Module):
         self.blocks = nn.ModuleList(MlpBlock(width, time_width, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width, bias=False)
         self.modulation = Modulation(time_width, width, parts=2)
-        self.head = nn.Linear(width, length * vocabulary_size)
-        self.copy_gate = nn.Linear(time_width, 1)
-        for linear in (self.head, self.copy_gate):
-            nn.init.zeros_(linear.weight)
-            nn.init.zeros_(linear.bias)
+        self.head = zeroed(nn.Linear(width, length * vocabulary_size))
+        self.copy_gate = zeroed(nn.Linear(time_width, 1))
 
     def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""

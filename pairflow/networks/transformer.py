@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.networks.adaln import Modulation, modulate
+from pairflow.networks.adaln import Modulation, modulate, zeroed
 from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
@@ -32,9 +32,7 @@ class DiffusionTransformer(nn.Module):
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, time_width, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width, bias=False)
         self.modulation = Modulation(time_width, width, parts=2)
-        self.head = nn.Linear(width, vocabulary_size)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        self.head = zeroed(nn.Linear(width, vocabulary_size))
         cos, sin = rotary_table(length, width // heads)
         self.cos: Tensor
         self.sin: Tensor

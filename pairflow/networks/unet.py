@@ -10,13 +10,13 @@ changes. Down: a 3x3 conv of stride 2. Up: nearest neighbour, then a 3x3 conv. B
 import math
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pairflow.errors import InputError
+from pairflow.networks.adaln import Layer, zeroed
 from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
@@ -24,8 +24,6 @@ TIME_SCALE = 1000  # the sinusoids see sigma times this
 SLOWEST = 1e-4  # the lowest of their frequencies; the highest is 1
 LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network's output is 0: neither wide nor narrow
 LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform distribution, finite in float32
-
-Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
 
 class UNet(nn.Module):
@@ -241,10 +239,4 @@ def initialised(layer: Layer) -> Layer:
     nn.init.xavier_uniform_(layer.weight)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
-    return layer
-
-
-def zeroed(layer: Layer) -> Layer:
-    """`layer` whose output is 0 at the start; its bias is 0 already."""
-    nn.init.zeros_(layer.weight)
     return layer

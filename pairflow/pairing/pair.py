@@ -104,8 +104,8 @@ def jumps_per_step(
     for part in subset_rows(len(tokens), subsets, seed):
         queries = np.intersect1d(part, rows)
         if len(queries):
-            settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-            jumps += cpu.count_jumps(tokens[part], tokens[queries], queries, **settings)
+            settings: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+            cpu.pair_rows(tokens[part], tokens[queries], queries, **settings, jumps=jumps)
     return jumps / len(rows)
 
 

@@ -34,12 +34,8 @@ WEIGHT_BITS = 52
 
 def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
     """rate_s for s = 1..T, as (T,) float64: entry s - 1 belongs to step s."""
-    rates = np.empty(steps)
-    for step in range(1, steps + 1):
-        t = step / steps
-        others = vocabulary_size - 1
-        rates[step - 1] = 1 / steps * schedule.derivative(t) * others / (1 + others * schedule.kappa(t))
-    return rates
+    t, others = np.arange(1, steps + 1) / steps, vocabulary_size - 1
+    return 1 / steps * schedule.derivative(t) * others / (1 + others * schedule.kappa(t))
 
 
 def level_tables(
@@ -49,10 +45,9 @@ def level_tables(
 
     The backward steps leave from s = 1..T, the forward steps from s = 0..T-1.
     """
-    tables = np.empty((steps, length + 1))
-    for row in range(steps):
-        tables[row, 0] = 1
-        tables[row, 1:] = 1 / gamma(schedule.kappa((first + row) / steps), vocabulary_size)
+    t = np.arange(first, first + steps) / steps
+    tables = np.ones((steps, length + 1))
+    tables[:, 1:] = 1 / gamma(schedule.kappa(t), vocabulary_size)[:, None]
     return np.multiply.accumulate(tables, axis=1)
 
 

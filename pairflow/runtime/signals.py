@@ -2,9 +2,10 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
+from typing import Any
 
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
@@ -16,6 +17,23 @@ class Stopped(BaseException):
     def __init__(self, number: int):
         super().__init__(number)
         self.number = number
+
+
+@contextmanager
+def _handled(handlers: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
+    """Handle signals by number during the block, which gets the handlers from before.
+
+    Python delivers signals only to the main thread: in another thread nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield {}
+        return
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield before
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stopping() -> list[signal.Signals]:
@@ -31,31 +49,23 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
     A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one. One
     of several processes may get each signal twice, from the scheduler and from torchrun, and collects both.
     If such a process was asked to stop and then loses contact with the others, another process has already
-    reported the reason: it ends silently by SIGTERM.
-
-    Python delivers signals only to the main thread; in other threads the list stays empty.
+    reported the reason: it ends silently by SIGTERM. Outside the main thread the list stays empty.
     """
     received: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
 
     def append(number: int, frame: FrameType | None) -> None:
         received.append(number)
         if sole_process and number == signal.SIGINT:
             signal.signal(number, before[signal.SIGINT])
 
-    before = {number: signal.signal(number, append) for number in (*_stopping(), SAVE)}
-    try:
-        yield received
-    except RuntimeError:
-        if not sole_process and any(number in STOP for number in received):
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGTERM)
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with _handled(dict.fromkeys((*_stopping(), SAVE), append)) as before:
+        try:
+            yield received
+        except RuntimeError:
+            if not sole_process and any(number in STOP for number in received):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGTERM)
+            raise
 
 
 @contextmanager
@@ -65,9 +75,6 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
     This is for work whose finished parts stay valid when the current part is abandoned. A second Ctrl-C acts
     at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     stopped = False
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -83,23 +90,10 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
         save()
         signal.signal(SAVE, warn)
 
-    before = {number: signal.signal(number, stop) for number in _stopping()}
-    before[SAVE] = signal.signal(SAVE, warn)
-    try:
+    with _handled({**dict.fromkeys(_stopping(), stop), SAVE: warn}) as before:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
-@contextmanager
-def ignore_warning_signal() -> Iterator[None]:
+def ignore_warning_signal() -> AbstractContextManager[object]:
     """Ignore SIGUSR1, which would end a process that has no state to save."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(SAVE, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(SAVE, before)
+    return _handled({SAVE: signal.SIG_IGN})

@@ -51,14 +51,8 @@ class TrainingState:
         if snapshot is None:
             return 0
         done, tensors, facts = snapshot
-        parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
-        for key, tensor in tensors.items():
-            part, _, name = key.partition(".")
-            parts[part][name] = tensor
-        moments: dict[int, dict[str, Tensor]] = defaultdict(dict)
-        for key, tensor in parts["optimizer"].items():
-            index, _, name = key.partition(".")
-            moments[int(index)][name] = tensor
+        parts = _by_first_name(tensors)
+        moments = {int(index): state for index, state in _by_first_name(parts["optimizer"]).items()}
         self.network.load_state_dict(parts["network"])
         self.ema.load_state_dict(parts["ema"])
         self.optimizer.load_state_dict({"state": moments, "param_groups": facts["groups"]})
@@ -67,6 +61,15 @@ class TrainingState:
         if parts["objective"]:
             self.objective.restore(parts["objective"], self.network)
         return done
+
+
+def _by_first_name(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Tensors `a.b` as [a][b]."""
+    parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for key, tensor in tensors.items():
+        part, _, name = key.partition(".")
+        parts[part][name] = tensor
+    return parts
 
 
 class TrainingLog:

@@ -12,16 +12,7 @@ import torch.nn.functional as F
 
 from pairflow.flow.corruption import Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
-from pairflow.flow.samplers import (
-    LAST_TIME,
-    CachedDenoiser,
-    alpha_grid,
-    ancestral,
-    ancestral_transition,
-    draw,
-    euler,
-    euler_transition,
-)
+from pairflow.flow.samplers import LAST_TIME, CachedDenoiser, alpha_grid, ancestral, draw, euler
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -57,14 +48,12 @@ def law(data):
     return (states(data.shape[1])[:, None] == data).all(-1).double().mean(-1)
 
 
-def sampled_law(
-    denoise, length, steps, convert=False, schedule=FROM_NOISE, transition=ancestral_transition, source=None
-):
+def sampled_law(sampler, denoise, length, steps, *, convert=False, schedule=FROM_NOISE, source=None):
     """Probability of every state after the sampler's updates from a uniform (or other) source, exactly."""
     every = states(length)
     probability = torch.full((len(every),), 1 / len(every), dtype=torch.float64) if source is None else source
     for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, schedule)):
-        q = transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
+        q = sampler.transition(denoise, every, alpha_t, alpha_s, convert=convert)  # (S, N, K)
         step = torch.stack([q[:, i, every[:, i]] for i in range(length)]).prod(0)  # (S, S): from, to
         probability = probability @ step
     return probability
@@ -84,14 +73,6 @@ def test_the_same_generator_gives_the_same_samples():
     first = sample(denoise, x0, "leave_one_out")
     assert torch.equal(first, sample(denoise, x0, "leave_one_out"))
     assert torch.equal(x0, source(500, 2))  # left as it was
-
-
-def test_either_kind_of_denoiser_gives_the_same_samples():
-    x0 = source(500, 2)
-    converted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False)
-    assert torch.equal(converted, sample(leave_one_out_of(TWO), x0, "leave_one_out", greedy_tail=False))
-    unconverted = sample(posterior_of(TWO), x0, "posterior", greedy_tail=False, convert=False)
-    assert not torch.equal(converted, unconverted)
 
 
 def test_the_greedy_tail_is_the_argmax_of_one_more_call():
@@ -137,22 +118,20 @@ def unmasked_by(data):
     return denoise
 
 
-def masked_law(data, steps):
-    """The law of MDLM's ancestral sampler, from all masks."""
-    source = (states(data.shape[1]) == MASK).all(-1).double()
-    return sampled_law(unmasked_by(data), data.shape[1], steps, source=source, transition=euler_transition)
-
-
-# The exact law after a sampler's updates, for data of one kind: ancestral and Euler updates of uniform noise,
-# and MDLM's update.
-LAWS = {
-    "ancestral": lambda data, steps: sampled_law(leave_one_out_of(data), data.shape[1], steps),
-    "euler": lambda data, steps: sampled_law(
-        posterior_of(data), data.shape[1], steps, transition=euler_transition
-    ),
-    "mdlm": masked_law,
+# Ancestral and Euler updates of uniform noise, and MDLM's update, each with the denoiser that it takes.
+UPDATES = {
+    "ancestral": (ancestral, leave_one_out_of),
+    "euler": (euler, posterior_of),
+    "mdlm": (euler, unmasked_by),
 }
 SMALL = {"ancestral": (ONE, TWO), "euler": (ONE, TWO), "mdlm": (ONE_MASKED, TWO_MASKED)}
+
+
+def law_after(name, data, steps):
+    """The exact law after the updates; those of MDLM start from all masks."""
+    (sampler, denoiser_of), length = UPDATES[name], data.shape[1]
+    source = (states(length) == MASK).all(-1).double() if name == "mdlm" else None
+    return sampled_law(sampler, denoiser_of(data), length, steps, source=source)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7])
@@ -162,47 +141,43 @@ def test_one_position_is_sampled_exactly(name, error, steps):
     data = SMALL[name][0]
     source = torch.tensor([0.0, 0.0, 1.0]) if name == "mdlm" else torch.full((K,), 1 / K)
     expected = LAST_TIME * law(data) + (1 - LAST_TIME) * source.double()
-    torch.testing.assert_close(LAWS[name](data, steps), expected, rtol=0, atol=error)
+    torch.testing.assert_close(law_after(name, data, steps), expected, rtol=0, atol=error)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", UPDATES)
 def test_two_positions_come_near_the_data_like_one_over_the_steps(name):
     data = SMALL[name][1]
-    distances = [0.5 * (LAWS[name](data, steps) - law(data)).abs().sum() for steps in (4, 8, 16, 32)]
+    distances = [0.5 * (law_after(name, data, steps) - law(data)).abs().sum() for steps in (4, 8, 16, 32)]
     assert distances[0] < 0.3
     for coarse, fine in itertools.pairwise(distances):
         assert 1.7 < coarse / fine < 2.3
 
 
-@pytest.mark.parametrize(
-    ("transition", "own", "other"),
-    [
-        (ancestral_transition, leave_one_out_of, posterior_of),
-        (euler_transition, posterior_of, leave_one_out_of),
-    ],
-)
-def test_the_other_kind_of_denoiser_is_converted_and_needs_to_be(transition, own, other):
-    exact = sampled_law(own(TWO), 2, 8, transition=transition)
-    converted = sampled_law(other(TWO), 2, 8, convert=True, transition=transition)
-    unconverted = sampled_law(other(TWO), 2, 8, transition=transition)
+KINDS = [(ancestral, leave_one_out_of, posterior_of), (euler, posterior_of, leave_one_out_of)]
+
+
+@pytest.mark.parametrize(("sampler", "own", "other"), KINDS)
+def test_the_other_kind_of_denoiser_is_converted_and_needs_to_be(sampler, own, other):
+    exact = sampled_law(sampler, own(TWO), 2, 8)
+    converted = sampled_law(sampler, other(TWO), 2, 8, convert=True)
+    unconverted = sampled_law(sampler, other(TWO), 2, 8)
     torch.testing.assert_close(converted, exact, rtol=0, atol=1e-5)  # the denoiser is given kappa in float32
     assert (unconverted - exact).abs().sum() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("sampler", "transition", "own"),
-    [(ancestral, ancestral_transition, leave_one_out_of), (euler, euler_transition, posterior_of)],
-)
-def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sampler, transition, own):
-    rows, options = 20_000, {"steps": 4, "greedy_tail": False}
-    both = []
-    for denoise, kind in ((posterior_of(TWO), "posterior"), (leave_one_out_of(TWO), "leave_one_out")):
-        options["generator"] = torch.Generator().manual_seed(1)
-        both.append(sampler(denoise, source(rows, 2), prediction=kind, **options))
-    samples, same = both
-    assert torch.equal(samples, same)
+@pytest.mark.parametrize(("sampler", "own", "other"), KINDS)
+def test_a_sampler_draws_from_its_law_whichever_kind_of_denoiser_it_is_given(sampler, own, other):
+    rows, names = 20_000, {posterior_of: "posterior", leave_one_out_of: "leave_one_out"}
+
+    def drawn(kind, **options):
+        options |= {"prediction": names[kind], "generator": torch.Generator().manual_seed(1)}
+        return sampler(kind(TWO), source(rows, 2), steps=4, greedy_tail=False, **options)
+
+    samples = drawn(own)
+    assert torch.equal(samples, drawn(other))
+    assert not torch.equal(samples, drawn(other, convert=False))
     share = torch.bincount(samples @ torch.tensor([K, 1]), minlength=K**2) / rows
-    expected = sampled_law(own(TWO), 2, 4, schedule=DIFFUSION, transition=transition)
+    expected = sampled_law(sampler, own(TWO), 2, 4, schedule=DIFFUSION)
     standard_error = (expected * (1 - expected) / rows).sqrt()
     assert ((share - expected).abs() < 4 * standard_error + 1e-9).all()
 
@@ -256,7 +231,7 @@ def test_a_remembered_output_is_that_of_the_state_it_is_asked_for():
 
     def denoise(x_t, kappa):
         calls.append(len(x_t))
-        return torch.nn.functional.one_hot(x_t, K).double()
+        return F.one_hot(x_t, K).double()
 
     remembered = CachedDenoiser(denoise)
     x_t, kappa = torch.tensor([[0, 1], [1, 1], [2, 0]]), torch.zeros(3)

@@ -1,7 +1,6 @@
 """A miniature experiment made step by step; steps that can be killed without waiting for their imports."""
 
 import contextlib
-import itertools
 import json
 import multiprocessing
 import time
@@ -55,75 +54,64 @@ def experiment():
     return check(Configuration, {"experiments": {"mini": EXPERIMENT}}, "test").experiments["mini"]
 
 
-def _files(model: str) -> dict[str, str]:
-    """The options of a training that name the files of a model's folder."""
-    names = {"--model": "model.safetensors", "--description": "model.json", "--log": "log.parquet"}
-    return {option: f"{model}/{name}" for option, name in names.items()}
+def _chain(experiment, model_files) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """The steps of the chain as the rules have them: the arguments, and the options of what is written."""
+    root = "results/mini"
+    data, seed = f"{root}/data", f"{root}/seed0"
+    described, method = f"{root}/reference/molecules.parquet", "pairflow+redi"
+    pairs, taught = (f"{seed}/pairs/{name}.parquet" for name in ("pairflow", method))
+    model, distilled = (f"{seed}/models/{name}" for name in ("pairflow", method))
+    samples, metrics = f"{seed}/samples/pairflow/main/nfe1.parquet", f"{seed}/metrics/pairflow"
+    names = ("known", "rejected", "smiles", "train", "validation")
+    parts = {name: f"{data}/{name}.parquet" for name in names}
+    known, smiles, tokens, validation = (parts[name] for name in ("known", "smiles", "train", "validation"))
+    vocabulary = f"{data}/vocabulary.json"
+
+    def given(settings=None, **files: str) -> list[str]:
+        values = {"settings": json.dumps(settings.model_dump(mode="json"))} if settings else {}
+        return [f"--{name}={value}" for name, value in (values | files).items()]
+
+    train = given(experiment.train_settings("pairflow", 0), data=pairs, known=known, validation=validation)
+    distil = given(experiment.distill_settings(method, 0), parent=model, data=taught, validation=validation)
+    evaluate = given(samples=samples, molecules=described, vocabulary=vocabulary, smiles=smiles)
+    properties = f"{seed}/properties/pairflow/main/nfe1.parquet"
+    tables = {name: f"{root}/{name}.parquet" for name in ("metrics", "timings")}
+    return {
+        "preprocess": (given(experiment.data), {**parts, "vocabulary": vocabulary}),
+        "pair": (given(experiment.pair_settings("pairflow", 0), tokens=tokens), {"out": pairs}),
+        "cover": (
+            given(experiment.cover_settings(0), tokens=tokens),
+            {"out": f"{seed}/metrics/forward/coverage.parquet"},
+        ),
+        "diagnose": (given(method="pairflow", pairs=pairs), {"out": f"{metrics}/coupling.parquet"}),
+        "train": ([*train, f"--vocabulary={vocabulary}"], model_files(model)),
+        "teach": (given(experiment.teach_settings(method, 0), model=model), {"out": taught}),
+        "distill": (distil, model_files(distilled)),
+        "sample": (given(experiment.sample_settings("main", 1, 0), model=model), {"out": samples}),
+        "describe_molecules": (given(smiles=smiles), {"out": described}),
+        "evaluate": (evaluate, {"out": f"{metrics}/main/nfe1.parquet", "properties": properties}),
+        "report": (
+            given(experiment, root=root, figures=f"{root}/figures"),
+            {**tables, "out": f"{root}/report.html"},
+        ),
+    }
 
 
 class Place:
     """A working directory with the nasty library beside it, and the commands of the miniature's chain."""
 
-    def __init__(self, folder: Path, experiment):
+    def __init__(self, folder: Path, experiment, model_files):
         self.folder, self.root, self.experiment = folder, folder / "results" / "mini", experiment
+        self.steps = _chain(experiment, model_files)
         folder.mkdir(parents=True)
         (folder / LIBRARY).write_text("\n".join(ROWS) + "\n")
 
-    def command(self, step: str, *more: str, changes: dict[str, str] | None = None) -> list[str]:
-        """Arguments of `pairflow` that make one of the chain's files, as the rules have them."""
-        root, given = "results/mini", self.experiment
-        data, seed = f"{root}/data", f"{root}/seed0"
-        tokens, described = f"{data}/train.parquet", f"{root}/reference/molecules.parquet"
-        pairs, taught = (f"{seed}/pairs/{method}.parquet" for method in ("pairflow", "pairflow+redi"))
-        model, distilled = (f"{seed}/models/{method}" for method in ("pairflow", "pairflow+redi"))
-        samples, metrics = f"{seed}/samples/pairflow/main/nfe1.parquet", f"{seed}/metrics/pairflow"
-        names = ("known", "rejected", "smiles", "train", "validation")
-        parts = {f"--{name}": f"{data}/{name}.parquet" for name in names}
-        vocabulary = {"--vocabulary": f"{data}/vocabulary.json"}
-        validation, smiles = ({name: parts[name]} for name in ("--validation", "--smiles"))
-        settings, files = {
-            "preprocess": (given.data, {**parts, **vocabulary}),
-            "pair": (given.pair_settings("pairflow", 0), {"--tokens": tokens, "--out": pairs}),
-            "cover": (
-                given.cover_settings(0),
-                {"--tokens": tokens, "--out": f"{seed}/metrics/forward/coverage.parquet"},
-            ),
-            "diagnose": (
-                None,
-                {"--method": "pairflow", "--pairs": pairs, "--out": f"{metrics}/coupling.parquet"},
-            ),
-            "train": (
-                given.train_settings("pairflow", 0),
-                {"--data": pairs, "--known": parts["--known"], **validation, **vocabulary, **_files(model)},
-            ),
-            "teach": (given.teach_settings("pairflow+redi", 0), {"--model": model, "--out": taught}),
-            "distill": (
-                given.distill_settings("pairflow+redi", 0),
-                {"--parent": model, "--data": taught, **validation, **_files(distilled)},
-            ),
-            "sample": (given.sample_settings("main", 1, 0), {"--model": model, "--out": samples}),
-            "describe_molecules": (None, {**smiles, "--out": described}),
-            "evaluate": (
-                None,
-                {
-                    **{"--samples": samples, "--molecules": described, **vocabulary, **smiles},
-                    "--out": f"{metrics}/main/nfe1.parquet",
-                    "--properties": f"{seed}/properties/pairflow/main/nfe1.parquet",
-                },
-            ),
-            "report": (
-                given,
-                {
-                    "--root": root,
-                    **{f"--{name}": f"{root}/{name}.parquet" for name in ("metrics", "timings")},
-                    **{"--out": f"{root}/report.html", "--figures": f"{root}/figures"},
-                },
-            ),
-        }[step]
-        values = {"--settings": json.dumps(settings.model_dump(mode="json"))} if settings else {}
-        options = values | files | (changes or {})
-        quiet = [] if step in ("report", "diagnose") else ["--quiet"]
-        return [step, *(item for pair in options.items() for item in pair), *quiet, *more]
+    def command(self, name: str, *more: str, **changes: object) -> list[str]:
+        """Arguments of `pairflow` for one of the steps, some of its options changed."""
+        given, written = self.steps[name]
+        options = [f"--{option}={value}" for option, value in {**written, **changes}.items()]
+        quiet = [] if name in LOUD else ["--quiet"]
+        return [name.split()[0], *given, *options, *quiet, *more]
 
     def run(self, *arguments: str) -> int:
         """Run `pairflow` in this process and in this place; its exit code."""
@@ -131,15 +119,9 @@ class Place:
             main(arguments)
         return end.value.code
 
-    def outputs(self, step: str) -> list[Path]:
+    def outputs(self, name: str) -> list[Path]:
         """What a step writes, its record of costs aside."""
-        command = self.command(step)
-        flags = {"--out", "--properties", "--model", "--description", "--log", "--metrics", "--timings"}
-        if step == "preprocess":
-            flags = {"--train", "--validation", "--vocabulary", "--smiles", "--known", "--rejected"}
-        elif step in ("sample", "teach"):
-            flags = {"--out"}
-        return [self.folder / value for flag, value in itertools.pairwise(command) if flag in flags]
+        return [self.folder / path for path in self.steps[name][1].values()]
 
     def start(self, step: str, *more: str):
         """The step as a process of its own, forked from one that has imported everything."""
@@ -181,14 +163,15 @@ _HEAVY = [
     "rdkit.Chem",
 ]
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
+LOUD = ("diagnose", "report", "gather", "compare", "paper")  # steps without an option --quiet
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory, experiment):
+def place(tmp_path_factory, experiment, model_files):
     """Make a working directory."""
 
     def make(name: str, experiment=experiment) -> Place:
-        return Place(tmp_path_factory.mktemp(name) / NASTY, experiment)
+        return Place(tmp_path_factory.mktemp(name) / NASTY, experiment, model_files)
 
     return make
 

@@ -33,48 +33,36 @@ LEARN = {
 }
 BESIDE = {  # what is beside the miniature's chain -> its arguments, and the options of what it writes
     "preprocess_images": (
-        ["--source", "digits", "--quiet"],
+        ["--source", "digits"],
         {
-            "--train": f"{DIGITS}/train.parquet",
-            "--validation": f"{DIGITS}/validation.parquet",
-            "--vocabulary": f"{DIGITS}/vocabulary.json",
-            "--known": f"{DIGITS}/known.parquet",
+            "train": f"{DIGITS}/train.parquet",
+            "validation": f"{DIGITS}/validation.parquet",
+            "vocabulary": f"{DIGITS}/vocabulary.json",
+            "known": f"{DIGITS}/known.parquet",
         },
     ),
     "classify": (
-        [*REAL, "--iterations", "2", "--quiet"],
-        {"--out": f"{DIGITS}/classifier.safetensors", "--description": f"{DIGITS}/classifier.json"},
+        [*REAL, "--iterations", "2"],
+        {"out": f"{DIGITS}/classifier.safetensors", "description": f"{DIGITS}/classifier.json"},
     ),
-    "reference": ([*REAL[:2], *CLASSIFIER, "--quiet"], {"--out": f"{DIGITS}/train-reference.parquet"}),
-    "floor": (
-        [*COMPARED, "--samples", "20", "--trials", "1", "--quiet"],
-        {"--out": f"{DIGITS}/floor.parquet"},
-    ),
-    "sample images": (
-        ["--model", MODEL[1], "--nfe", "1", "--samples", "20", "--quiet"],
-        {"--out": f"{DIGITS}/samples.parquet"},
-    ),
+    "reference": ([*REAL[:2], *CLASSIFIER], {"out": f"{DIGITS}/train-reference.parquet"}),
+    "floor": ([*COMPARED, "--samples=20", "--trials=1"], {"out": f"{DIGITS}/floor.parquet"}),
+    "sample images": (["--model", MODEL[1], "--nfe=1", "--samples=20"], {"out": f"{DIGITS}/samples.parquet"}),
     "evaluate_images": (
-        [*COMPARED, "--samples", f"{DIGITS}/samples.parquet", "--quiet"],
-        {"--out": f"{DIGITS}/metrics.parquet"},
+        [*COMPARED, "--samples", f"{DIGITS}/samples.parquet"],
+        {"out": f"{DIGITS}/metrics.parquet"},
     ),
     "correlate": (
-        ["--model", MODEL[0], "--tokens", f"{MINI}/data/train.parquet", "--sources", "8", "--quiet"],
-        {"--out": f"{MINI}/correlation.parquet"},
+        ["--model", MODEL[0], "--tokens", f"{MINI}/data/train.parquet", "--sources", "8"],
+        {"out": f"{MINI}/correlation.parquet"},
     ),
-    "gather": (
-        [f"{MINI}/shards/{number}.parquet" for number in (1, 2)],
-        {"--out": f"{MINI}/gathered.parquet"},
-    ),
-    "compare": ([MINI], {"--out": f"{MINI}/comparison.html"}),
+    "gather": ([f"{MINI}/shards/{k}.parquet" for k in (1, 2)], {"out": f"{MINI}/gathered.parquet"}),
+    "compare": ([MINI], {"out": f"{MINI}/comparison.html"}),
     "paper": (
         ["--results", "results", "--tables", f"{MINI}/tables"],
-        {"--values": f"{MINI}/values.parquet", "--out": f"{MINI}/paper.html"},
+        {"values": f"{MINI}/values.parquet", "out": f"{MINI}/paper.html"},
     ),
-    "sample on demand": (
-        ["--model", MODEL[0], "--count", "3", "--nfe", "1", "--quiet"],
-        {"--out": f"{MINI}/molecules.smi"},
-    ),
+    "sample on demand": (["--model", MODEL[0], "--count=3", "--nfe=1"], {"out": f"{MINI}/molecules.smi"}),
 }
 NO_WRITERS = {"doctor", "estimate"}
 # Tests of their own; a table like that of `reference`, by an optional package.
@@ -92,24 +80,11 @@ def disk(tmp_path_factory):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def command(place, name: str) -> list[str]:
-    """Arguments of `pairflow` for a step of the chain or of those beside it."""
-    if name in CHAIN:
-        return place.command(name)
-    given, files = BESIDE[name]
-    return [name.split()[0], *given, *(item for pair in files.items() for item in pair)]
-
-
-def outputs(place, name: str) -> list[Path]:
-    if name in CHAIN:
-        return place.outputs(name)
-    return [place.folder / path for path in BESIDE[name][1].values()]
-
-
 @pytest.fixture(scope="module")
 def small(calm, place, disk, model_files):
     """The undisturbed miniature, with its results on that disk, and images beside it."""
     made = place("small")
+    made.steps |= BESIDE
     shutil.copytree(calm.root, disk / "mini")
     made.root.parent.mkdir()
     made.root.symlink_to(disk / "mini")
@@ -122,7 +97,7 @@ def small(calm, place, disk, model_files):
     shards = [[*pair, "--shard", f"{k}/2", "--out", f"{MINI}/shards/{k}.parquet"] for k in (1, 2)]
     before = {"sample images": [learn], "floor": [test], "gather": shards}
     for name in BESIDE:
-        for arguments in [*before.get(name, []), command(made, name)]:
+        for arguments in [*before.get(name, []), made.command(name)]:
             assert made.run(*arguments) == 0, arguments
     return made
 
@@ -163,15 +138,15 @@ def test_every_step_that_writes_is_tested():
 
 @pytest.mark.parametrize("name", [*CHAIN, *BESIDE])
 def test_a_full_disk_is_named_and_the_step_works_once_there_is_room(small, disk, name, capsys):
-    before = {path: path.read_bytes() for path in outputs(small, name)}
+    before = {path: path.read_bytes() for path in small.outputs(name)}
     for path in before:
         path.unlink()
     with full(disk):
-        assert small.run(*command(small, name)) == 2
+        assert small.run(*small.command(name)) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith(f"pairflow {name.split()[0]}: error: results/mini/")
     assert line.endswith(no_room(disk))
-    assert small.run(*command(small, name)) == 0
+    assert small.run(*small.command(name)) == 0
     for path, content in before.items():
         if path.suffix != ".html" and path.name not in ("log.parquet", "timings.parquet"):  # they have times
             assert path.read_bytes() == content

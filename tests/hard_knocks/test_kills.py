@@ -1,5 +1,6 @@
 """kill -9 at twenty random moments of pairing, training, sampling and the report: the bytes are the same."""
 
+import os
 import shutil
 import signal
 import time
@@ -52,6 +53,19 @@ def test_a_step_killed_five_times_ends_in_the_bytes_of_an_undisturbed_one(calm, 
     assert 0 < spent[1] <= spent[-1] < seconds < time.monotonic() - began
     assert not (knocked.folder / "states").exists()
     assert not list(knocked.folder.rglob("*.partial"))
+
+
+def test_clocks_that_went_back_or_ahead_change_nothing(calm, place):
+    """States and inputs from the year 2100 and from 1980: what is saved is taken up, to the same bytes."""
+    knocked, random = place("clock"), np.random.default_rng(0)
+    shutil.copytree(calm.root / "data", knocked.root / "data")
+    knock(knocked, "pair", random, started=True)
+    for number, path in enumerate(sorted(knocked.folder.rglob("*"))):
+        os.utime(path, (4.1e9, 4.1e9) if number % 2 else (3.2e8, 3.2e8))
+    knock(knocked, "pair", random, started=True)
+    knocked.finish("pair", "--resume", "states")
+    [mine], [theirs] = knocked.outputs("pair"), calm.outputs("pair")
+    assert mine.read_bytes() == theirs.read_bytes()
 
 
 def test_a_report_killed_five_times_is_the_same_and_leaves_nothing_half_written(calm, place):

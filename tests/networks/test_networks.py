@@ -10,16 +10,18 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 
-N, K = 6, 5
+SHAPE, N, K = (3, 4, 6), 72, 5
 SIZES = {"width": 32, "blocks": 2, "time_width": 16, "dropout": 0.5}
 SMALL = {"mlp": {"name": "mlp", **SIZES}, "transformer": {"name": "transformer", "heads": 4, **SIZES}}
+UNET = {"name": "unet", "channels": 8, "multipliers": (1, 2), "blocks": 1, "attention": (1,), "dropout": 0.3}
+ALL = {**SMALL, "unet": {**UNET, "head": "logistic"}}
 
 
-@pytest.fixture(params=SMALL)
+@pytest.fixture(params=ALL)
 def network(request):
     """A small network, off its zero initialisation."""
     torch.manual_seed(0)
-    network = build(SMALL[request.param], length=N, vocabulary_size=K)
+    network = build(ALL[request.param], length=N, vocabulary_size=K, shape=SHAPE)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -57,15 +59,18 @@ def test_gradients_reach_every_parameter(network):
 def test_rows_do_not_see_each_other(network, float32_error):
     x_t, sigma = inputs()
     logits = network(x_t, sigma)[:1]
-    # The time embedding adds 256 terms, every other sum fewer; about 12 stand one after the other.
-    allowed = float32_error(256, layers=12) * logits.abs().max().item()
+    # A 3x3 convolution of at most 32 channels adds 288 terms, and about 20 stand one after the other.
+    allowed = float32_error(288, layers=20) * logits.abs().max().item()
     torch.testing.assert_close(network(x_t[:1], sigma[:1]), logits, rtol=0, atol=allowed)
 
 
 def test_positions_see_each_other_and_their_order(network):
-    x_t, sigma = torch.tensor([[0, 1, 2, 3, 3, 3]]), torch.ones(1)
-    swapped = torch.tensor([[1, 0, 2, 3, 3, 3]])
-    assert not torch.allclose(network(x_t, sigma)[:, 2:], network(swapped, sigma)[:, 2:], atol=1e-4)
+    x_t, sigma = inputs(1)[0], torch.ones(1)
+    swapped = x_t.clone()
+    x_t[0, :2], swapped[0, :2] = torch.tensor([0, 1]), torch.tensor([1, 0])
+    difference = (network(x_t, sigma) - network(swapped, sigma)).abs()
+    assert difference[:, 2:].max() > 1e-4
+    assert difference[:, -1].max() > 0  # of an image, the far corner of the last colour
 
 
 @pytest.mark.parametrize(("near", "far"), [(0.0, 0.01), (6.5, 6.9)])

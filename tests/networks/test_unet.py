@@ -127,31 +127,6 @@ def test_gradients_reach_every_parameter(head, masked):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_rows_do_not_see_each_other_and_pixels_do(float32_error):
-    network, x_t, sigma = shaken(), tokens(), torch.tensor([0.1, 1.0, 5.0])
-    logits = network(x_t, sigma)
-    # A 3x3 convolution of at most 32 channels adds 288 terms, and about 20 stand one after the other.
-    allowed = float32_error(288, layers=20) * logits.abs().max().item()
-    torch.testing.assert_close(network(x_t[:1], sigma[:1]), logits[:1], rtol=0, atol=allowed)
-    other = x_t.clone()
-    other[:, 0] = (other[:, 0] + 2) % 4
-    assert (network(other, sigma) - logits)[:, -1].abs().amin() > 0  # far corner of the last colour
-
-
-@pytest.mark.parametrize(("near", "far"), [(0.0, 0.01), (6.5, 6.9)])
-def test_times_are_told_apart_at_both_ends(near, far):
-    network, x_t = shaken(), tokens(rows=1)
-    difference = network(x_t, torch.tensor([near])) - network(x_t, torch.tensor([far]))
-    assert difference.abs().max() > 1e-4
-
-
-def test_dropout_is_on_in_training_only():
-    network, x_t, sigma = shaken(), tokens(), torch.ones(3)
-    assert torch.equal(network(x_t, sigma), network(x_t, sigma))
-    network.train()
-    assert not torch.equal(network(x_t, sigma), network(x_t, sigma))
-
-
 @pytest.mark.parametrize("levels", [2, 8, 256])
 def test_a_network_made_to_copy_returns_its_input(levels):
     network, x_t = unet(levels), tokens(levels, rows=8)

@@ -72,7 +72,6 @@ def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
 @pytest.mark.parametrize("seconds", [0.0, 300.0])
 def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
     """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
-
     save = BlockFiles.save
 
     def knocked(finished, name, array):
@@ -125,19 +124,13 @@ def saved(tmp_path):
     return [tmp_path / "run-0" / f"{first}-{count}.block" for first, count in EVERY[:2]]
 
 
-@pytest.mark.parametrize("position", [0, 40, -1])
-def test_a_block_with_one_flipped_bit_is_made_again(tmp_path, position):
+@pytest.mark.parametrize("place", [0, 20, 40, 100, -1])
+@pytest.mark.parametrize("harm", ["flip", "cut"])
+def test_a_block_with_one_flipped_bit_or_cut_short_is_made_again(tmp_path, harm, place):
     first, _ = saved(tmp_path)
     content = bytearray(first.read_bytes())
-    content[position] ^= 4
-    first.write_bytes(content)
-    assert blocks(tmp_path).pending == [EVERY[0], EVERY[2]]
-
-
-@pytest.mark.parametrize("length", [0, 20, 100])
-def test_a_truncated_block_is_made_again(tmp_path, length):
-    first, _ = saved(tmp_path)
-    first.write_bytes(first.read_bytes()[:length])
+    content[place] ^= 4
+    first.write_bytes(content if harm == "flip" else content[:place])
     assert blocks(tmp_path).pending == [EVERY[0], EVERY[2]]
 
 

@@ -50,15 +50,19 @@ class Recorder(nn.Module):
         return self.bias.expand(*x_t.shape, -1)
 
 
-def objective(x0, rows=8, loss="nelbo"):
-    x1 = np.full((rows, 50), 9)
-    return FlowObjective(x1, x0, UNIFORM, rows, loss, seed=0, device=CPU)
+def objective(x0, corruption=UNIFORM, loss="nelbo"):
+    return FlowObjective(np.full((8, 50), 9), x0, corruption, 8, loss, seed=0, device=CPU)
 
 
-def test_a_fixed_source_is_all_that_shows_beside_the_data():
+@pytest.mark.parametrize(
+    ("x0", "corruption", "source"),
+    [(np.full((8, 50), 4), UNIFORM, 4), (None, MASKS, 2)],
+    ids=["fixed", "masks"],
+)
+def test_a_fixed_source_or_the_mask_is_all_that_shows_beside_the_data(x0, corruption, source):
     network = Recorder(10)
-    objective(np.full((8, 50), 4))(network, 0)
-    assert set(network.states[0].unique().tolist()) == {4, 9}
+    objective(x0, corruption)(network, 0)
+    assert set(network.states[0].unique().tolist()) == {source, 9}
 
 
 def test_a_fresh_source_is_uniform_and_changes_with_the_iteration():
@@ -108,12 +112,6 @@ def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_whatever_t
     posterior = Validator(rows, UNIFORM, "posterior", None, 0, CPU)(KnowsTheNoise())
     assert leave_one_out == pytest.approx(math.log(10), rel=0.02)
     assert posterior == pytest.approx(leave_one_out, rel=1e-4)
-
-
-def test_masks_are_all_that_shows_beside_the_data_of_an_absorbing_method():
-    network = Recorder(10)
-    FlowObjective(np.full((8, 50), 9), None, MASKS, 8, "nelbo", seed=0, device=CPU)(network, 0)
-    assert set(network.states[0].unique().tolist()) == {2, 9}
 
 
 def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_for_masks_too():

@@ -52,7 +52,8 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
     np.cumsum(starts, out=starts)
     stored = bool(starts[-1] * _BYTES_PER_BLOCK <= MAX_BYTES)
     valid = zero_blocks(places)
-    _fill_valid(valid, keys)
+    real = np.arange(places * BITS) < keys
+    valid.reshape(-1)[:] = np.packbits(real, bitorder="little").view(np.uint64)
     bitmaps = Bitmaps(
         stored=stored,
         blocks=zero_blocks(starts[-1] if stored else 0),
@@ -60,7 +61,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
         starts=starts,
         symbols=np.concatenate(seen).astype(columns.dtype),
         first_rows=first_rows,
-        columns=columns[:, :0] if stored else _padded(columns, places * BITS),
+        columns=columns[:, :0] if stored else np.pad(columns, ((0, 0), (0, places * BITS - keys))),
         valid=valid,
     )
     if stored:
@@ -69,18 +70,6 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
             rows = starts[first : first + len(symbols)]
             _fill_blocks(column, ranks, rows.copy(), bitmaps.blocks, bitmaps.places)
     return bitmaps
-
-
-def _padded(columns, length):
-    padded = np.zeros((len(columns), length), columns.dtype)
-    padded[:, : columns.shape[1]] = columns
-    return padded
-
-
-def _fill_valid(valid, keys):
-    bits = np.zeros(valid.size * 64, np.uint8)
-    bits[:keys] = 1
-    valid.reshape(-1)[:] = np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 @compiled

@@ -87,50 +87,17 @@ def fill(typing, word):
     return block_type(types.uint64), build
 
 
-@intrinsic
-def popcount(typing, block):
-    """The number of set bits in each word, as a block to `plus` or `total`."""
+def _unary(emit, result, operand):
+    """Compiled code that is `emit(builder, value)`."""
 
-    def build(context, builder, signature, arguments):
-        return _call(builder, "llvm.ctpop.v8i64", _VECTOR, arguments)
+    @intrinsic
+    def operation(typing, value):
+        def build(context, builder, signature, arguments):
+            return emit(builder, arguments[0])
 
-    return block_type(block_type), build
+        return result(operand), build
 
-
-@intrinsic
-def total(typing, block):
-    """The sum of the eight words, int64."""
-
-    def build(context, builder, signature, arguments):
-        return _call(builder, "llvm.vector.reduce.add.v8i64", _WORD, arguments)
-
-    return types.int64(block_type), build
-
-
-@intrinsic
-def any_bit(typing, block):
-    """Whether any bit is set."""
-
-    def build(context, builder, signature, arguments):
-        united = _call(builder, "llvm.vector.reduce.or.v8i64", _WORD, arguments)
-        return builder.icmp_unsigned("!=", united, ir.Constant(_WORD, 0))
-
-    return types.boolean(block_type), build
-
-
-@intrinsic
-def lowest_bit(typing, word):
-    """The place (0..63) of the lowest set bit of a uint64 that is not 0."""
-
-    def build(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), build
-
-
-def _call(builder, name, result, arguments):
-    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
+    return operation
 
 
 def _binary(instruction):
@@ -143,6 +110,35 @@ def _binary(instruction):
 
     return operation
 
+
+def _of_block(name, result):
+    """The call of an LLVM function of one block, to be emitted."""
+
+    def emit(builder, block):
+        function_type = ir.FunctionType(result, [_VECTOR])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), [block])
+
+    return emit
+
+
+def _is_any_bit_set(builder, block):
+    united = _of_block("llvm.vector.reduce.or.v8i64", _WORD)(builder, block)
+    return builder.icmp_unsigned("!=", united, ir.Constant(_WORD, 0))
+
+
+popcount = _unary(_of_block("llvm.ctpop.v8i64", _VECTOR), block_type, block_type)
+"""The number of set bits in each word, as a block to `plus` or `total`."""
+
+total = _unary(_of_block("llvm.vector.reduce.add.v8i64", _WORD), types.int64, block_type)
+"""The sum of the eight words, int64."""
+
+any_bit = _unary(_is_any_bit_set, types.boolean, block_type)
+"""Whether any bit is set."""
+
+lowest_bit = _unary(
+    lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 1)), types.int64, types.uint64
+)
+"""The place (0..63) of the lowest set bit of a uint64 that is not 0."""
 
 plus = _binary("add")
 """Sums the words of two blocks."""
@@ -159,12 +155,7 @@ for _python, _llvm in ((operator.and_, "and_"), (operator.or_, "or_"), (operator
     overload(_python)(_define(_binary(_llvm)))
 
 
-@intrinsic
-def _not(typing, block):
-    def build(context, builder, signature, arguments):
-        return builder.not_(arguments[0])
-
-    return block_type(block_type), build
+_not = _unary(ir.IRBuilder.not_, block_type, block_type)
 
 
 @overload(operator.invert)

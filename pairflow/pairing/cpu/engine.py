@@ -37,38 +37,19 @@ def pair_rows(
     queries: np.ndarray,
     row_numbers: np.ndarray,
     *,
-    threads: int | None,
-    progress: bool,
-    **numbers: int,
+    vocabulary_size: int,
+    steps: int,
+    seed: int,
+    threads: int | None = None,
+    progress: bool = False,
+    jumps: np.ndarray | None = None,
 ) -> np.ndarray:
     """`oracle.pair_rows`, with the same arguments and the same bytes.
 
     The result does not depend on the number of `threads` (None: as many as the process may use). `progress`
-    shows a bar.
+    shows a bar. To `jumps` (T,) int64 are added the numbers of positions of all `queries` that jump in each
+    step: entry s - 1 belongs to t = s/T.
     """
-    return _walk_all(data, queries, row_numbers, threads=threads, progress=progress, **numbers)[0]
-
-
-def count_jumps(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
-    """Count the positions of all `queries` that jump in each step, (T,) int64: entry s - 1 at t = s/T.
-
-    Arguments as in `oracle.pair_rows`.
-    """
-    return _walk_all(data, queries, row_numbers, threads=None, progress=False, **numbers)[1]
-
-
-def _walk_all(
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
-    threads: int | None,
-    progress: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The source states of `pair_rows` and the jumps of `count_jumps`."""
     dtype = np.min_scalar_type(vocabulary_size - 1)
     keys = prepare(data.astype(dtype, copy=False), vocabulary_size)
     order = sorted_rows(queries.astype(dtype))  # so that a query has much in common with the one before it
@@ -77,17 +58,17 @@ def _walk_all(
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
 
-    jumps = np.zeros(steps, dtype=np.int64)
     adding = threading.Lock()
 
     def pair_block(rows: slice) -> None:
         work = workspace(keys, steps)
         walk(keys, states[rows], numbers[rows], rates, tables, np.uint64(seed), vocabulary_size, work)
-        with adding:
-            np.add(jumps, work.jumps, out=jumps)
+        if jumps is not None:
+            with adding:
+                np.add(jumps, work.jumps, out=jumps)
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
     sources = np.empty_like(queries)
     sources[order] = states
-    return sources, jumps
+    return sources
