@@ -10,10 +10,14 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow.plan import paths
 from pairflow.artifacts import digest
+from pairflow.config.file import load, read_text
 from pairflow.config import DISTILLATIONS, Configuration, check, nearest
+from pairflow.data import image_files
 from pairflow.errors import InputError
 
 try:
+    for path in workflow.configfiles:
+        load(read_text(Path(path)), path)
     CONFIGURATION = check(Configuration, config, "configuration")
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -39,7 +43,7 @@ if workflow.is_main_process and workflow.nodes is None and workflow.global_resou
 
 wildcard_constraints:
     experiment=r"[A-Za-z0-9_-]+",
-    seed=r"[0-9]+",
+    seed=r"0|[1-9][0-9]*",
     base=r"[a-z0-9-]+",
     coupling=r"[a-z0-9+-]+",
     parent=r"[a-z0-9+-]+",
@@ -72,6 +76,12 @@ def as_json(settings):
 
 def data_settings(wildcards):
     return as_json(experiment_of(wildcards).data)
+
+
+def pictures(wildcards):
+    """A digest of the user's own images: preprocessing is rerun if one is changed, added or removed."""
+    data = experiment_of(wildcards).data
+    return image_files.listing(data.folder) if data.source == "image_folder" else ""
 
 
 def raw_file(wildcards):

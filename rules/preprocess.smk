@@ -52,6 +52,7 @@ rule preprocess_images:
         runtime=grown(60),
     params:
         settings=data_settings,
+        pictures=pictures,
     shell:
         "python -m pairflow.steps.preprocess_images --settings {params.settings:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"

@@ -5,9 +5,11 @@ import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 
 REPOSITORY = Path(__file__).parent.parent
 pytestmark = pytest.mark.workflow
@@ -27,7 +29,7 @@ MINI = {
     "methods": ["mdlm", "udlm", "pairflow", "pairflow+dcd", "udlm+redi+redi"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 16, "trials": 2}},
 }
-REPORT = "results/mini/report.html"
+REPORT, SEED = "results/mini/report.html", "results/mini/seed0"
 WILDCARDS = ("coupling", "base", "parent", "distillation", "method", "nfe")
 
 
@@ -255,12 +257,31 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
             "unknown key 'experiments.mini.pairing.stepz' (did you mean 'steps'?)",
         ),
         ({}, "results/minni/report.html", "unknown experiment 'minni' (did you mean 'mini'?)"),
+        ({}, f"{SEED}/metrics/udlm/mian/nfe1.parquet", "unknown evaluation 'mian' (did you mean 'main'?)"),
+        (
+            {"distillation": {}, "methods": ["udlm"]},
+            f"{SEED}/models/udlm+dcd/model.json",
+            "'udlm+dcd' needs the settings distillation.dcd",
+        ),
     ],
 )
 def test_a_mistake_stops_before_any_rule(fresh, changes, target, error):
     fresh.configure(changes)
     assert error in fresh.run(target, code=1)
     assert not (fresh.folder / "results").exists()
+
+
+def test_a_changed_picture_is_preprocessed_again(fresh):
+    for number in range(20):
+        fresh.folder.joinpath("faces").mkdir(exist_ok=True)
+        Image.fromarray(np.full((4, 4), number, np.uint8)).save(fresh.folder / f"faces/{number}.png")
+    data = {"source": "image_folder", "folder": "faces"}
+    fresh.configure({"data": data, "features": {"extractor": "inception"}, "network.name": "mlp"})
+    train = "results/mini/data/train.parquet"
+    fresh.run(train)
+    assert "rule preprocess_images:" not in fresh.run("--dry-run", train)
+    Image.fromarray(np.full((4, 4), 200, np.uint8)).save(fresh.folder / "faces/7.png")
+    assert "rule preprocess_images:" in fresh.run("--dry-run", train)
 
 
 def test_the_papers_plan_carries_gpu_resources(fresh):

@@ -1,6 +1,6 @@
 """Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
 
-from pairflow.artifacts.atomic import atomic, atomic_folder, digest
+from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
 from pairflow.artifacts.tables import (
     METRIC_COLUMNS,

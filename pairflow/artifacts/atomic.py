@@ -1,6 +1,7 @@
 """Files that appear whole or not at all: written beside, flushed to disk, then moved into place."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import platform
@@ -18,8 +19,8 @@ from pairflow.errors import InputError
 def atomic(*paths: Path) -> Iterator[list[Path]]:
     """Temporary names beside `paths`: all moved into place if the block succeeds, else all removed.
 
-    A link stays, and the file that it leads to is replaced. InputError names a disk that is full or
-    read-only. Leftovers of killed processes are removed.
+    A link stays, and the file that it leads to is replaced; a replaced file keeps its permissions.
+    InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
     """
     paths = tuple(path.resolve() if path.is_symlink() else path for path in paths)
     temporary = [_temporary(path) for path in paths]
@@ -31,12 +32,23 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
             for part in temporary:
                 _flush(part)
             for part, path in zip(temporary, paths, strict=True):
-                part.chmod(0o666 & ~_umask())  # safetensors keeps its files from other users
+                part.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
                 part.replace(path)
     finally:
         for part in temporary:
             with suppress(OSError):  # missing, or on a read-only disk
                 part.unlink()
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """The block has the file `path` to itself, among those who ask: others wait for it to end."""
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 @contextmanager

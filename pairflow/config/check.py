@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pairflow.errors import InputError
 
+_LONGEST = 200  # characters of a value in a message
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
@@ -49,7 +50,9 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message
-    return f"{where}: {message[0].lower()}{message[1:]}, found {first['input']!r}"
+    found = repr(first["input"])
+    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]}..."
+    return f"{where}: {message[0].lower()}{message[1:]}, found {found}"
 
 
 def _known_keys(model: type[BaseModel]) -> set[str]:

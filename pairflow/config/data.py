@@ -58,7 +58,9 @@ class Molecules(Standardisation):
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"
-    validation_fraction: Share = Field(0.05, description="Share of the rows that is held out for validation.")
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the rows that is held out for validation."
+    )
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
     max_heavy_atoms: int | None = Field(
@@ -95,7 +97,9 @@ class Images(Settings):
     source: Literal["digits", "mnist_binary", "cifar10", "image_folder"] = Field(
         description="Data set: digits (embedded, 8 x 8), mnist_binary, cifar10, or image_folder (your own)."
     )
-    folder: str | None = Field(None, description="Folder of PNG and JPEG files; only for image_folder.")
+    folder: str | None = Field(
+        None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
+    )
     size: int | None = Field(
         None,
         ge=1,

@@ -1,6 +1,6 @@
 """One named entry of workflow_config.yaml, and the settings that each step gets from it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,7 @@ from pairflow.config.steps import (
 )
 from pairflow.config.training import Distillations, Training
 from pairflow.errors import InputError
+from pairflow.rng import MAX_LENGTH
 
 OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
 
@@ -82,6 +83,22 @@ class Experiment(Settings):
         return self
 
     @model_validator(mode="after")
+    def _fits_a_folder_of_images(self) -> "Experiment":
+        if not isinstance(self.data, Images) or self.data.source != "image_folder":
+            return self
+        if self._features().extractor == "classifier":
+            raise ValueError(
+                "features: the images of a folder have no labels, which the default extractor `classifier` "
+                "learns from; set features: {extractor: inception} or {extractor: dinov2}"
+            )
+        length = (self.data.size or 1) ** 2 * (3 if self.data.mode == "RGB" else 1)
+        if self.couplings() and length > MAX_LENGTH:
+            raise ValueError(
+                f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _evaluations_fit(self) -> "Experiment":
         for name in self.evaluations:
             if name in OTHER_EVALUATIONS:
@@ -93,8 +110,19 @@ class Experiment(Settings):
         return self
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
-        """The methods of an evaluation."""
-        return self.evaluations[evaluation].methods or self.methods
+        """The methods of an evaluation; InputError if there is none of that name."""
+        return self._protocol(evaluation).methods or self.methods
+
+    def _protocol(self, evaluation: str) -> Evaluation:
+        if evaluation not in self.evaluations:
+            raise InputError(f"unknown evaluation '{evaluation}'{nearest(evaluation, self.evaluations)}")
+        return self.evaluations[evaluation]
+
+    def _last_distillation(self, method: str) -> Any:
+        name = parse_method(method).distillations[-1]
+        if (settings := getattr(self.distillation, name)) is None:
+            raise InputError(f"'{method}' needs the settings distillation.{name}, which are not given")
+        return settings
 
     def trained(self) -> list[str]:
         """Every model that the methods need, parents first."""
@@ -127,15 +155,15 @@ class Experiment(Settings):
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings:
-        pairs = getattr(self.distillation, parse_method(method).distillations[-1]).pairs
+        pairs = self._last_distillation(method).pairs
         return TeachSettings(method=method, seed=seed, **pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
-        last = parse_method(method).distillations[-1]
-        return DistillSettings(method=method, seed=seed, distillation=getattr(self.distillation, last))
+        how = self._last_distillation(method)
+        return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
-        shared = self.evaluations[evaluation].model_dump(exclude={"nfe", "methods"})
+        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:
@@ -151,7 +179,7 @@ class Experiment(Settings):
 
     def floor_settings(self, evaluation: str) -> FloorSettings:
         """Settings of the noise floor, with the first seed: real images are the same for all seeds."""
-        protocol = self.evaluations[evaluation].model_dump(include={"samples", "trials"})
+        protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return FloorSettings(**self.extractor_settings().model_dump(), **protocol, seed=self.seeds[0])
 
     def chemistry_settings(self) -> Chemistry:

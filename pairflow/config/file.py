@@ -10,6 +10,8 @@ from pairflow.config.check import check, nearest
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.errors import InputError
 
+_MERGE = "tag:yaml.org,2002:merge"  # of the key <<, which may stand more than once
+
 
 def read_text(path: Path) -> str:
     """The text of the file; InputError if it is missing or cannot be read."""
@@ -22,12 +24,31 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: not a readable configuration: {error}") from None
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key stands once: of two experiments of one name, one would be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen and key.tag != _MERGE:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key '{key.value}' stands twice in one mapping", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def load(text: str, path: Path) -> Any:
+    """The values of YAML text from the file `path`; InputError with the place where it is not valid."""
+    try:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+
+
 def parse(text: str, path: Path) -> dict[str, Any]:
     """The values of the text of the file `path`; InputError unless they are a valid configuration."""
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    values = load(text, path)
     if not isinstance(values, dict):
         kind = type(values).__name__
         raise InputError(f"{path}: expected a mapping with the key 'experiments', found {kind}")

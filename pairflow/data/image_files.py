@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -76,8 +77,8 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: not readable: {error}") from None
     start = 4 * (1 + dimensions)
-    shape = tuple(np.frombuffer(content[4:start], ">u4").astype(int))
-    if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != start + np.prod(shape):
+    shape = np.frombuffer(content[4:start], ">u4").tolist()
+    if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != start + math.prod(shape):
         raise InputError(f"{path}: not an idx file of bytes in {dimensions} dimension(s)")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
@@ -142,6 +143,19 @@ def files(folder: str | Path) -> list[Path]:
     if not paths:
         raise InputError(f"{folder}: no PNG or JPEG files below it")
     return paths
+
+
+def listing(folder: str | Path) -> str:
+    """A digest of the names, sizes and times of the files of a folder; empty if there are none."""
+    try:
+        paths = files(folder)
+    except InputError:  # which the step reports
+        return ""
+    content = hashlib.sha256()
+    for path in paths:
+        status = path.stat()
+        content.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return content.hexdigest()
 
 
 def _check_alike(shape: tuple[int, ...], path: Path, expected: tuple[int, ...], first: Path) -> None:

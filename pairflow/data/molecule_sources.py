@@ -69,7 +69,7 @@ class MoleculeTable(MoleculeSource):
         path = self.validation.fetch()
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: expected a JSON list of row numbers: {error}") from None
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
             raise InputError(f"{path}: expected a JSON list of row numbers")

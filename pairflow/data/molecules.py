@@ -60,6 +60,9 @@ class Vocabulary:
             raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
         if len(set(self.tokens)) != len(self.tokens):
             raise InputError("a vocabulary holds every token once; found a repeated one")
+        for token in self.tokens[len(SPECIALS) :]:
+            if not _TOKEN.fullmatch(token) or not token.isprintable() or " " in token:
+                raise InputError(f"a vocabulary holds tokens of SMILES; found {token!r}")
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -112,7 +115,7 @@ class Vocabulary:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; expected a vocabulary") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
         tokens = content.get("tokens") if isinstance(content, dict) else None
         strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []

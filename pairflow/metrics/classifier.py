@@ -109,7 +109,7 @@ def load(weights: Path) -> tuple[Classifier, dict[str, Any]]:
         facts = json.loads(description.read_text())
         network = Classifier(facts["shape"], facts["classes"])
         expected = facts["weights"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{description}: not a classifier's description") from error
     if digest(weights) != expected:
         raise InputError(f"{weights}: these are not the weights that {description} describes")

@@ -15,6 +15,7 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 from tqdm import tqdm
 
 from pairflow.metrics.similarity import BITS, WORDS
+from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that a process takes at once
 
@@ -89,5 +90,6 @@ def _run(work: Callable, chunks: list, processes: int) -> Iterator[list]:
     if processes < 2:
         yield from map(work, chunks)
         return
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
         yield from pool.map(work, chunks)

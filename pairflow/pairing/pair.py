@@ -12,10 +12,9 @@ from pairflow import rng
 from pairflow.errors import InputError
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.rng import MAX_VOCABULARY
+from pairflow.rng import MAX_LENGTH, MAX_VOCABULARY
 
 BACKENDS = ("auto", "cpu", "gpu", "reference")
-MAX_LENGTH = 2**14  # the GPU's and the forward sampler's distances have 16 bits; the CPU engine has no limit
 
 
 def pair(

@@ -1,6 +1,8 @@
 """Signals that ask long work to stop, and what it may do before it stops."""
 
+import ctypes
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -9,6 +11,7 @@ from typing import Any
 
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 class Stopped(BaseException):
@@ -92,6 +95,12 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
 
     with _handled({**dict.fromkeys(_stopping(), stop), SAVE: warn}) as before:
         yield
+
+
+def end_with_parent() -> None:
+    """Have Linux end this process when its parent ends: a worker outlives no step, whatever ends it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def ignore_warning_signal() -> AbstractContextManager[object]:

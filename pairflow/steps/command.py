@@ -63,7 +63,7 @@ device = click.option(
     help="Device to run on; `auto` uses the GPU if there is one.",
 )
 threads = click.option(
-    "--threads", type=click.IntRange(1), help="Number of CPU threads to use.  [default: all]"
+    "--threads", type=click.IntRange(1, 4096), help="Number of CPU threads to use.  [default: all]"
 )
 
 WORKFLOW = Path("workflow_config.yaml")
@@ -164,6 +164,9 @@ class Command(click.Command):
             if distributed.rank():
                 time.sleep(GIVE_WAY)  # all processes make most mistakes; only the first reports them
             click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
+            sys.exit(2)
+        except PermissionError as error:
+            click.echo(f"pairflow {ctx.command.name}: error: {error.filename}: {error.strerror}", err=True)
             sys.exit(2)
         except Interrupted as stop:
             if distributed.rank() == 0:
@@ -266,7 +269,7 @@ def _dashed(name: str) -> str:
 def _settings_json(text: str | None) -> dict[str, Any]:
     try:
         values = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"--settings: not JSON ({error})") from error
     if not isinstance(values, dict):
         raise InputError("--settings: expected a JSON object")
@@ -338,5 +341,5 @@ class _Json(click.ParamType):
             return value
         try:
             return json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self.fail(f"not JSON ({error})", param, ctx)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, token_array
 from pairflow.config import CoverSettings
+from pairflow.pairing.pair import checked_tokens
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
@@ -28,7 +29,7 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions
 
     provenance = Provenance()
     tokens_table, metadata = read_table(tokens, "tokens")
-    rows = token_array(tokens_table["tokens"])
+    rows = checked_tokens(token_array(tokens_table["tokens"]), metadata.dimensions[1])
     parameters, inputs = settings.model_dump(mode="json"), {"tokens": digest(tokens)}
     written = Metadata(kind="metrics", parameters=parameters, inputs=inputs)
     table = ResumableTable(out, written, "forward", resume, provenance)

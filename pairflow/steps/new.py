@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from pairflow.artifacts import atomic
+from pairflow.artifacts import atomic, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.append import append, require_free
 from pairflow.config.file import read_text
@@ -37,16 +37,18 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
     FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv) or an SDF file (.sdf),
     optionally followed by .gz. It is read once; a table of its content is printed.
     """
-    text = read_text(configuration)
     name = settings.name or name_of(file)
     if not force:
-        require_free(text, name, configuration)
+        require_free(read_text(configuration), name, configuration)
     title, column, counts = _read(file, settings, quiet)
     data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
     experiment, sizes = plan(counts, settings, data, _device(device))
     comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
-    extended = append(text, name, experiment, comment, configuration)
-    with atomic(configuration.resolve()) as [temporary]:
+    with sole_writer(configuration), atomic(configuration) as [temporary]:
+        text = read_text(configuration)  # again: reading the molecules took a while
+        if not force:
+            require_free(text, name, configuration)
+        extended = append(text, name, experiment, comment, configuration)
         temporary.write_text(extended, encoding="utf-8", newline="")
     click.echo(_table(title, counts, experiment, sizes))
     folder = configuration.resolve().parent

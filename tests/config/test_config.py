@@ -2,6 +2,7 @@
 
 import copy
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 
 from pairflow import config
 from pairflow.config import BASES, Configuration, Settings, check, parse_method
-from pairflow.config.file import schema
+from pairflow.config.file import load, schema
 from pairflow.errors import InputError
 from pairflow.plan import paths
 
@@ -128,6 +129,17 @@ def test_the_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         ("data", {"source": "digits", "size": 8}, r"size: only the source image_folder takes this key"),
         ("data", {"source": "mnist_binray"}, r"unknown name 'mnist_binray' \(did you mean 'mnist_binary'"),
         ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
+        (
+            "data",
+            {"source": "qm9", "length": 8, "validation_fraction": 0},
+            "fraction: input should be greater",
+        ),
+        ("data", IMAGES, r"the images of a folder have no labels, .* set features: \{extractor: inception\}"),
+        (
+            "data",
+            {**IMAGES, "folder": ""},
+            r"data\.folder: string should have at least 1 character, found ''",
+        ),
         ("data", {"source": "image_folder"}, r"data: folder: expected a folder, which .* needs; found none$"),
         (
             "data",
@@ -137,6 +149,7 @@ def test_the_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         ("data", {**IMAGES, "levels": 512}, r"levels: input should be less than or equal to 256, found"),
         ("data", {**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
         ("data", "digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
+        ("scale", "huge" * 99, r"scale: input should be 'paper' or 'reduced', found '(huge){49}hug\.\.\.$"),
         ("scale", "huge", r"scale: input should be 'paper' or 'reduced', found 'huge'"),
     ],
 )
@@ -196,10 +209,44 @@ def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
     assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
 
 
+@pytest.mark.parametrize(
+    ("size", "mode", "methods", "fits"),
+    [
+        (128, "L", ["pairflow"], True),
+        (129, "L", ["pairflow"], False),
+        (129, "L", ["udlm"], True),
+        (74, "RGB", ["pairflow"], False),
+    ],
+)
+def test_images_that_are_too_large_to_pair_are_refused(size, mode, methods, fits):
+    values = changed("data", {**IMAGES, "size": size, "mode": mode})
+    values["experiments"]["demo"] |= {"features": {"extractor": "inception"}, "methods": methods}
+    values["experiments"]["demo"]["evaluations"]["main"].pop("methods", None)
+    with nullcontext() if fits else pytest.raises(InputError, match="pixel values are too many to pair; exp"):
+        check(Configuration, values, "my.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: {b: 1}\na: {c: 2}\n", "x: {scale: reduced, scale: paper}\n"])
+def test_a_key_that_stands_twice_is_refused(text):
+    with pytest.raises(InputError, match=r"my\.yaml: not YAML: the key '(a|scale)' stands twice in one mapp"):
+        load(text, Path("my.yaml"))
+
+
+def test_anchors_may_be_merged_and_overridden():
+    text = "a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\nc: {<<: *a, <<: *a}\n"
+    assert load(text, Path("my.yaml")) == {
+        "a": {"x": 1, "y": 2},
+        "b": {"x": 3, "y": 2},
+        "c": {"x": 1, "y": 2},
+    }
+
+
 def test_the_source_tells_images_from_molecules():
     experiments = check(Configuration, SHIPPED, "x").experiments
     assert (experiments["demo"].modality, experiments["digits"].modality) == ("molecules", "images")
-    mine = check(Configuration, changed("data", IMAGES), "x").experiments["demo"]
+    values = changed("data", IMAGES)
+    values["experiments"]["demo"]["features"] = {"extractor": "inception"}
+    mine = check(Configuration, values, "x").experiments["demo"]
     assert mine.modality == "images"
     assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
 

@@ -288,12 +288,20 @@ def test_mixed_images_are_refused_by_name(folder, other, message):
     assert read_folder(root, size=2, mode="L", progress=False).images.shape == (2, 2, 2, 1)
 
 
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n"
+GIF = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+
+
 def test_a_file_that_is_not_an_image_is_named(folder):
     root = folder(a_png=np.zeros((9, 9)))
     whole = (root / "a.png").read_bytes()
     (root / "b.png").write_text("no image")
     with pytest.raises(InputError, match=r"images/b\.png: not a readable image: cannot identify image file"):
         read_folder(root, progress=False)
+    for content in (POSTSCRIPT, GIF):  # Pillow would hand the first to Ghostscript, which runs it
+        (root / "b.png").write_bytes(content)
+        with pytest.raises(InputError, match=r"images/b\.png: .* cannot identify image file"):
+            read_folder(root, progress=False)
     (root / "b.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=r"images/b\.png: not a readable image: "):
         read_folder(root, progress=False)

@@ -1,5 +1,11 @@
 """Properties of known drugs against the literature, scaffolds by hand."""
 
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -47,6 +53,29 @@ def test_odd_molecules_have_values_unreadable_ones_none_and_none_no_rows(capfd):
     assert fingerprints.shape == (0, 32)
     assert scaffolds == []
     assert descriptors.properties([]).shape == (0, 4)
+
+
+def processes_of(parent: int) -> set[int]:
+    """All processes below one, by /proc."""
+    below = {int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()}
+    return below.union(*map(processes_of, below))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_its_step(number):
+    """One huge molecule keeps a worker busy for longer than the test may take."""
+    code = "from pairflow.metrics import descriptors\n"
+    code += "if __name__ == '__main__':\n    descriptors.structures(['C1CC1' * 900] * 10**5, 2)"
+    step = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while len(workers := processes_of(step.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3)  # until the workers have asked to end with their parent
+    step.send_signal(number)
+    assert step.wait() == -number
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
 
 
 def test_processes_change_nothing():

@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -126,6 +128,24 @@ def test_mistakes_are_one_line_and_change_nothing(project, refused, name, conten
     (project / name).write_text(content)
     refused(new(name, *arguments), "new", message)
     assert (project / "workflow_config.yaml").read_text() == SHIPPED.read_text()
+
+
+def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(project):
+    (project / "workflow_config.yaml").chmod(0o600)
+    (project / "a.smi").write_text("\n".join(ODD))
+    names = ["one", "two", "three"]
+    command = [sys.executable, "-m", "pairflow.cli", "new", "a.smi", "--device", "cpu", "--quiet", "--name"]
+    runs = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in names]
+    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert {experiment(project, name).data.source for name in names} == {"a.smi"}
+    assert (project / "workflow_config.yaml").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_molecule_that_rdkit_cannot_write_is_a_rejected_row(project):
+    (project / "a.smi").write_text("\n".join([*ODD, "C" * 20_000, "C" * 4_097]))
+    run = new("a.smi")
+    assert run.exit_code == 0, run.stderr
+    assert re.search(r"over 4,096 atoms +2 ", run.stdout)
 
 
 def test_force_replaces(project):
