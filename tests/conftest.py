@@ -18,6 +18,11 @@ from pairflow.artifacts import Metadata, token_column, write_table
 REPOSITORY = Path(__file__).parent.parent
 
 
+def pytest_collection_modifyitems(items):
+    """Runs of Snakemake and SLURM take minutes: they come first, and no process is left with them at the end."""
+    items.sort(key=lambda item: not {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()})
+
+
 @pytest.fixture(scope="session")
 def float32_error():
     """How far float32 results may lie apart that only the order of summation sets apart.

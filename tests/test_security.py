@@ -86,15 +86,16 @@ class Payload:
         return (Path.touch, (self.path,))
 
 
-def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path):
+def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path, monkeypatch):
     """torchvision unpickles the batches, but only after it has compared their checksums."""
     folder, proof = tmp_path / "cifar-10-batches-py", tmp_path / "pwned"
     folder.mkdir()
     names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta"]
     for name in names:
         (folder / name).write_bytes(pickle.dumps(Payload(proof)))
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     with pytest.raises(InputError, match="corrupt"):
-        sources.IMAGES["cifar10"].load(tmp_path)
+        sources.IMAGES["cifar10"].load()
     assert not proof.exists()
     pickle.loads((folder / names[0]).read_bytes())
     assert proof.exists()  # the payload works

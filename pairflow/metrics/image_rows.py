@@ -136,7 +136,7 @@ def neighbours(values: np.ndarray, train: ImageRows, device: torch.device | str)
     `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of images
     that are one of them, pixel by pixel.
     """
-    distance = nearest(values, train.values, device=device)
+    distance, _ = nearest(values, train.values, device=device)
     return [
         _row("nn_l2", float(distance.mean()) * train.unit, "train"),
         _row("nn_copies", float((distance == 0).mean()), "train"),

@@ -82,12 +82,14 @@ def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
-def nearest(samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu") -> np.ndarray:
-    """The L2 distance (B,) float64 of each of `samples` (B, N) from the nearest row of `data` (M, N).
+def nearest(
+    samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
 
-    Both hold integers, 0 or more. It is exact: in |a - b|^2 = |a|^2 + |b|^2 - 2 a.b every number on the way
-    is an integer that the floating-point type holds, in any order of summation: float32 below 2^24 (tokens of
-    2 symbols), else float64.
+    Both hold integers, 0 or more; among rows at one distance the first counts. It is exact: in |a - b|^2 =
+    |a|^2 + |b|^2 - 2 a.b every number on the way is an integer that the floating-point type holds, in any
+    order of summation: float32 below 2^24 (tokens of 2 symbols), else float64.
     """
     import torch
 
@@ -102,16 +104,19 @@ def nearest(samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str"
     def rows(part: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.array(part)).to(device).to(dtype)
 
-    squares = [np.empty(0)]
+    squares, indices = [np.empty(0)], [np.empty(0, dtype=np.int64)]
     for first in range(0, len(samples), _SAMPLE_ROWS):
         part = rows(samples[first : first + _SAMPLE_ROWS])
         best = torch.full((len(part),), torch.inf, dtype=dtype, device=device)
+        index = torch.zeros(len(part), dtype=torch.int64, device=device)
         for start in range(0, len(data), _DATA_ROWS):
             block = rows(data[start : start + _DATA_ROWS])
-            smallest = (block.square().sum(1) - 2 * (part @ block.T)).amin(1)
+            smallest, row = torch.min(block.square().sum(1) - 2 * (part @ block.T), dim=1)
+            index = torch.where(smallest < best, row + start, index)
             best = torch.minimum(smallest, best)
         squares.append((best + part.square().sum(1)).cpu().numpy().astype(np.float64))
-    return np.sqrt(np.concatenate(squares))
+        indices.append(index.cpu().numpy())
+    return np.sqrt(np.concatenate(squares)), np.concatenate(indices)
 
 
 def most_similar(

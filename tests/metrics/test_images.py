@@ -109,23 +109,27 @@ def test_the_kernel_distance_is_unbiased():
 
 @pytest.mark.parametrize("symbols", [2, 256])
 def test_the_nearest_row_is_that_of_brute_force(symbols, monkeypatch):
-    """In several chunks of both."""
+    """In several chunks of both; of equal distances the first row counts."""
     monkeypatch.setattr(images, "_SAMPLE_ROWS", 7)
     monkeypatch.setattr(images, "_DATA_ROWS", 16)
     draw = np.random.default_rng(0)
     data = draw.integers(0, symbols, (50, 12), dtype=np.uint8)
+    data[40:] = data[:10]  # ties, in another chunk
     samples = np.concatenate([draw.integers(0, symbols, (20, 12), dtype=np.uint8), data[35:45]])
     squares = ((samples[:, None].astype(int) - data) ** 2).sum(-1)
-    distance = nearest(samples, data)
+    distance, index = nearest(samples, data)
+    np.testing.assert_array_equal(index, squares.argmin(1))
     np.testing.assert_array_equal(distance, np.sqrt(squares.min(1)))
     assert (distance[20:] == 0).all()
+    assert index[20:].tolist() == [*range(35, 40), *range(5)]
 
 
 def test_distances_beyond_float32_are_exact():
     """Squared distances near 2^27, where float32 knows only multiples of 8, that differ by 399."""
     data = np.full((2, 3072), 200, dtype=np.uint8)
     data[1, 0] = 199
-    distance = nearest(np.zeros((1, 3072), dtype=np.uint8), data)
+    distance, index = nearest(np.zeros((1, 3072), dtype=np.uint8), data)
+    assert index.tolist() == [1]
     assert round(distance[0] ** 2) == 3072 * 200**2 - 399
 
 
@@ -143,7 +147,9 @@ def test_mnists_own_rows_are_at_distance_zero(data_dir):
 
     packed = gzip.decompress((data_dir / "mnist/train-images-idx3-ubyte.gz").read_bytes())
     rows = (np.frombuffer(packed, np.uint8, offset=16).reshape(60_000, 784) >= 128).astype(np.uint8)
-    assert not nearest(rows[-300:], rows).any()
+    distance, index = nearest(rows[-300:], rows)
+    assert not distance.any()
+    np.testing.assert_array_equal(rows[index], rows[-300:])
 
 
 def test_the_most_similar_row_is_that_of_brute_force(monkeypatch, float32_error):
