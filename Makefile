@@ -51,6 +51,7 @@ $(READY): envs/requirements.txt pyproject.toml setup.py
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
 	  if [ $$(id -u) = 0 ]; then as=; else as=sudo; fi; $$as apt-get update -q && $$as apt-get install -qy python3-venv; }
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	pip install -q --disable-pip-version-check --require-hashes --no-deps -r envs/requirements.txt
+	pip install -q --disable-pip-version-check --require-hashes --no-deps -r envs/requirements.txt || \
+	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
 	pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@

@@ -18,17 +18,36 @@ def results(folder: Path) -> Finding:
     existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not existing.is_dir():
         return Finding.attention(f"{path} is a file", f"rm {shlex.quote(str(path))}")
-    try:
-        with tempfile.TemporaryFile(dir=existing) as file:
-            file.write(b"x")
-    except OSError as error:
+    if reason := _refusal(existing):
         elsewhere = f"mkdir $HOME/results && ln -s $HOME/results {shlex.quote(str(path))}"
-        return Finding.attention(f"{existing} cannot be written to: {error.strerror}", elsewhere)
+        return Finding.attention(f"{existing} cannot be written to: {reason}", elsewhere)
     free = shutil.disk_usage(existing).free
     text = f"{path.absolute()}, writable, {free / 2**30:,.1f} GB free"
     if free < LEAST_DISK:
         return Finding.attention(text, f"df -h {shlex.quote(str(existing))}")
     return Finding.ok(text)
+
+
+def scratch() -> Finding:
+    """Whether Snakemake can write to the folders for temporary files and for caches."""
+    folders = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": os.path.expanduser("~/.cache")}  # noqa: PTH111, S108
+    for variable, usual in folders.items():
+        path = Path(os.environ.get(variable) or usual)
+        existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+        if reason := _refusal(existing):
+            advice = f"mkdir -p $PWD/{variable.lower()} && export {variable}=$PWD/{variable.lower()}"
+            return Finding.attention(f"{variable} {path} cannot be written to: {reason}", advice)
+    return Finding.ok("writable")
+
+
+def _refusal(folder: Path) -> str | None:
+    """The system's reason for not writing to a folder; None where it writes."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def memory() -> Finding:

@@ -1,6 +1,7 @@
 """`pairflow doctor`: on this machine, and in broken worlds that are made for real."""
 
 import os
+import shlex
 import shutil
 import socket
 import sys
@@ -115,7 +116,17 @@ def test_missing_and_old_packages(monkeypatch, tmp_path):
     assert old == "needs attention: 8.1, expected >=9.10 -> pip install 'snakemake>=9.10'"
     monkeypatch.setenv("PATH", str(tmp_path))
     text = "needs attention: 9.27.1, but there is no command snakemake on the PATH"
-    assert line(software.on_the_path(current)) == f"{text} -> source {sys.prefix}/bin/activate"
+    assert line(software.on_the_path(current)) == f"{text} -> source {shlex.quote(sys.prefix + '/bin/activate')}"
+
+
+@pytest.mark.parametrize("variable", ["TMPDIR", "XDG_CACHE_HOME"])
+def test_a_folder_that_snakemake_cannot_write_to_is_named(folder, monkeypatch, variable):
+    assert line(hardware.scratch()) == "ok: writable"
+    monkeypatch.setenv(variable, "/proc/none")
+    advice = f"mkdir -p $PWD/{variable.lower()} && export {variable}=$PWD/{variable.lower()}"
+    assert line(hardware.scratch()) == (
+        f"needs attention: {variable} /proc/none cannot be written to: No such file or directory -> {advice}"
+    )
 
 
 def test_what_is_imported_says_its_version():
