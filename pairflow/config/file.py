@@ -41,7 +41,7 @@ class _Loader(yaml.SafeLoader):
 def load(text: str, path: Path) -> Any:
     """The values of YAML text from the file `path`; InputError with the place where it is not valid."""
     try:
-        return yaml.load(text, _Loader)
+        return _Loader(text).get_single_data()
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 

@@ -89,9 +89,10 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
     with _opened(path) as (text, _):
         header, records = _table(text, path)
         first = list(islice(records, number))
+    places = {name: header.index(name) for name in header}  # of two columns of one name, the first counts
     return {
         name: [record[place] if place < len(record) else "" for record in first]
-        for place, name in reversed([*enumerate(header)])  # of two columns of one name, the first counts
+        for name, place in places.items()
     }
 
 

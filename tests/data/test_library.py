@@ -141,9 +141,13 @@ def test_of_two_columns_of_one_name_the_first_is_read_by_both_readers(written):
 
 def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(written):
     assert read(written("a.sdf", "$$$$\n$$$$\n")) == [Unreadable("", "broken record")] * 2
-    chain = Chem.MolFromSmiles("C" * 5000)
-    record = Chem.MolToV3KMolBlock(chain) + "$$$$\n"
-    assert read(written("b.sdf", record)) == [Unreadable("", "over 4,096 atoms")]
+    atoms = "".join(f"M  V30 {number} C {number} 0 0 0\n" for number in range(1, 5001))
+    block = "M  V30 BEGIN CTAB\nM  V30 COUNTS 5000 0 0 0 0\nM  V30 BEGIN ATOM\n"
+    block += f"{atoms}M  V30 END ATOM\n"
+    head = "\n\n\n  0  0  0     0  0            999 V3000\n"
+    assert read(written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")) == [
+        Unreadable("", "over 4,096 atoms")
+    ]
 
 
 def test_no_file_and_a_folder(tmp_path):

@@ -294,7 +294,7 @@ def rewrite(path, change=lambda table: table, **metadata):
         (lambda path: rewrite(path, kind="samples"), "{path}: holds samples, expected metrics"),
         (
             lambda path: rewrite(path, lambda rows: rows.drop_columns("value")),
-            "{path}: has no column 'value'",
+            "{path}: no column 'value', which a table of metrics has",
         ),
         (
             lambda path: rewrite(path, lambda rows: pa.concat_tables([rows, rows])),
