@@ -271,7 +271,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
     assert 7000 < facts["device_seconds"] < 7100
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*STEPS, "sample"])
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
     assert run.returncode == 0
