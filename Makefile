@@ -20,8 +20,9 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images) 
 	snakemake --cores $(CORES) $(DEMO)
 	@echo "reports: $(DEMO)"
 
+# One process more than cores, because some tests wait for a scheduler or a browser.
 test: lint  ## run all checks of `make lint`, then all tests
-	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --maxprocesses 8 --dist worksteal
+	OMP_NUM_THREADS=1 python -m pytest -n $$(($(CORES) + 1)) --maxprocesses 8 --dist worksteal
 
 lint: $(READY)  ## check the format and the style of the package, the tests and the workflow
 	ruff format --check .

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 
 def pytest_collection_modifyitems(items):
-    """Runs of Snakemake and SLURM take minutes: they come first, and no process is left with them at the end."""
+    """Runs of Snakemake and SLURM take minutes and come first, so that none is left for the end."""
     items.sort(key=lambda item: not {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()})
 
 

@@ -229,7 +229,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
             "network": {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1},
             "pairing.coverage": False,
             "features": {"extractor": "classifier", "iterations": 20},
-            "methods": ["mdlm", "udlm", "pairflow", "pairflow+dcd", "pairflow+redi"],
+            "methods": ["mdlm", "pairflow", "pairflow+dcd", "pairflow+redi"],
             "evaluations.main.nfe": [2],
         }
     )

@@ -30,7 +30,7 @@ def results(folder: Path) -> Finding:
 
 def scratch() -> Finding:
     """Whether Snakemake can write to the folders for temporary files and for caches."""
-    folders = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": os.path.expanduser("~/.cache")}  # noqa: PTH111, S108
+    folders = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": os.path.expanduser("~/.cache")}  # noqa: PTH111
     for variable, usual in folders.items():
         path = Path(os.environ.get(variable) or usual)
         existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())

@@ -116,7 +116,8 @@ def test_missing_and_old_packages(monkeypatch, tmp_path):
     assert old == "needs attention: 8.1, expected >=9.10 -> pip install 'snakemake>=9.10'"
     monkeypatch.setenv("PATH", str(tmp_path))
     text = "needs attention: 9.27.1, but there is no command snakemake on the PATH"
-    assert line(software.on_the_path(current)) == f"{text} -> source {shlex.quote(sys.prefix + '/bin/activate')}"
+    activate = shlex.quote(f"{sys.prefix}/bin/activate")
+    assert line(software.on_the_path(current)) == f"{text} -> source {activate}"
 
 
 @pytest.mark.parametrize("variable", ["TMPDIR", "XDG_CACHE_HOME"])

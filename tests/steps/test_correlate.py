@@ -121,7 +121,7 @@ def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
 
 @pytest.mark.workflow
 def test_the_workflow_measures_it_and_the_report_shows_it(snakemake, tmp_path, miniature):
-    values = {"experiments": {"mini": miniature(**ASKED)}}
+    values = {"experiments": {"mini": miniature(**{**ASKED, "methods": ["udlm"]})}}
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(values))
     run = snakemake(tmp_path, "results/mini/report.html")
     assert run.returncode == 0, run.stderr + run.stdout
