@@ -193,7 +193,8 @@ def _require_free_outputs(ctx: click.Context) -> None:
         else:
             values += value if isinstance(value, tuple) else [value]
     inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
-    require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
+    models = [value for value in values if isinstance(value, Path)]  # text may be a method's name
+    require_apart(outputs, [*inputs, *(folder / name for folder in models for name in MODEL_FILES)])
 
 
 def _is_there(value: str | Path) -> bool:
