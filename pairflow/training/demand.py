@@ -35,7 +35,7 @@ class MoleculeStream:
     `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
     steps if the settings have none. The molecules are a function of the model, the settings and the kind of
     device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
-    samples passed the filters. `selection` counts all samples.
+    samples passed the filters. `inputs` are the files that are read; `selection` counts all samples.
 
         for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -49,6 +49,9 @@ class MoleculeStream:
 
         self.choice = choose(Path(folder), settings.nfe)
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
+        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        if self.choice.reason:
+            self.inputs.append(Path(folder) / "metrics.parquet")
         self.filters = filters_from(settings)
         self.model = Model.load(self.choice.folder, device=device)
         if self.model.shape or not self.model.vocabulary:
@@ -108,7 +111,7 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool) -> str:
 
     settings, model = stream.settings, stream.model
     write = molecule_files.writer(out, not settings.raw, settings.properties)
-    require_apart({"--out": out}, [model.folder / name for name in MODEL_FILES])
+    require_apart({"--out": out}, stream.inputs)
     _require_writable(out)
     metadata = Metadata(
         kind="molecules",

@@ -127,6 +127,10 @@ def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
         _, metadata = read_table(tmp_path / "x.parquet", "molecules")
         method, _, text = choice.partition(" with --nfe ")
         assert (metadata.parameters["method"], metadata.parameters["nfe"]) == (method, int(text[0]))
+    for name in ("metrics.parquet", "seed0/models/udlm/known.parquet"):
+        run = sample(root / name, folder=root, nfe=8)
+        assert run.exit_code == 2
+        assert run.stderr.endswith(f"--out {root / name}: is an input of this command; choose another name\n")
 
 
 def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):
