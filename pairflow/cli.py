@@ -7,7 +7,7 @@ import click
 from pairflow._version import __version__
 
 # Besides the steps, in the order in which a user needs them.
-COMMANDS = ("doctor", "init", "new", "estimate", "compare")
+COMMANDS = ("doctor", "init", "new", "sample", "estimate", "compare")
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -18,7 +18,6 @@ STEPS = (
     "train",
     "teach",
     "distill",
-    "sample",
     "describe_molecules",
     "chemnet",
     "evaluate",

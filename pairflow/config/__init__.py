@@ -21,5 +21,6 @@ from pairflow.config.steps import (
     SampleSettings,
     TeachSettings,
     TrainSettings,
+    parse_range,
 )
 from pairflow.config.training import DISTILLATIONS, Dcd, Optimisation, Redi, Training

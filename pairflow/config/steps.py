@@ -1,8 +1,9 @@
 """What the output of each step depends on besides its input files: the only parameter of its rule."""
 
-from typing import Literal
+import math
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.config.data import LongShare, Share, Split, Standardisation
@@ -103,28 +104,69 @@ class SampleSettings(Sampling):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
+def parse_range(text: str) -> tuple[float, float]:
+    """The bounds of a range LOW:HIGH, an open one infinite; ValueError if the text is not such a range."""
+    low, colon, high = text.partition(":")
+    try:
+        bounds = float(low or "-inf"), float(high or "inf")
+    except ValueError:
+        bounds = math.nan, math.nan
+    if not colon or not (low or high) or not bounds[0] <= bounds[1]:
+        raise ValueError(f"expected a range such as 1:3, 1: or :3, found {text!r}")
+    return bounds
+
+
+def _require_range(text: str | None) -> str | None:
+    if text is not None:
+        parse_range(text)
+    return text
+
+
+Range = Annotated[str | None, AfterValidator(_require_range)]
+
+
 class DemandSettings(Update):
     """What a file of molecules on demand depends on, besides the model."""
 
     count: int = Field(
         ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
     )
-    nfe: int = Field(
-        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+    nfe: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
+        "the folder of an experiment, whose metrics then decide.",
     )
-    valid: bool = Field(False, description="Keep only strings that RDKit can read, as canonical SMILES.")
-    unique: bool = Field(False, description="Drop duplicates (implies --valid).")
-    novel: bool = Field(False, description="Drop molecules of the training data set (implies --valid).")
-    properties: bool = Field(
+    raw: bool = Field(
         False,
-        description="Add QED, synthetic accessibility, logP and molecular weight in g/mol (implies --valid).",
+        description="Write every sample as the string that the model made, whether or not RDKit can read it.",
+    )
+    unique: bool = Field(False, description="Drop duplicates.")
+    novel: bool = Field(False, description="Drop molecules of the training data set.")
+    min_qed: float | None = Field(
+        None, ge=0, le=1, description="Smallest drug-likeness (QED, 0 to 1) to keep."
+    )
+    logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
+    weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
+    smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must have. May be given several times."
+    )
+    not_smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must not have. May be given several times."
+    )
+    properties: bool = Field(
+        False, description="Add QED, synthetic accessibility, logP and molecular weight in g/mol."
     )
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
-    @property
-    def parsed(self) -> bool:
-        """Whether every string has to be a molecule."""
-        return self.valid or self.unique or self.novel or self.properties
+    @model_validator(mode="after")
+    def _raw_strings_are_not_filtered(self) -> "DemandSettings":
+        needing = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts", "properties")
+        given = [name for name in needing if getattr(self, name) not in (None, False, ())]
+        if self.raw and given:
+            raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")
+        return self
 
 
 class CorrelateSettings(Correlation):

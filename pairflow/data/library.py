@@ -1,6 +1,7 @@
 """Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
 
-Rows are numbered from 0 in the order of the file; header lines and blank lines are not rows.
+Header lines and blank lines are not rows. A row has a number by which its user finds it: that of its (first)
+line from 1 on, as editors count, or of its record in an SDF file.
 """
 
 import csv
@@ -48,6 +49,9 @@ class Unreadable:
     reason: str
 
 
+NumberedRow = tuple[int, str | Unreadable]
+
+
 def format_of(path: str | Path) -> str:
     """SMILES, CSV or SDF, by the end of the name without `.gz`; InputError for any other."""
     path = Path(path)
@@ -60,8 +64,18 @@ def format_of(path: str | Path) -> str:
     return _FORMATS[suffix.lower()]
 
 
+def unit_of(path: str | Path) -> str:
+    """What the number of a row counts: lines or, in an SDF file, records."""
+    return "record" if format_of(path) == "SDF" else "line"
+
+
 def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
-    """The SMILES of a file, row by row, unchanged (those of an SDF file as RDKit writes them).
+    """The SMILES of a file as `numbered_rows` reads them, without the numbers."""
+    return (row for _, row in numbered_rows(path, column, progress))
+
+
+def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[NumberedRow]:
+    """The SMILES of a file with their numbers, row by row, unchanged (of an SDF file as RDKit writes them).
 
     SMILES files: the first field of each line, the rest is a name; a first line that holds a name of
     `SMILES_COLUMNS` there is a header. CSV files: the field under `column`. Bytes that are not UTF-8 become
@@ -72,14 +86,15 @@ def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> It
     """
     path = Path(path)
     kind = format_of(path)
-    number = -1
+    read = 0
     with _opened(path) as (text, raw), _bar(path, progress) as bar:
-        for number, row in enumerate(_READERS[kind](text, path, column)):
-            if number % 256 == 0:
+        for row in _READERS[kind](text, path, column):
+            if read % 256 == 0:
                 bar.update(raw.tell() - bar.n)
+            read += 1
             yield row
         bar.update(raw.tell() - bar.n)
-    if number < 0:
+    if not read:
         raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
 
 
@@ -88,11 +103,11 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
     path = Path(path)
     with _opened(path) as (text, _):
         header, records = _table(text, path)
-        first = list(islice(records, number))
-    places = {name: header.index(name) for name in header}  # of two columns of one name, the first counts
+        first = [record for _, record in islice(records, number)]
     return {
         name: [record[place] if place < len(record) else "" for record in first]
-        for name, place in places.items()
+        for place, name in enumerate(header)
+        if header.index(name) == place  # of two columns of one name, the first counts
     }
 
 
@@ -132,58 +147,62 @@ def _bar(path: Path, progress: bool) -> tqdm:
     return tqdm(total=size, desc="read", unit="B", unit_scale=True, mininterval=0.5, disable=not progress)
 
 
-def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[str]:
-    fields = (line.split(maxsplit=1)[0] for line in lines if not line.isspace())
+def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+    fields = ((n, line.split(maxsplit=1)[0]) for n, line in enumerate(lines, 1) if not line.isspace())
     first = next(fields, None)
-    if first is not None and first.lower() not in SMILES_COLUMNS:
+    if first is not None and first[1].lower() not in SMILES_COLUMNS:
         yield first
     yield from fields
 
 
-def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[str]:
+def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
     header, records = _table(lines, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
     place = header.index(column)
-    for record in records:
-        yield record[place] if place < len(record) else ""
+    for number, record in records:
+        yield number, record[place] if place < len(record) else ""
 
 
-def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """Names of the columns, and the records below them."""
-    lines = iter(lines)
-    first = next((line for line in lines if not line.isspace()), None)
+def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Names of the columns, and the records below them with the numbers of their first lines."""
+    numbered = enumerate(lines, 1)
+    number, first = next(((n, line) for n, line in numbered if not line.isspace()), (0, None))
     if first is None:
         raise InputError(f"{path}: empty; expected {_CONTENT['CSV']}")
     tabs = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower() == ".tsv"
     separator = "\t" if tabs else max(",;\t", key=first.count)
-    reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
-    records = (record for record in _quoted_rightly(reader, path) if record)
-    return [name.strip() for name in next(records)], records
+    reader = csv.reader(chain([first], (line for _, line in numbered)), delimiter=separator, strict=True)
+    records = (row for row in _quoted_rightly(reader, path, number) if row[1])
+    _, header = next(records)
+    return [name.strip() for name in header], records
 
 
-def _quoted_rightly(reader: Any, path: Path) -> Iterator[list[str]]:
-    """The records of a csv.reader; InputError, with the record's place, where a quote is out of place."""
+def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, list[str]]]:
+    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`.
+
+    InputError, with the record's place, where a quote is out of place.
+    """
     while True:
-        number = reader.line_num + 1
+        number = reader.line_num + first
         try:
-            yield next(reader)
+            yield number, next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
 
 
-def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[str | Unreadable]:
-    for record in _records(lines, path):
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+    for number, record in enumerate(_records(lines, path), 1):
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
         if molecule is None:
-            yield Unreadable("".join(record[:1]).strip(), "broken record")
+            yield number, Unreadable("".join(record[:1]).strip(), "broken record")
         elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield Unreadable(record[0].strip(), TOO_MANY_ATOMS)
+            yield number, Unreadable(record[0].strip(), TOO_MANY_ATOMS)
         else:
-            yield Chem.MolToSmiles(molecule)
+            yield number, Chem.MolToSmiles(molecule)
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:

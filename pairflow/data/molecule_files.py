@@ -1,6 +1,7 @@
 """Writes files of molecules for other programs: SMILES, CSV, SDF or Parquet, chosen by the suffix.
 
-A table of molecules has `name`, `smiles`, and a column for each property.
+A table of molecules has `name`, `smiles`, and a column for each property. Text has three decimals, Parquet
+all digits.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ def writer(path: Path, parsed: bool, properties: bool) -> Callable[[Path, pd.Dat
     if suffix not in _WRITERS:
         raise InputError(f"{path}: unknown suffix {suffix!r}; expected {', '.join(_WRITERS)}")
     if suffix == ".sdf" and not parsed:
-        raise InputError(f"{path}: SDF files can only hold valid molecules; add --valid")
+        raise InputError(f"{path}: SDF files can only hold valid molecules; leave out --raw")
     if suffix == ".smi" and properties:
         raise InputError(f"{path}: SMILES files cannot hold properties; expected .csv, .sdf or .parquet")
     return _WRITERS[suffix]
@@ -39,7 +40,7 @@ def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        table.to_csv(file, index=False, lineterminator="\n")
+        table.to_csv(file, index=False, lineterminator="\n", float_format="%.3f")
 
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
@@ -50,7 +51,7 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
             rdDepictor.Compute2DCoords(molecule)
             molecule.SetProp("_Name", row.pop("name"))
             for key, value in row.items():
-                molecule.SetProp(str(key), str(value))
+                molecule.SetProp(str(key), f"{value:.3f}" if isinstance(value, float) else value)
             file.write(Chem.SDWriter.GetText(molecule, molid=number))
 
 

@@ -5,10 +5,13 @@ import gzip
 import json
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pairflow.config import Images, Molecules, Standardisation
 from pairflow.data.download import RawFile, downloadable, local_copy
@@ -40,14 +43,22 @@ class MoleculeSource(DataSource):
         """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
         from pairflow.data import library, molecules
 
+        numbers = array("q")
+
+        def rows() -> Iterator[str | library.Unreadable]:
+            for number, row in library.numbered_rows(self.fetch(), settings.column, progress):
+                numbers.append(number)
+                yield row
+
         prepared = molecules.prepare(
-            library.rows(self.fetch(), settings.column, progress),
+            rows(),
             **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
             validation_rows=self.validation_rows(),
         )
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
-        return prepared
+        lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]
+        return replace(prepared, rejected=prepared.rejected.assign(line=lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +144,8 @@ class MoleculeFile(MoleculeSource):
         from pairflow.data.survey import survey
 
         assert isinstance(settings, Molecules)
-        counts = survey(library.rows(self.path, settings.column, progress), settings.standardisation)
+        rows = library.numbered_rows(self.path, settings.column, progress)
+        counts = survey(rows, settings.standardisation, unit=library.unit_of(self.path))
         total = int((counts.lengths <= settings.length).sum())
         if not settings.drop_duplicates:
             total += counts.duplicates

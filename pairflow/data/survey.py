@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.config import Standardisation
 from pairflow.data.known import hash_text
-from pairflow.data.library import SMILES_COLUMNS, Unreadable, columns
+from pairflow.data.library import SMILES_COLUMNS, NumberedRow, Unreadable, columns
 from pairflow.data.molecules import SPECIALS, canonicalise, tokenize
 from pairflow.data.standardise import parse, scaffold
 from pairflow.errors import InputError
@@ -33,15 +33,16 @@ FEATURES = (
 class Survey:
     """Counts over a file, its molecules standardised as the experiment will do it.
 
-    `rejected` has reason -> (number, first row, its text). `features` counts the molecules that have each of
-    `FEATURES` before they are standardised, duplicates included. `lengths` (D,) are the rows'
-    lengths, with `<bos>` and `<eos>`, of the D distinct molecules; `scaffolds` (D,) are numbers of their
-    scaffolds by first appearance, None if they were not asked for. `shortest` has token -> length of the
-    shortest row that holds it.
+    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line or record) is
+    what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
+    standardised, duplicates included. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
+    D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None if they
+    were not asked for. `shortest` has token -> length of the shortest row that holds it.
     """
 
     rows: int
-    rejected: dict[str, tuple[int, int, str]]
+    rejected: pd.DataFrame
+    unit: str
     features: dict[str, int]
     duplicates: int
     lengths: np.ndarray
@@ -59,28 +60,27 @@ class Survey:
         return len(SPECIALS) + sum(shortest <= length for shortest in self.shortest.values())
 
 
-def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: bool = False) -> Survey:
-    """Read all rows; InputError if none of them is a molecule.
+def survey(
+    rows: Iterable[NumberedRow], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
+) -> Survey:
+    """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
 
     The memory per molecule is 12 bytes (a hash of its canonical SMILES, which identifies duplicates, and the
     length of its row), 8 more for the hash of its scaffold, and about 50 while they are sorted at the end.
+    Rejected rows are kept.
     """
     hashes, lengths, groups = array("Q"), array("I"), array("Q")
     shortest: dict[str, int] = {}
-    rejected: dict[str, tuple[int, int, str]] = {}
+    rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
-    total = 0
     with rdBase.BlockLogs():
-        for row, text in enumerate(rows):
-            total += 1
+        for number, text in rows:
             try:
                 raw, molecule, smiles = canonicalise(text, rules)
                 tokens = tokenize(smiles)
             except InputError as error:
-                reason = str(error).partition(":")[0]
                 raw_text = text.text if isinstance(text, Unreadable) else text
-                number, first_row, first_text = rejected.get(reason, (0, row, raw_text))
-                rejected[reason] = number + 1, first_row, first_text
+                rejects.append((number, raw_text, str(error).partition(":")[0]))
                 continue
             features.update(_features(raw))
             hashes.append(hash_text("".join(tokens)))
@@ -89,23 +89,32 @@ def survey(rows: Iterable[str | Unreadable], rules: Standardisation, scaffolds: 
                 groups.append(hash_text(scaffold(molecule)))
             for token in tokens:
                 shortest[token] = min(len(tokens) + 2, shortest.get(token, len(tokens) + 2))
+    rejected = pd.DataFrame(rejects, columns=["number", "text", "reason"])
     if not hashes:
         examples = "; ".join(
-            f"{number:,} {reason}, the first in row {row}: {text[:60]!r}"
-            for reason, (number, row, text) in rejected.items()
+            f"{count:,} {reason}, the first in {unit} {number}: {text[:60]!r}"
+            for reason, count, number, text in first_rejected(rejected)
         )
-        raise InputError(f"no molecule in {total:,} rows: {examples}")
+        raise InputError(f"no molecule in {len(rejected):,} rows: {examples}")
     _, first = np.unique(np.frombuffer(hashes, np.uint64), return_index=True)
     first.sort()  # like `molecules.prepare`: the first of equal rows, in the order of the file
     return Survey(
-        rows=total,
-        rejected=dict(sorted(rejected.items(), key=lambda item: -item[1][0])),
+        rows=len(hashes) + len(rejected),
+        rejected=rejected,
+        unit=unit,
         features={name: features[name] for name in FEATURES},
         duplicates=len(hashes) - len(first),
         lengths=np.frombuffer(lengths, np.uint32)[first].astype(np.int64),
         scaffolds=pd.factorize(np.frombuffer(groups, np.uint64)[first])[0] if scaffolds else None,
         shortest=shortest,
     )
+
+
+def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
+    """(reason, how many rows, number of the first, its text), the most frequent reason first."""
+    firsts = rejected.drop_duplicates("reason").set_index("reason")
+    for reason, count in Counter(rejected["reason"]).most_common():
+        yield reason, count, *firsts.loc[reason, ["number", "text"]]
 
 
 def find_column(path: Path) -> str:

@@ -41,35 +41,40 @@ def step_lines(table: Sequence[Job], finished: set[Job], costs: Costs) -> str:
     return "\n".join("  ".join(row).rstrip() for row in rows)
 
 
-def sums(table: Sequence[Job], finished: set[Job], costs: Costs, cores: int, device: str) -> str:
-    """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do."""
+def sums(
+    table: Sequence[Job], finished: set[Job], costs: Costs, cores: int, device: str, printed: str
+) -> str:
+    """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
+
+    A sum with a part that nobody knows is unknown; then `printed` is the cost by the paper, if it has one.
+    """
     todo = [job for job in table if job not in finished]
     if not todo:
         return f"\nall {len(table)} jobs are done"
-    unknown = [job for job in todo if costs[job].seconds is None]
-    without = f", without {_count(len(unknown), 'job')} of unknown time" if unknown else ""
-    least = "at least " if unknown else ""
-    cpu, gpu = busy_seconds(todo, costs)
-    hours = "none"
-    if device == "cuda":
-        hours = "unknown" if any(costs[job].gpu for job in unknown) else f"{gpu / 3600:,.2g}"
-    memory = [size for job in todo if (size := costs[job].memory_mb) is not None]
-    disk = [size for job in todo if (size := costs[job].disk) is not None]
-    wall = describe_duration(wall_seconds(todo, costs, cores))
-    return "\n".join(
-        [
-            f"\nto do      {len(todo)} of {len(table)} jobs",
-            f"wall time  {least}{wall} on {_count(cores, 'core')}{without}",
-            f"CPU-hours  {least}{cpu / 3600:,.2g}{without}",
-            f"GPU-hours  {hours}",
-            f"memory     {_gigabytes(max(memory)) + ' for the largest job' if memory else 'unknown'}",
-            f"disk       {'at least ' * (len(disk) < len(todo))}{_bytes(sum(disk))}",
-        ]
+    untimed = [job for job in todo if costs[job].seconds is None]
+    wall = f"{describe_duration(wall_seconds(todo, costs, cores))} on {_count(cores, 'core')}"
+    if untimed:
+        wall = f"unknown, because {len(untimed)} of these jobs have never been timed"
+    untimed_on_gpu = {costs[job].gpu for job in untimed}
+    cpu, gpu = (
+        "unknown" if on_gpu in untimed_on_gpu else f"{seconds / 3600:,.2g}"
+        for on_gpu, seconds in zip((False, True), busy_seconds(todo, costs), strict=True)
     )
+    _, memory, disk, _, _ = zip(*(costs[job] for job in todo), strict=True)
+    lines = [
+        f"\nto do      {len(todo)} of {len(table)} jobs",
+        f"wall time  {wall}",
+        *([f"           {printed}"] if printed and untimed else []),
+        f"CPU-hours  {cpu}",
+        f"GPU-hours  {gpu if device == 'cuda' else 'none'}",
+        f"memory     {'unknown' if None in memory else _gigabytes(max(memory)) + ' for the largest job'}",
+        f"disk       {'unknown' if None in disk else _bytes(sum(disk))}",
+    ]
+    return "\n".join(lines)
 
 
-def basis(works: Sequence[Work], rates: Mapping[Work, Rate], printed: str) -> str:
-    """What the numbers rest on and how far they may be off; `printed` is the cost by the paper, if any."""
+def basis(works: Sequence[Work], rates: Mapping[Work, Rate]) -> str:
+    """What the numbers rest on and how far they may be off."""
     origins = sorted({rates[work].origin for work in works if work in rates})
     lines = [
         f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",
@@ -84,7 +89,7 @@ def basis(works: Sequence[Work], rates: Mapping[Work, Rate], printed: str) -> st
     lines.append(
         "good to    a factor of two on a machine that does nothing else; a pairing on made-up rows, of four"
     )
-    return "\n".join([*lines, f"printed    {printed}"] if printed else lines)
+    return "\n".join(lines)
 
 
 def describe_duration(seconds: float) -> str:

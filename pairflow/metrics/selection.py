@@ -1,30 +1,48 @@
-"""The choice of samples to keep, where only valid, distinct or new molecules are wanted."""
+"""The choice of samples to keep, where only distinct, new or other chosen molecules are wanted."""
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
+from rdkit import Chem, rdBase
+
+from pairflow.metrics.filters import Filter
 from pairflow.metrics.molecules import canonical
 
 
 class Selection:
-    """Judges samples one by one and counts the verdicts: `invalid`, `known`, `repeated` or `kept`.
+    """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
 
-    With `parsed`, a sample is kept only if RDKit reads it, as canonical SMILES. `known` are canonical SMILES
-    that are not wanted, and `unique` rejects repetitions. `counts` covers all samples, `since` those since
-    the last one that was kept.
+    The reasons, in order: `invalid` (RDKit cannot read it), `known` (among the canonical SMILES `known`),
+    `repeated` (kept before, with `unique`) and `refused by` one of `filters`. With `raw` every sample is
+    delivered, and only `kept` and `invalid` occur. `counts` covers all samples, `since` those since the last
+    one that was delivered.
     """
 
-    def __init__(self, parsed: bool = False, unique: bool = False, known: Container[str] = ()):
-        self.parsed, self.unique, self.known = parsed, unique, known
+    def __init__(
+        self,
+        raw: bool = False,
+        unique: bool = False,
+        known: Container[str] | None = None,
+        filters: Mapping[str, Filter] | None = None,
+    ):
+        self.raw, self.unique, self.known, self.filters = raw, unique, known, filters or {}
+        self._reasons = {"valid": "invalid"}
+        if known is not None:
+            self._reasons["--novel"] = "known"
+        if unique:
+            self._reasons["--unique"] = "repeated"
+        self._reasons |= {name: f"refused by {name}" for name in self.filters}
         self.counts: Counter[str] = Counter()
         self.since: Counter[str] = Counter()
         self._kept: set[str] = set()
 
     def keep(self, text: str) -> str | None:
-        """The string to keep (canonical with `parsed`), or None."""
-        molecule = canonical(text) if self.parsed else text
-        verdict = self._verdict(molecule)
+        """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
+        molecule = canonical(text)
+        verdict = self._verdict(text, molecule)
         self.counts[verdict] += 1
+        if self.raw:
+            return text
         if verdict != "kept":
             self.since[verdict] += 1
             return None
@@ -33,9 +51,27 @@ class Selection:
             self._kept.add(molecule)
         return molecule
 
-    def _verdict(self, molecule: str | None) -> str:
+    def shares(self) -> dict[str, float]:
+        """`valid` or an option -> the share that it kept of the samples that all before it had kept."""
+        left, shares = self.counts.total(), {}
+        for name, reason in self._reasons.items():
+            passed = left - self.counts[reason]
+            shares[name] = passed / left if left else 0.0
+            left = passed
+        return shares
+
+    def _verdict(self, text: str, molecule: str | None) -> str:
         if molecule is None:
             return "invalid"
-        if molecule in self.known:
+        if self.known is not None and molecule in self.known:
             return "known"
-        return "repeated" if molecule in self._kept else "kept"
+        if molecule in self._kept:
+            return "repeated"
+        return self._refusal(text) if self.filters else "kept"
+
+    def _refusal(self, text: str) -> str:
+        """The verdict of the filters on a valid sample."""
+        with rdBase.BlockLogs():
+            molecule = Chem.MolFromSmiles(text)  # RDKit cannot read every canonical SMILES that it writes
+        refusing = next((name for name, passes in self.filters.items() if not passes(molecule)), None)
+        return self._reasons[refusing] if refusing else "kept"

@@ -87,6 +87,13 @@ class ResumableTable:
         save_table(self.out, table, self.metadata, self.provenance)
         remove_states(self.folder)
 
+    def write_array(self, array: np.ndarray) -> None:
+        """Like `write`, for an array as a .npy file, which has no metadata."""
+        with atomic(self.out) as [temporary], temporary.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+        self.provenance.write(self.out)
+        remove_states(self.folder)
+
 
 def split_rows(rows: int, size: int) -> list[tuple[int, int]]:
     """(first row, number of rows) of consecutive blocks of `size` rows at most."""

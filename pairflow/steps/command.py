@@ -193,7 +193,8 @@ def _require_free_outputs(ctx: click.Context) -> None:
         else:
             values += value if isinstance(value, tuple) else [value]
     inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
-    require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
+    models = [value for value in values if isinstance(value, Path)]  # text may be a method's name
+    require_apart(outputs, [*inputs, *(folder / name for folder in models for name in MODEL_FILES)])
 
 
 def _is_there(value: str | Path) -> bool:
@@ -224,7 +225,7 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
         @functools.wraps(function)
         def run(**arguments: Any) -> Any:
             values = _settings_json(arguments.pop("settings"))
-            chosen = {key: value for key in options if (value := arguments.pop(key)) is not None}
+            chosen = {key: value for key in options if (value := arguments.pop(key)) not in (None, ())}
             mode = next((name for name in modes if name in chosen or name in values), None)
             model = modes[mode] if mode else settings
             for key, value in chosen.items():
@@ -311,6 +312,8 @@ def _option(name: str, info: FieldInfo, prefix: str = "") -> Callable:
     kind, text = _click_type(info.annotation), prefix + _help(info)
     if kind is bool:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+    if info.annotation == tuple[str, ...]:
+        return click.option(flag, name, multiple=True, help=text)
     return click.option(flag, name, type=kind, default=None, help=text)
 
 
@@ -318,7 +321,7 @@ def _help(info: FieldInfo) -> str:
     text = info.description or ""
     if info.is_required():
         return text
-    return f"{text}  [default: {'none' if info.default is None else info.default}]"
+    return f"{text}  [default: {'none' if info.default in (None, ()) else info.default}]"
 
 
 def _click_type(annotation: Any) -> Any:

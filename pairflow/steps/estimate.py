@@ -49,9 +49,10 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     costs = job_costs(table, plan, size, rates, cores, where)
     click.echo(text.head(experiment, plan, size))
     click.echo(text.step_lines(table, finished, costs))
-    click.echo(text.sums(table, finished, costs, cores, where))
+    printed = advice.cost(plan) if plan.scale == "paper" else ""
+    click.echo(text.sums(table, finished, costs, cores, where, printed))
     if len(finished) < len(table):
-        click.echo(text.basis(works, rates, advice.cost(plan) if plan.scale == "paper" else ""))
+        click.echo(text.basis(works, rates))
 
 
 def _device(name: str) -> str:

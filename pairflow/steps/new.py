@@ -5,13 +5,14 @@ import re
 import shlex
 import unicodedata
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from pairflow.artifacts import atomic, sole_writer
+from pairflow.artifacts import atomic, require_apart, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.append import append, require_free
 from pairflow.config.file import read_text
@@ -40,6 +41,8 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
     name = settings.name or name_of(file)
     if not force:
         require_free(read_text(configuration), name, configuration)
+    rejects = configuration.parent / f"{name}.rejected.csv"
+    require_apart({"--name": rejects}, [file])
     title, column, counts = _read(file, settings, quiet)
     data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
     experiment, sizes = plan(counts, settings, data, _device(device))
@@ -50,7 +53,8 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
             require_free(text, name, configuration)
         extended = append(text, name, experiment, comment, configuration)
         temporary.write_text(extended, encoding="utf-8", newline="")
-    click.echo(_table(title, counts, experiment, sizes))
+    _write_rejected(rejects, counts)
+    click.echo(_table(title, counts, experiment, sizes, rejects))
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     click.echo(f"\nExperiment '{name}' is in {configuration}. Run it{where} with:\n")
@@ -62,12 +66,20 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
     from pairflow.data import library
     from pairflow.data.survey import find_column, survey
 
-    kind = library.format_of(file)
+    kind, unit = library.format_of(file), library.unit_of(file)
     column = (settings.column or find_column(file)) if kind == "CSV" else None
     rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
-    rows = library.rows(file, column or "smiles", progress=not quiet)
+    rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
     title = f"{file} ({kind}{f', column {column!r}' if column else ''})"
-    return title, column, survey(rows, rules, scaffolds=settings.split == "scaffold")
+    return title, column, survey(rows, rules, settings.split == "scaffold", unit)
+
+
+def _write_rejected(path: Path, counts: "Survey") -> None:
+    """Write all rejected rows with their numbers and reasons, if there are any."""
+    if len(counts.rejected):
+        table = counts.rejected.rename(columns={"number": counts.unit})
+        with atomic(path) as [temporary]:
+            table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def name_of(file: Path) -> str:
@@ -144,21 +156,25 @@ def _device(name: str) -> str:
     return choose(name, None).type
 
 
-def _table(title: str, counts: "Survey", experiment: dict[str, Any], sizes: Counter[str]) -> str:
+def _table(
+    title: str, counts: "Survey", experiment: dict[str, Any], sizes: Counter[str], rejects: Path
+) -> str:
     """The content of the file, in lines of a label, a number and a remark."""
+    from pairflow.data.survey import first_rejected
+
     data = experiment["data"]
     length, distinct = data["length"], len(counts.lengths)
     rejected = [
-        (f"  {reason}", number, f"the first: row {row}, {text[:40]!r}")
-        for reason, (number, row, text) in list(counts.rejected.items())[:8]
+        (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
+        for reason, number, place, text in islice(first_rejected(counts.rejected), 8)
     ]
     rules = [f"{key}: {data[key]}" for key in ("fragments", "charges", "isotopes", "stereo", "stereo")]
     too_long = np.count_nonzero(counts.lengths > length)
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
     lines = [
-        ("rows", counts.rows, "counted from 0"),
-        ("rejected", sum(number for number, _, _ in counts.rejected.values()), ""),
+        ("rows", counts.rows, ""),
+        ("rejected", len(counts.rejected), f"all are listed in {rejects}" * bool(len(counts.rejected))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
         *((name, number, rule) for (name, number), rule in zip(counts.features.items(), rules, strict=True)),

@@ -13,7 +13,15 @@ import pyarrow as pa
 
 import pairflow
 from pairflow import rng
-from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_array, token_column
+from pairflow.artifacts import (
+    Metadata,
+    Provenance,
+    digest,
+    read_table,
+    token_array,
+    token_column,
+    token_dtype,
+)
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
@@ -43,7 +51,11 @@ class _Shard(click.ParamType):
     help="Token rows: Parquet from `pairflow preprocess`, or a .npy file with a "
     "two-dimensional array of integers, one row per data point.",
 )
-@out("--out", help="Output file for the pairs (Parquet): x0, x1, one row per data point, in data order.")
+@out(
+    "--out",
+    help="Output file, one row per data point, in data order: the pairs x0, x1 (.parquet), or only the "
+    "sources x0 as an array of the smallest integer type that holds K (.npy).",
+)
 @click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for a .npy file.")
 @click.option(
     "--backend",
@@ -81,6 +93,7 @@ def main(
     --subsets and --seed.
     """
     provenance = Provenance()
+    _check_suffix(out, shard)
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
@@ -95,8 +108,24 @@ def main(
         provenance.device, provenance.device_memory_mb = "cuda", gpu.held_memory_mb
     table = ResumableTable(out, written, settings.coupling, resume, provenance)
     ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    columns = {"x0": np.concatenate(table.make(ranges, lambda rows: pair(rows=rows))), "x1": x1[first:last]}
-    table.write(pa.table({name: token_column(rows, size) for name, rows in columns.items()}))
+    _write(table, np.concatenate(table.make(ranges, lambda rows: pair(rows=rows))), x1[first:last], size)
+
+
+def _write(table: ResumableTable, x0: np.ndarray, x1: np.ndarray, vocabulary_size: int) -> None:
+    """Write the pairs, or only the sources if the file is an array."""
+    if table.out.suffix == ".npy":
+        table.write_array(x0.astype(token_dtype(vocabulary_size), copy=False))
+    else:
+        columns = {"x0": x0, "x1": x1}
+        table.write(pa.table({name: token_column(rows, vocabulary_size) for name, rows in columns.items()}))
+
+
+def _check_suffix(out: Path, shard: tuple[int, int] | None) -> None:
+    """InputError unless pairs, or the shard of them, can be written to a file of that name."""
+    if out.suffix not in (".parquet", ".npy"):
+        raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
+    if shard and out.suffix == ".npy":
+        raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
 
 
 def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: dict | None) -> Metadata:
@@ -113,6 +142,8 @@ def _check_output(out: Path, wanted: Metadata) -> None:
     """InputError if `out` exists and was made from something else."""
     if not out.exists():
         return
+    if out.suffix == ".npy":
+        raise InputError(f"{out}: already exists; remove it or choose another --out")
     _, existing = read_table(out, wanted.kind)
     if existing.inputs != wanted.inputs:
         raise InputError(

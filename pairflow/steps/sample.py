@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -13,33 +14,43 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, spl
 from pairflow.steps.command import existing, on_device, out, resumable, step
 
 
-def _former_name(context: click.Context, _: click.Parameter, value: int | None) -> None:
-    """`--steps` is still accepted in the place of `--nfe`, for one release."""
+def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Accept the former `--steps` for `--nfe`, and the former `--valid`, which is the default now."""
     if value is not None:
-        context.default_map = {"nfe": value}
+        former = {"nfe": value} if option.name == "steps" else {"raw": False}
+        context.default_map = {**(context.default_map or {}), **former}
+
+
+former = partial(click.option, hidden=True, is_eager=True, expose_value=False, callback=_former_option)
 
 
 @step(SampleSettings, count=DemandSettings)
-@click.option("--steps", type=int, hidden=True, is_eager=True, expose_value=False, callback=_former_name)
-@existing("--model", help="Folder of the model. It is self-contained and may be copied anywhere.")
+@former("--steps", type=int)
+@former("--valid", is_flag=True, default=None)
+@existing(
+    "--model",
+    help="Folder of the model, which is self-contained and may be copied anywhere; with --count also that of "
+    "a finished experiment, such as results/demo, whose metrics then choose the model.",
+)
 @out(
-    "--out", help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet)."
+    "--out",
+    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet).",
 )
 @resumable
 @on_device
 def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resume, device, threads, quiet):
-    """Sample from a model, for an evaluation or as a file of molecules.
+    """Sample from a model: as many molecules as you ask for, or the samples of an evaluation.
+
+    With --count it writes valid molecules, filtered if you wish; the suffix of --out decides the format:
+
+    \b
+      pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
+      pairflow sample --model models/pairflow --nfe 4 --count 1000 --weight :450 --out molecules.sdf
 
     For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:
 
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
-
-    With --count it writes as many molecules as you ask for, filtered if you wish, in the format that the
-    suffix of --out names:
-
-    \b
-      pairflow sample --model models/pairflow --count 1000 --nfe 4 --unique --novel --out molecules.sdf
     """
     from pairflow.runtime.device import choose
 
@@ -47,9 +58,12 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
     device = choose(device, threads, provenance)
     if isinstance(settings, SampleSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
-    from pairflow.training.demand import deliver
+    from pairflow.training.demand import MoleculeStream, deliver
 
-    click.echo(deliver(settings, model, out, device, quiet), err=True)
+    stream = MoleculeStream(model, settings, device)
+    if stream.choice.reason:
+        click.echo(stream.choice.reason, err=True)
+    click.echo(deliver(stream, out, quiet), err=True)
     provenance.write(out)
 
 

@@ -5,17 +5,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from pairflow.artifacts import Metadata, atomic
+from pairflow.artifacts import Metadata, atomic, require_apart
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
+from pairflow.training.choice import choose
 from pairflow.training.model import Model
+from pairflow.training.options import MODEL_FILES
+
+if TYPE_CHECKING:
+    from pairflow.metrics.selection import Selection
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
 
@@ -27,9 +32,10 @@ class TooFewAccepted(InputError):
 class MoleculeStream:
     """Molecules on demand: iterating gives `settings.count` SMILES strings of the model in `folder`.
 
-    They are a function of the model, the settings and the kind of device; a smaller count gives the first of
-    a larger one. Raises TooFewAccepted if none of the last 20,000 samples passed the filters. `selection`
-    counts all samples.
+    `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
+    steps if the settings have none. The molecules are a function of the model, the settings and the kind of
+    device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
+    samples passed the filters. `inputs` are the files that are read; `selection` counts all samples.
 
         for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -39,24 +45,32 @@ class MoleculeStream:
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
         from pairflow.data.known import KnownMolecules
         from pairflow.data.molecules import Vocabulary
+        from pairflow.metrics.filters import filters_from
 
-        self.settings, self.model = settings, Model.load(Path(folder), device=device)
+        self.choice = choose(Path(folder), settings.nfe)
+        self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
+        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        if self.choice.reason:
+            self.inputs.append(Path(folder) / "metrics.parquet")
+        self.filters = filters_from(settings)
+        self.model = Model.load(self.choice.folder, device=device)
         if self.model.shape or not self.model.vocabulary:
             kind = "images" if self.model.shape else "token rows without a vocabulary"
             raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
-        self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else ()
+        self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None
 
     def __iter__(self) -> Iterator[str]:
         from pairflow.metrics.selection import Selection
 
-        settings = self.settings
-        self.selection = Selection(settings.parsed, settings.unique, self.known)
+        settings, delivered = self.settings, 0
+        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters)
         for text in self._strings():
             smiles = self.selection.keep(text)
             if smiles is not None:
                 yield smiles
-            if self.selection.counts["kept"] == settings.count:
+                delivered += 1
+            if delivered == settings.count:
                 return
             if self.selection.since.total() >= PATIENCE:
                 raise TooFewAccepted(_reason(self.selection.since))
@@ -65,8 +79,8 @@ class MoleculeStream:
         """Decoded samples without end."""
         batch = 0
         while True:
-            settings, rows = self.settings, self.model.batch_rows
-            _, tokens = self.model.draw(settings, settings.nfe, rows, "demand", batch)
+            rows = self.model.batch_rows
+            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, "demand", batch)
             for ids in tokens.tolist():
                 yield self.vocabulary.decode(ids)
             batch += 1
@@ -82,11 +96,12 @@ _ADVICE = {
 def _reason(since: Counter[str]) -> str:
     shares = ", ".join(f"{count / since.total():.0%} {verdict}" for verdict, count in since.most_common())
     [(most, _)] = since.most_common(1)
-    return f"none of the last {since.total():,} samples was accepted ({shares}): {_ADVICE[most]}"
+    advice = _ADVICE.get(most, f"widen or leave out {most.removeprefix('refused by ')}")
+    return f"none of the last {since.total():,} samples was accepted ({shares}): {advice}"
 
 
-def deliver(settings: DemandSettings, model: Path, out: Path, device: torch.device, quiet: bool) -> str:
-    """Write `settings.count` molecules of a model to `out`; a line about their number and rate.
+def deliver(stream: MoleculeStream, out: Path, quiet: bool) -> str:
+    """Write the molecules of a stream to `out`; a line about their number, the shares kept and the time.
 
     If the search is interrupted or accepts too few samples, the molecules found so far are written to
     `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes them there too, and
@@ -94,31 +109,33 @@ def deliver(settings: DemandSettings, model: Path, out: Path, device: torch.devi
     """
     from pairflow.data import molecule_files
 
-    write = molecule_files.writer(out, settings.parsed, settings.properties)
+    settings, model = stream.settings, stream.model
+    write = molecule_files.writer(out, not settings.raw, settings.properties)
+    require_apart({"--out": out}, stream.inputs)
     _require_writable(out)
-    stream = MoleculeStream(model, settings, device)
     metadata = Metadata(
         kind="molecules",
-        vocabulary=stream.model.vocabulary,
-        parameters={"method": stream.model.method, **settings.model_dump(mode="json")},
-        inputs={"model": str(stream.model.weights)},
+        vocabulary=model.vocabulary,
+        parameters={"method": model.method, **settings.model_dump(mode="json")},
+        inputs={"model": str(model.weights)},
     )
     table = _GrowingTable(out, settings.count, lambda path, rows: write(path, pd.DataFrame(rows), metadata))
     started = time.perf_counter()
     try:
         with signals.interruptible(table.save_part):
             try:
-                _collect(stream, settings, table.rows, quiet)
+                _collect(stream, table.rows, quiet)
                 table.save(out)
             except signals.Stopped as stop:
                 raise Interrupted(f"stopped: {table.save_part()}", stop.number) from None
     except TooFewAccepted as end:
         raise InputError(f"{end} ({table.save_part()})") from None
     table.remove_part()
-    rate = settings.count / (time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    noun = "strings" if settings.raw else "molecules"
     return (
-        f"{settings.count:,} molecules from {_shares(stream.selection.counts)}, "
-        f"{rate:,.4g} per second, seed {settings.seed} -> {out}"
+        f"{settings.count:,} {noun} from {_shares(stream.selection)}, {seconds:,.1f} s, "
+        f"seed {settings.seed} -> {out}"
     )
 
 
@@ -149,10 +166,9 @@ class _GrowingTable:
             self.part.unlink(missing_ok=True)
 
 
-def _collect(
-    stream: MoleculeStream, settings: DemandSettings, rows: list[dict[str, Any]], quiet: bool
-) -> None:
+def _collect(stream: MoleculeStream, rows: list[dict[str, Any]], quiet: bool) -> None:
     """Append a row per molecule, under a bar with the share of accepted samples."""
+    settings = stream.settings
     with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
         for number, smiles in enumerate(stream, 1):
             properties = _properties(smiles) if settings.properties else {}
@@ -172,10 +188,12 @@ def _properties(smiles: str) -> dict[str, float]:
     return {name: value(molecule) for name, value in PROPERTIES.items()}
 
 
-def _shares(counts: Counter[str]) -> str:
-    total = counts.total()
-    verdicts = ["kept", *(verdict for verdict, _ in counts.most_common() if verdict != "kept")]
-    return f"{total:,} samples ({', '.join(f'{counts[name] / total:.1%} {name}' for name in verdicts)})"
+def _shares(selection: "Selection") -> str:
+    """The number of samples, the share of valid ones, and what each filter kept of those that reached it."""
+    valid, *filters = selection.shares().items()
+    kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
+    shares = f"{valid[1]:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+    return f"{selection.counts.total():,} samples ({shares})"
 
 
 def _require_writable(out: Path) -> None:

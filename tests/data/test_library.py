@@ -9,7 +9,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from pairflow.data.library import Unreadable, columns, format_of, rows
+from pairflow.data.library import Unreadable, columns, format_of, numbered_rows, rows, unit_of
 from pairflow.errors import InputError
 
 
@@ -84,6 +84,26 @@ def test_separators(written):
     assert table == {"id": ["1", "2"], "smiles": ["C", ""]}
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "numbered"),
+    [
+        ("a.smi", "C\nN\n", [(1, "C"), (2, "N")]),
+        ("a.smi.gz", "\nsmiles id\nC 1\n\n  \nN 2", [(3, "C"), (6, "N")]),
+        ("a.csv", "smiles,name\nC,1\n\nN,2\n", [(2, "C"), (4, "N")]),
+        ("a.csv", '\n\nsmiles,name\nC,"two\nlines"\nN,2\r\n\r\nO,3', [(4, "C"), (6, "N"), (8, "O")]),
+        (
+            "a.sdf",
+            sdf("C", "N").replace("  0  0", "  9  9", 1),
+            [(1, Unreadable("mol0", "broken record")), (2, "N")],
+        ),
+    ],
+)
+def test_rows_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
+    path = written(name, content)
+    assert list(numbered_rows(path)) == numbered
+    assert unit_of(path) == ("record" if name == "a.sdf" else "line")
+
+
 @pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])
 def test_sdf_keeps_stereochemistry_charges_and_isotopes(written, name):
     smiles = ["C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "CC(=O)[O-].[Na+]"]
@@ -120,6 +140,7 @@ def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
             "the record in line 2 has a stray quote .* unexpected end of data",
         ),
         ("a.csv", b'smiles,name\nC,x\nN,"a" b\n', "the record in line 3 has a stray quote"),
+        ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
         ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
         ("a.smi.gz", gzip.compress(b"C\n" * 9)[:-9], "not a readable SMILES file: Compressed file ended"),
         ("a.sdf.gz", gzip.compress(b"C\n" * 9)[:-8] + bytes(8), "not a readable SDF file: CRC check failed"),

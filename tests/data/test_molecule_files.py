@@ -50,6 +50,17 @@ def test_csv_and_parquet_hold_the_table(write):
     assert metadata.parameters == {"seed": 0}
 
 
+def test_text_has_three_decimals_and_parquet_all_digits(write):
+    table = TABLE.assign(weight=[46.06949, 1 / 3, 2.0, 1e-5, 123456.0, -0.5])
+    text = ["46.069", "0.333", "2.000", "0.000", "123456.000", "-0.500"]
+    assert [line.split(",")[2] for line in write("x.csv", table).read_text().splitlines()[1:]] == text
+    molecules = Chem.SDMolSupplier(str(write("x.sdf", table)))
+    assert [molecule.GetProp("weight") for molecule in molecules] == text
+    assert list(read_table(write("x.parquet", table), "molecules")[0]["weight"].to_pylist()) == list(
+        table.weight
+    )
+
+
 def test_strings_that_are_no_molecules_come_back_from_csv(write):
     odd = pd.DataFrame({"name": ["a", "b", "c"], "smiles": ["C(", '"', "<mask>,"]})
     pd.testing.assert_frame_equal(pd.read_csv(write("x.csv", odd)), odd)
@@ -60,7 +71,7 @@ def test_strings_that_are_no_molecules_come_back_from_csv(write):
     [
         ("x.txt", True, False, r"x\.txt: unknown suffix '\.txt'; expected \.smi, \.csv, \.sdf, \.parquet"),
         ("x", True, False, "x: unknown suffix ''"),
-        ("x.sdf", False, False, r"x\.sdf: SDF files can only hold valid molecules; add --valid"),
+        ("x.sdf", False, False, r"x\.sdf: SDF files can only hold valid molecules; leave out --raw"),
         ("x.smi", True, True, r"SMILES files cannot hold properties; expected \.csv, \.sdf or \.parquet"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from pairflow.config import Standardisation
 from pairflow.data.library import Unreadable
 from pairflow.data.molecules import prepare
-from pairflow.data.survey import find_column, survey
+from pairflow.data.survey import find_column, first_rejected, survey
 from pairflow.errors import InputError
 
 ROWS = [
@@ -18,10 +18,23 @@ ROWS = [
 LARGEST = Standardisation(fragments="largest")
 
 
+def survey_texts(texts, *rules, **options):
+    """The survey of texts that stand in one line each."""
+    return survey(enumerate(texts, 1), *rules, **options)
+
+
 def test_counts():
-    found = survey(ROWS, LARGEST, scaffolds=True)
+    found = survey_texts(ROWS, LARGEST, scaffolds=True)
     assert (found.rows, found.duplicates) == (10, 1)
-    assert found.rejected == {"unparsable": (2, 2, "x"), "broken record": (1, 3, "mol3")}
+    assert found.rejected.values.tolist() == [
+        [3, "x", "unparsable"],
+        [4, "mol3", "broken record"],
+        [5, "y", "unparsable"],
+    ]
+    assert list(first_rejected(found.rejected)) == [
+        ("unparsable", 2, 3, "x"),
+        ("broken record", 1, 4, "mol3"),
+    ]
     assert list(found.features.values()) == [1, 1, 1, 1, 1]
     assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
     assert found.scaffolds.tolist() == [0, 0, 0, 0, 0, 1]
@@ -29,7 +42,7 @@ def test_counts():
 
 @pytest.mark.parametrize("rules", [Standardisation(), LARGEST, Standardisation(stereo="drop")])
 def test_length_vocabulary_and_scaffolds_are_those_of_prepare(rules):
-    found = survey(ROWS, rules, scaffolds=True)
+    found = survey_texts(ROWS, rules, scaffolds=True)
     for share in (0, 0.2, 0.5):
         length = found.length(share, multiple=1)
         settings = {"standardisation": rules, "drop_duplicates": True}
@@ -41,7 +54,7 @@ def test_length_vocabulary_and_scaffolds_are_those_of_prepare(rules):
 
 
 def test_length_is_the_least_multiple_of_eight():
-    found = survey(["C" * n for n in range(1, 201)], LARGEST)
+    found = survey_texts(["C" * n for n in range(1, 201)], LARGEST)
     assert [found.length(share) for share in (0, 0.005, 0.01)] == [
         208,
         208,
@@ -50,7 +63,7 @@ def test_length_is_the_least_multiple_of_eight():
 
 
 def test_only_what_fits_counts_for_the_vocabulary():
-    found = survey(["C", "N" * 9 + "O"], LARGEST)
+    found = survey_texts(["C", "N" * 9 + "O"], LARGEST)
     assert [found.vocabulary_size(length) for length in (3, 11, 12)] == [11, 11, 13]
 
 
@@ -59,7 +72,7 @@ def test_memory_per_row():
     texts = ("C" * (1 + k % 10) + " " * 200 for k in range(5000))
     tracemalloc.start()
     try:
-        found = survey(texts, LARGEST)
+        found = survey_texts(texts, LARGEST)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -67,10 +80,11 @@ def test_memory_per_row():
     assert peak / found.rows < 100
 
 
-def test_no_molecule():
-    reasons = "2 unparsable, the first in row 0: 'x'; 1 empty, the first in row 2: ''"
+@pytest.mark.parametrize("unit", ["line", "record"])
+def test_no_molecule(unit):
+    reasons = f"2 unparsable, the first in {unit} 1: 'x'; 1 empty, the first in {unit} 3: ''"
     with pytest.raises(InputError, match=f"^no molecule in 3 rows: {reasons}$"):
-        survey(["x", "y", ""], LARGEST)
+        survey_texts(["x", "y", ""], LARGEST, unit=unit)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,12 @@ def test_the_demo_by_its_record(project):
 def test_a_gpu_without_a_record_is_unknown(project):
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
-    assert "GPU-hours  unknown" in run.output
+    for line in ("CPU-hours  unknown", "GPU-hours  unknown", "memory     unknown", "disk       unknown"):
+        assert f"\n{line}\n" in run.output
+    assert re.search(
+        r"^wall time  unknown, because \d+ of these jobs have never been timed$", run.output, re.M
+    )
+    assert "at least" not in run.output
     assert "GPU: unknown: no GPU here, and no record of one" in run.output
     assert re.search(r"^train +mdlm +1 +unknown ", run.output, re.MULTILINE)
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
@@ -203,7 +208,8 @@ def test_own_files_are_read_for_their_sizes(project):
     for number in range(4):
         Image.new("RGB", (6, 4)).save(project / "pictures" / f"{number}.png")
     data = {"source": "image_folder", "folder": "pictures", "validation_fraction": 0.25, "flips": True}
-    found = sizes(project / "r", check(Experiment, {**IMAGES, "data": data}, "x"), project)
+    values = {**IMAGES, "data": data, "features": {"extractor": "inception"}}
+    found = sizes(project / "r", check(Experiment, values, "x"), project)
     assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 

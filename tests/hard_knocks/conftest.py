@@ -149,7 +149,7 @@ class Place:
 
 def _forks():
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in STEPS] + _HEAVY)
+    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _HEAVY)
     return context
 
 

@@ -62,7 +62,10 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         ["--results", "results", "--tables", f"{MINI}/tables"],
         {"values": f"{MINI}/values.parquet", "out": f"{MINI}/paper.html"},
     ),
-    "sample on demand": (["--model", MODEL[0], "--count=3", "--nfe=1"], {"out": f"{MINI}/molecules.smi"}),
+    "sample on demand": (
+        ["--model", MODEL[0], "--count=3", "--nfe=1", "--raw"],
+        {"out": f"{MINI}/molecules.smi"},
+    ),
 }
 NO_WRITERS = {"doctor", "estimate"}
 # Tests of their own; a table like that of `reference`, by an optional package.

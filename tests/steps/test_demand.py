@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from rdkit import Chem
 
-from pairflow.artifacts import digest, read_provenance, read_table
+from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
 from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.data.molecules import Vocabulary
@@ -55,7 +56,8 @@ def model(made, tmp_path):
 def sample(step, model, tmp_path):
     def sampled(out, folder=model, **options):
         options = {"count": 20, "nfe": 8, "threads": 1, "device": "cpu", "quiet": True, **options}
-        return step("sample", model=folder, out=tmp_path / out, **options)
+        given = {key: value for key, value in options.items() if value is not None}
+        return step("sample", model=folder, out=tmp_path / out, **given)
 
     return sampled
 
@@ -66,7 +68,7 @@ def smiles_of(path):
 
 def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_path):
     for suffix in ("smi", "csv", "sdf", "parquet"):
-        assert sample(f"new folder/x.{suffix}", count=60, valid=True, unique=True).exit_code == 0
+        assert sample(f"new folder/x.{suffix}", count=60, unique=True).exit_code == 0
         assert read_provenance(tmp_path / f"new folder/x.{suffix}")["device"] == "cpu"
     found = smiles_of(tmp_path / "new folder/x.smi")
     assert len(set(found)) == len(found) == 60
@@ -84,19 +86,56 @@ def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_pat
     assert set(metadata.inputs) == {"model"}
 
 
-def test_the_last_line_tells_the_shares_and_the_rate(sample, tmp_path):
-    done = sample("x.smi", unique=True, novel=True)
+def test_the_last_line_tells_the_shares_and_the_time(sample):
+    done = sample("x.smi", unique=True, novel=True, smarts="C", not_smarts="F")
     assert done.exit_code == 0
-    line = done.stderr.splitlines()[-1]
-    assert line.startswith("20 molecules from ")
-    for part in ("% kept", "% invalid", "% known", " per second, seed 0 -> "):
-        assert part in line
-    assert line.endswith("x.smi")
+    share = r"\d+\.\d%"
+    kept = ", ".join(
+        f"{name} kept {share}" for name in ("--novel", "--unique", "--smarts C", "--not-smarts F")
+    )
+    line = rf"20 molecules from \d+ samples \({share} valid; of those that reached each filter, {kept}\), "
+    assert re.fullmatch(rf"{line}\d+\.\d s, seed 0 -> .*x\.smi", done.stderr.splitlines()[-1])
+
+
+def test_filters_hold_for_every_molecule(sample, tmp_path):
+    filters = {"weight": ":60", "logp": "-0.5:1", "min_qed": 0.35, "not_smarts": "F"}
+    assert sample("x.csv", properties=True, **filters).exit_code == 0
+    table = pd.read_csv(tmp_path / "x.csv")
+    assert table["weight"].max() <= 60
+    assert table["logp"].between(-0.5, 1).all()
+    assert table["qed"].min() >= 0.35
+    assert not table["smiles"].str.contains("F").any()
+    assert all(len(digits) == 3 for digits in re.findall(r"\.(\d+)", (tmp_path / "x.csv").read_text()))
+
+
+def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
+    """Valid samples of 100: udlm 30 at NFE 1 and 60 at NFE 8, udlm+dcd 50 at NFE 1."""
+    root = tmp_path / "results/mine"
+    for name in ("udlm", "udlm+dcd"):
+        shutil.copytree(made / name, root / "seed0/models" / name)
+    runs = [("udlm", 1, 30), ("udlm", 8, 60), ("udlm+dcd", 1, 50)]
+    rows = pd.DataFrame(runs, columns=["method", "nfe", "value"]).assign(metric="valid")
+    table = as_metrics(rows, seed=0, evaluation="main", samples=100)
+    write_table(root / "metrics.parquet", table, Metadata(kind="metrics"))
+    for nfe, choice in (
+        (None, "udlm with --nfe 8; by the metrics 60.0% of its samples are valid at NFE 8"),
+        (1, "udlm+dcd with --nfe 1; by the metrics 50.0% of its samples are valid at NFE 1"),
+    ):
+        done = sample("x.parquet", folder=root, nfe=nfe)
+        assert done.exit_code == 0
+        assert done.stderr.splitlines()[0] == f"{root}: takes {choice}"
+        _, metadata = read_table(tmp_path / "x.parquet", "molecules")
+        method, _, text = choice.partition(" with --nfe ")
+        assert (metadata.parameters["method"], metadata.parameters["nfe"]) == (method, int(text[0]))
+    for name in ("metrics.parquet", "seed0/models/udlm/known.parquet"):
+        run = sample(root / name, folder=root, nfe=8)
+        assert run.exit_code == 2
+        assert run.stderr.endswith(f"--out {root / name}: is an input of this command; choose another name\n")
 
 
 def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):
     known = set(pd.read_parquet(made / "data/smiles.parquet")["smiles"])
-    assert sample("all.smi", valid=True).exit_code == 0
+    assert sample("all.smi").exit_code == 0
     assert sample("new.smi", novel=True).exit_code == 0
     assert set(smiles_of(tmp_path / "all.smi")) & known
     assert not set(smiles_of(tmp_path / "new.smi")) & known
@@ -109,11 +148,25 @@ def test_properties_come_with_the_molecules(sample, tmp_path):
         assert 0 < float(molecule.GetProp("qed")) < 1
 
 
-def test_without_a_filter_every_sample_is_delivered_as_it_is(sample, tmp_path):
-    done = sample("x.csv", count=200)
-    assert "200 molecules from 200 samples (100.0% kept)" in done.stderr
+def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
+    done = sample("x.csv", count=200, raw=True)
+    [share] = re.findall(r"200 strings from 200 samples \((\d+\.\d)% valid\), ", done.stderr)
     strings = pd.read_csv(tmp_path / "x.csv", keep_default_na=False)["smiles"]
-    assert any(Chem.MolFromSmiles(text) is None for text in strings)
+    valid = sum(bool(text) and Chem.MolFromSmiles(text) is not None for text in strings)
+    assert 0 < valid < 200
+    assert float(share) == valid / 2
+    assert sample("y.smi", count=200).exit_code == 0
+    assert all(Chem.MolFromSmiles(smiles) for smiles in smiles_of(tmp_path / "y.smi"))
+
+
+def test_the_former_options_are_accepted_and_hidden(step, model, tmp_path):
+    options = {"model": model, "count": 20, "quiet": True}
+    assert step("sample", **options, steps=8, valid=True, out=tmp_path / "a.smi").exit_code == 0
+    assert step("sample", **options, nfe=8, out=tmp_path / "b.smi").exit_code == 0
+    assert (tmp_path / "a.smi").read_bytes() == (tmp_path / "b.smi").read_bytes()
+    text = step("sample", help=True).output
+    assert "--valid" not in text
+    assert "--steps" not in text
 
 
 def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sample, tmp_path, monkeypatch):
@@ -181,7 +234,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     for change, text in (
         ({"shape": [1, 4, 4]}, "a model of images, but --count asks for molecules"),
         ({"vocabulary": None}, "a model of token rows without a vocabulary, but --count asks for molecules"),
-        ({"vocabulary_size": 99}, "model.json: this version cannot build the network"),
+        ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
         del facts["checksum"]
@@ -193,9 +246,17 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     ("out", "options", "text"),
     [
         ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .sdf, .parquet"),
-        ("x.sdf", {}, "x.sdf: SDF files can only hold valid molecules; add --valid"),
+        ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; leave out --raw"),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"nfe": 0}, "settings: nfe: input should be greater than or equal to 1, found 0"),
+        ("x.smi", {"logp": "3"}, "settings: logp: expected a range such as 1:3, 1: or :3, found '3'"),
+        ("x.smi", {"smarts": "C("}, "smarts: RDKit cannot read the SMARTS pattern 'C('"),
+        ("x.smi", {"raw": True, "weight": ":9"}, "raw: does not go with weight, which needs valid molecules"),
+        (
+            "some where/copy/known.parquet",
+            {},
+            "known.parquet: is an input of this command; choose another name",
+        ),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
         ("x.smi", {"trials": 4}, "--trials does not go with --count: see --help"),
         ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written there: No such file or directory"),
@@ -210,7 +271,8 @@ def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, op
 def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path, refused):
     options = {"model": model, "out": tmp_path / "x.smi"}
     refused(step("sample", nfe=2, unique=True, **options), "sample", "--unique needs --count: see --help")
-    refused(step("sample", settings={"count": 3}, **options), "sample", "settings: missing key 'nfe'")
+    run = step("sample", settings={"count": 3}, **options)
+    refused(run, "sample", f"{model}: a model does not say how many steps to take; add --nfe")
 
 
 def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path, refused):
@@ -232,10 +294,11 @@ def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path,
         (["C("], "100% invalid", "try a larger --nfe or a model trained longer"),
         (["CCC", "CCC", "C("], "67% known, 33% invalid", "leave out --novel"),
         (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or leave out --unique"),
+        (["CCCCCF", "C("], r"50% refused by --not-smarts F, 50% invalid", "leave out --not-smarts F"),
     ],
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
-    settings = DemandSettings(count=3, nfe=1, unique=True, novel=True)
+    settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"])
     molecules = demand.MoleculeStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
@@ -256,7 +319,7 @@ def test_what_was_found_before_it_became_hopeless_is_kept(sample, tmp_path, monk
 
 
 def test_ctrl_c_says_how_many_there_are_and_keeps_them_apart(model, tmp_path, interrupt):
-    options = ["--model", model, "--count", 10**7, "--valid", "--steps", 2, "--threads", 1]
+    options = ["--model", model, "--count", 10**7, "--nfe", 2, "--threads", 1]
     code, error = interrupt("samples kept", "sample", *options, "--out", tmp_path / "x.csv")
     assert code == 130
     assert "Traceback" not in error

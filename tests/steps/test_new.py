@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import CliRunner
+from rdkit import Chem
 
 from pairflow.cli import main
 from pairflow.config import Configuration, check
@@ -21,6 +22,8 @@ from pairflow.steps.new import name_of
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
 SMILES = list(read(MOLECULES["small_molecules"].fetch()))[:300]
 ODD = [*SMILES, "x", "C1CC", "OCC", "CC(=O)[O-].[Na+]"]
+LINES = "line,text,reason\n302,x,unparsable\n304,C(,unparsable\n"
+BROKEN = ["no atoms", "", "", "x", "M  END", "$$$$"]
 RINGS = "\n".join(f"C{'C' * n}1CC1" for n in range(200))
 
 
@@ -41,8 +44,8 @@ def test_table_entry_and_command(project):
     assert (project / "workflow_config.yaml").read_text().startswith(SHIPPED.read_text())
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
     assert lines[0] == ["my library.smi (SMILES)"]
-    assert ["rejected", "2"] in lines
-    assert ["unparsable", "2", "the first: row 300, 'x'"] in lines
+    assert ["rejected", "2", "all are listed in my_library.rejected.csv"] in lines
+    assert ["unparsable", "2", "the first: line 301, 'x'"] in lines
     assert ["duplicates", "1", "drop_duplicates: true"] in lines
     assert ["of several fragments", "1", "fragments: largest"] in lines
     assert ["distinct molecules", "301"] in lines
@@ -55,6 +58,28 @@ def test_table_entry_and_command(project):
     assert (found.data.fragments, found.data.drop_duplicates) == ("largest", True)
     assert found.network.name == "mlp"
     assert found.methods == ("udlm", "pairflow", "udlm+dcd", "pairflow+dcd")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "table"),
+    [
+        ("a.csv", ["id,smiles", *(f"7,{text}" for text in SMILES), "7,x,", "", '7,"C("'], LINES),
+        ("a.smi", [*SMILES[:-1], "c1ccccc1C", "OCC(=O)F"], None),
+        (
+            "a.sdf",
+            [Chem.MolToMolBlock(Chem.MolFromSmiles(text)) + "$$$$" for text in SMILES[:120]] + BROKEN,
+            "record,text,reason\n121,no atoms,broken record\n",
+        ),
+    ],
+)
+def test_all_rejected_rows_are_listed_with_their_places(project, name, content, table):
+    """Line 302 of the table follows its header and 300 molecules; a blank line 303 is counted."""
+    (project / name).write_text("\n".join(content) + "\n")
+    run = new(name)
+    assert run.exit_code == 0, run.stderr
+    path = project / "a.rejected.csv"
+    assert (path.read_text() if path.exists() else None) == table
+    assert ("all are listed in a.rejected.csv" in run.stdout) == (table is not None)
 
 
 def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
@@ -70,6 +95,9 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     parts = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
     files = {part: part for part in parts}
     assert step("preprocess", settings=data.model_dump(), quiet=True, **files).exit_code == 0
+    rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
+    assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
+    assert rejected["row"].tolist() == [300, 301]
     sizes = pd.read_parquet(project / "smiles")["split"].value_counts()
     for label, split in (("for training", "train"), ("for validation", "validation")):
         assert re.search(rf"{label} +(\d+)", run.stdout)[1] == str(sizes[split])
@@ -106,7 +134,7 @@ def test_names(file, name):
     [
         ("demo.smi", "C\n", [], "_config.yaml: there is an experiment 'demo' already; give another --name"),
         ("a.smi", "\n".join(SMILES[:50]), [], "50 distinct molecules are too few to train on and to hold"),
-        ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in row 0: 'x'"),
+        ("a.smi", "x\ny\n", [], "no molecule in 2 rows: 2 unparsable, the first in line 1: 'x'"),
         ("a.smi", "", [], "a.smi: empty; expected a SMILES at the start of each line"),
         ("a.smi.gz", "C\n", [], "a.smi.gz: not a readable SMILES file: Not a gzipped file"),
         ("a.csv", "id,mass\n1,2\n", [], "a.csv: no column holds SMILES in most rows; found 'id', 'mass'"),
@@ -121,6 +149,12 @@ def test_names(file, name):
         ("a.smi", "C", ["--name", "a b"], "settings: name: string should match pattern"),
         ("qm9", "C", [], "qm9: unknown kind of file"),
         ("{a}.smi", "\n".join(ODD), [], "{a}.smi: braces in a name are wildcards to Snakemake; rename the"),
+        (
+            "b.rejected.csv",
+            "smiles\nC\n",
+            ["--name", "b"],
+            "--name b.rejected.csv: is an input of this command",
+        ),
         ("a.smi", RINGS, ["--split", "scaffold"], "split: the smallest of 1"),
     ],
 )
@@ -134,7 +168,7 @@ def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(p
     (project / "workflow_config.yaml").chmod(0o600)
     (project / "a.smi").write_text("\n".join(ODD))
     names = ["one", "two", "three"]
-    command = [sys.executable, "-m", "pairflow.cli", "new", "a.smi", "--device", "cpu", "--quiet", "--name"]
+    command = [sys.executable, "-m", "pairflow.steps.new", "a.smi", "--device", "cpu", "--quiet", "--name"]
     runs = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in names]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert {experiment(project, name).data.source for name in names} == {"a.smi"}

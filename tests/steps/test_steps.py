@@ -242,9 +242,10 @@ def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):
     assert Path("pairs.parquet").read_bytes() == before
 
 
-def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch):
+@pytest.mark.parametrize("out", ["pairs.parquet", "pairs.npy"])
+def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch, out):
     """With small blocks: what was paired is not paired again, and the bytes are the same."""
-    assert step("pair", **rows, out="whole.parquet").exit_code == 0
+    assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
     monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
     paired, done, interrupted = pair.pairflow.pair, [], []
 
@@ -256,22 +257,46 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
         return paired(*positional, **options)
 
     monkeypatch.setattr(pair.pairflow, "pair", record)
-    assert step("pair", **rows, out="pairs.parquet").exit_code == 1
+    assert step("pair", **rows, out=out).exit_code == 130
     assert done == [(0, 20), (20, 40)]
-    assert not Path("pairs.parquet").exists()
-    assert len(list(Path().glob(".pairs.parquet.resume/*/*.block"))) == 2
-    [spent] = Path().glob(".pairs.parquet.resume/*/*.json")
+    assert not Path(out).exists()
+    assert len(list(Path().glob(f".{out}.resume/*/*.block"))) == 2
+    [spent] = Path().glob(f".{out}.resume/*/*.json")
     spent.write_text('{"seconds": 5000, "device_seconds": 7000}')
-    assert step("pair", **rows, out="pairs.parquet").exit_code == 0
+    assert step("pair", **rows, out=out).exit_code == 0
     assert done[2:] == [(40, 60)]
-    assert Path("pairs.parquet").read_bytes() == Path("whole.parquet").read_bytes()
-    assert not list(Path().glob(".pairs.parquet.resume"))
-    facts = read_provenance(Path("pairs.parquet"))
+    assert Path(out).read_bytes() == Path(f"whole_{out}").read_bytes()
+    assert not list(Path().glob(f".{out}.resume"))
+    facts = read_provenance(Path(out))
     assert 5000 < facts["seconds"] < 5100
     assert 7000 < facts["device_seconds"] < 7100
 
 
-@pytest.mark.parametrize("step", STEPS)
+def test_sources_are_written_as_an_array(step, rows):
+    assert step("pair", **rows, out="pairs.parquet").exit_code == 0
+    assert step("pair", **rows, out="x0.npy").exit_code == 0
+    sources = np.load("x0.npy")
+    assert sources.dtype == np.uint8
+    assert np.array_equal(sources, token_array(read_table("pairs.parquet")[0]["x0"]))
+    assert read_provenance(Path("x0.npy"))["device"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "text"),
+    [
+        ("x0.npz", {}, "x0.npz: unknown suffix '.npz'; expected .parquet or .npy"),
+        ("x0", {}, "x0: unknown suffix ''; expected .parquet or .npy"),
+        ("x0.npy", {"shard": "1/2"}, "x0.npy: a shard is written as .parquet, which `pairflow gather` joins"),
+        ("there.npy", {}, "there.npy: already exists; remove it or choose another --out"),
+    ],
+)
+def test_pairs_are_written_only_where_they_fit(step, rows, refused, out, options, text):
+    Path("there.npy").write_text("mine")
+    refused(step("pair", **rows, out=out, **options), "pair", text)
+    assert Path("there.npy").read_text() == "mine"
+
+
+@pytest.mark.parametrize("step", [*STEPS, "sample"])
 def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, "--help")
     assert run.returncode == 0

@@ -1,0 +1,55 @@
+"""Which model of a finished experiment is sampled from, by metrics that are known."""
+
+import pandas as pd
+import pytest
+
+from pairflow.artifacts import Metadata, as_metrics, write_table
+from pairflow.errors import InputError
+from pairflow.training.choice import choose
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """The folder of an experiment, given (method, nfe, trial, valid samples of 1,000)."""
+
+    def write(runs, metric="valid"):
+        rows = pd.DataFrame(runs, columns=["method", "nfe", "trial", "value"]).assign(metric=metric)
+        table = as_metrics(rows, seed=3, evaluation="main", samples=1000)
+        write_table(tmp_path / "metrics.parquet", table, Metadata(kind="metrics"))
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("runs", "nfe", "method", "steps"),
+    [
+        ([("a", 1, 0, 500), ("a", 4, 0, 800), ("b", 4, 0, 900), ("b", 1, 0, 100)], None, "b", 4),
+        ([("a", 4, 0, 891), ("a", 32, 0, 900), ("b", 4, 0, 895)], None, "b", 4),  # within a percentage point
+        ([("a", 4, 0, 889), ("a", 32, 0, 900)], None, "a", 32),
+        ([("a", 1, 0, 500), ("a", 1, 1, 300), ("b", 1, 0, 450), ("b", 1, 1, 450)], None, "b", 1),  # the mean
+        ([("a", 1, 0, 500), ("a", 4, 0, 800), ("b", 1, 0, 600)], 1, "b", 1),
+        ([("a", 1, 0, 500), ("a", 4, 0, 800), ("b", 1, 0, 600)], 2, "a", 2),  # not evaluated there
+    ],
+)
+def test_the_best_share_at_the_fewest_steps(experiment, runs, nfe, method, steps):
+    root = experiment(runs)
+    choice = choose(root, nfe)
+    assert (choice.folder, choice.nfe) == (root / f"seed3/models/{method}", steps)
+    assert choice.reason.startswith(f"{root}: takes {method} with --nfe {steps}; by the metrics ")
+
+
+def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
+    root = experiment([("a", 1, 0, 500)])
+    (root / "model.json").touch()
+    assert choose(root, 4) == (root, 4, "")
+    with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
+        choose(root, None)
+
+
+def test_an_experiment_on_images_has_nothing_to_choose_by(experiment):
+    root = experiment([("a", 1, 0, 500)], metric="fid")
+    with pytest.raises(
+        InputError, match="no metric 'valid' to choose a model by; name the folder of a model"
+    ):
+        choose(root, None)
