@@ -9,16 +9,20 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from pairflow.config import BASES
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.environment import make_environment
 from pairflow.report.experiment import images, molecules, sheets
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.headline import make_headline
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.experiment.usability import find_cautions
 from pairflow.report.scripts import scripts
+from pairflow.report.stats import SIGNIFICANCE
 from pairflow.report.words import join_steps, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
@@ -50,13 +54,15 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     template = make_environment().get_template("experiment/template.html")
     parts = parts or draw(contents)
     experiment = contents.experiment
-    settings = experiment.model_dump(mode="json")
+    settings, headline = experiment.model_dump(mode="json"), make_headline(contents)
     return template.render(
         scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
         contents=contents,
         is_images=contents.modality == "images",
         experiment=experiment,
         provenance=contents.provenance,
+        headline=headline,
+        cautions=find_cautions(headline, contents) if headline else [],
         summary=write_summary(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100),
@@ -67,7 +73,9 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         seed=experiment.seeds[0],
         training_costs=training_costs(contents.timings, experiment),
         costs=_step_costs(contents.timings, contents.methods),
+        significance=SIGNIFICANCE,
         metric_sheet=partial(sheets.metric_sheet, contents),
+        headline_sheet=partial(sheets.headline_sheet, contents),
         correlation_sheet=partial(sheets.correlation_sheet, contents),
         training_sheet=partial(sheets.training_sheet, contents),
         step_sheet=partial(sheets.step_sheet, contents),
@@ -214,6 +222,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
         "legend": legend(logs, "training"),
         "pictures": pictures,
         "distilled": any(map(name_distillation, logs)),
+        "paired": [method for method in logs if method not in BASES or BASES[method].coupled],
     }
 
 
