@@ -1,6 +1,6 @@
 """What makes a model unusable, or its numbers hard to judge, and what to do about it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +8,14 @@ import pandas as pd
 
 from pairflow.config import BASES
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.headline import USABLE, Headline
-from pairflow.report.words import format_percent, join_words
+from pairflow.report.experiment.headline import USABLE, Headline, MethodLine
+from pairflow.report.words import format_count, format_percent, join_words
 
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 _FAR_BELOW = 0.7  # training loss over validation loss
 _FALL = 0.01  # of the validation loss over the last quarter of a training
 _COPIES = 0.5
+_NAMED = 4  # methods, at most, that a box names
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,19 @@ def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     return sorted(found, key=lambda caution: not caution.severe)
 
 
+def _name(values: Mapping[MethodLine, float], headline: Headline, text: Callable[[float], str]) -> str:
+    """The methods with their values; of many only their number, as the table has the values."""
+    if len(values) > _NAMED:
+        ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
+        return f"{len(values)} of {len(headline.lines)} methods ({ends})"
+    return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
+
+
 def _invalid(headline: Headline) -> Iterator[Caution]:
     shares = {line: headline.value("valid", line) for line in headline.lines}
     broken = {line: share for line, share in shares.items() if share < USABLE}
     if broken:
-        named = join_words([f"{line.method} ({format_percent(share)})" for line, share in broken.items()])
+        named = _name(broken, headline, format_percent)
         severe = headline.best in broken
         yield Caution(
             "Not usable yet." if severe else "Not every method is usable.",
@@ -57,7 +66,7 @@ def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
     }
     copying = {line: share for line, share in shares.items() if share > _COPIES}
     if copying:
-        named = join_words([f"{line.method} ({format_percent(share)})" for line, share in copying.items()])
+        named = _name(copying, headline, format_percent)
         what = "samples equal training images" if of_images else "distinct molecules are in the data set"
         expected = "" if of_images else "That is expected where the data hold nearly all of their kind. Else "
         advice = "use more data, fewer iterations or a smaller network."
@@ -69,11 +78,11 @@ def _few(headline: Headline) -> Iterator[Caution]:
     counts = {line: headline.samples * headline.value("valid", line) for line in headline.lines}
     few = {line: count for line, count in counts.items() if count < FEW}
     if few:
-        named = join_words([f"{line.method} ({count:,.0f})" for line, count in few.items()])
+        named = _name(few, headline, format_count)
         yield Caution(
             "Too few to judge.",
             f"A trial has fewer than {FEW} valid molecules: {named}. The share of unique ones among so few "
-            "says little. Train longer, or raise `samples` of the evaluation.",
+            "says little. Train longer, or draw more samples per trial.",
         )
 
 

@@ -172,10 +172,18 @@ def test_few_valid_molecules_and_many_copies(make, metric_rows):
         ),
         "Too few to judge.": (
             "A trial has fewer than 100 valid molecules: udlm (80). The share of unique ones among so few "
-            "says little. Train longer, or raise `samples` of the evaluation.",
+            "says little. Train longer, or draw more samples per trial.",
             False,
         ),
     }
+
+
+def test_of_many_methods_a_box_gives_their_number(many, metric_rows):
+    rows = metric_rows({method: (n, n, 10 * n) for n, method in enumerate(many.methods, 1)})
+    contents = dataclasses.replace(many, metrics=rows, training_logs={})
+    assert cautions(contents)["Not usable yet."][0].startswith(
+        "Under half of the samples are valid molecules: 12 of 12 methods (0.98 % to 11.7 %)."
+    )
 
 
 def test_images_that_are_copies(make_images):

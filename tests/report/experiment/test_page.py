@@ -237,3 +237,17 @@ def test_the_page_of_twelve_methods(many, molecule_page, parse):
     assert "pairflow+redi+redi" in redi[0]
     assert "Distillations have charts of their own" in said
     assert "Distillations have charts of their own" not in molecule_page
+
+
+@pytest.mark.parametrize(
+    ("methods", "named"),
+    [
+        (["udlm", "mdlm", "udlm+dcd", "odd"], None),
+        (["udlm", "random", "pairflow-sub4", "udlm+redi"], "random, pairflow-sub4 and udlm+redi"),
+    ],
+)
+def test_a_validation_loss_that_rises_for_paired_models_is_explained(make, words, methods, named):
+    log = make().training_logs["udlm"]
+    said = words(settings={"methods": methods}, training_logs=dict.fromkeys(methods, log))
+    assert ("paired models learn p(x1 | x_t) of their coupling" in said) is bool(named)
+    assert f"The validation loss of {named} may rise" in said or not named
