@@ -11,8 +11,9 @@ import matplotlib
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from pairflow.report.charts import Chart
 from pairflow.report.colours import HEX, Style, family, style, themed
@@ -106,6 +107,7 @@ def _draw_x_axis(axes: Axes, chart: Chart) -> None:
         axes.minorticks_off()
     elif chart.x.log:
         axes.set_xscale("log")
+        _set_log_ticks(axes.xaxis, *axes.get_xlim())
     if chart.whole:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     if chart.reverse:
@@ -127,9 +129,14 @@ def _draw_y_axis(axes: Axes, chart: Chart) -> None:
         low, high = max(np.nanmin(ends), np.nanmin(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
         axes.set_yscale("log", nonpositive="clip")
         axes.set_ylim(low, high)
-        ticks = choose_ticks(low, high)
-        axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
-        axes.minorticks_off()
+        _set_log_ticks(axes.yaxis, low, high)
+
+
+def _set_log_ticks(axis: Axis, low: float, high: float) -> None:
+    """Few enough ticks that their texts do not run into one another."""
+    ticks = choose_ticks(low, high)
+    axis.set_ticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+    axis.set_minor_locator(NullLocator())
 
 
 def choose_ticks(low: float, high: float) -> list[float]:

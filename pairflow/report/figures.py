@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
 from pairflow.report.charts import Axis, Chart, PlotLine
-from pairflow.report.colours import Style, style
+from pairflow.report.colours import HEX, Style, style
 from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw, to_svg
-from pairflow.report.tables import METRICS, Cell, Table
-from pairflow.report.words import pluralise
+from pairflow.report.tables import Cell, Table
+from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
 _BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
+_MARGIN = 0.08  # of a histogram's range, for what is beyond it
+_TRAINING = "training molecules"
 _BINS = 100  # of a histogram; shorter rows have a bin per distance
 
 
@@ -24,7 +27,7 @@ def quality(table: Table, samples: str, name: str) -> Picture:
 
     The axis of counts starts at 0. That of distances is logarithmic if all are positive.
     """
-    metric, steps, floor = METRICS[table.metric], table.columns, table.floor
+    metric, steps, floor = table.about, table.columns, table.floor
     lines = [
         PlotLine(
             method,
@@ -110,34 +113,51 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
 def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
     """Shares of molecules per bin of one property: training molecules filled, a line for each method.
 
-    `counts` has rows low, high, samples, training. Its first and last bin are open, and are drawn as parts of
-    their neighbours.
+    `counts` has rows low, high, samples, training. Its first and last bin are open: they are drawn apart, in
+    hatched margins, so that they do not look like peaks.
     """
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
     middles = (edges[1:] + edges[:-1]) / 2
-    filled = _close(training["training"])
-    shares = {method: _close(bins["samples"]) for method, bins in counts.items() if bins["samples"].sum()}
-    everyone = {"training molecules": filled, **shares}
-    means = {name: f"{(share * middles).sum():,.3g}" for name, share in everyone.items()}
-    alt = _say(f"Distribution of {label}", means, "Means from the bins: ")
+    filled = _shares(training["training"])
+    shares = {method: _shares(bins["samples"]) for method, bins in counts.items() if bins["samples"].sum()}
+    said = {name: _describe_bins(share, middles) for name, share in {_TRAINING: filled, **shares}.items()}
+    alt = _say(
+        f"Distribution of {label}", said, "Means within the training molecules’ range, and shares beyond it: "
+    )
     with canvas() as (figure, axes):
-        axes.stairs(filled, edges, fill=True, **TRAINING.options, label="training molecules")
+        axes.stairs(filled[1:-1], edges, fill=True, **TRAINING.options, label=_TRAINING)
         for method, share in shares.items():
-            axes.plot(middles, share, **style(method).options, markevery=4, label=method)
+            axes.plot(middles, share[1:-1], **style(method).options, markevery=4, label=method)
+        _draw_open_bins(axes, shares, edges)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
         axes.set_ylabel("share of molecules")
         return Picture(to_svg(figure, name), alt, figure)
 
 
-def _close(counts: pd.Series) -> np.ndarray:
-    """Shares per bin, with the two open bins added to their neighbours."""
-    values = counts.to_numpy(float)
-    inner = values[1:-1].copy()
-    inner[0] += values[0]
-    inner[-1] += values[-1]
-    return inner / inner.sum()
+def _shares(counts: pd.Series) -> np.ndarray:
+    return counts.to_numpy(float) / counts.sum()
+
+
+def _describe_bins(share: np.ndarray, middles: np.ndarray) -> str:
+    beyond = f"{format_percent(share[0] + share[-1])} beyond" if share[0] + share[-1] else ""
+    inner = share[1:-1]
+    mean = f"{inner @ middles / inner.sum():,.3g}" if inner.sum() else ""
+    return ", ".join(filter(None, [mean, beyond]))
+
+
+def _draw_open_bins(axes: Axes, shares: Mapping[str, np.ndarray], edges: np.ndarray) -> None:
+    """The shares below and above all bins, as markers in a hatched margin on either side."""
+    width = _MARGIN * (edges[-1] - edges[0])
+    for end, text, start in ((0, "less", edges[0] - 1.2 * width), (-1, "more", edges[-1] + 0.2 * width)):
+        beyond = {method: share[end] for method, share in shares.items() if share[end]}
+        if beyond:
+            axes.axvspan(start, start + width, fill=False, hatch="////", ec=HEX["rule"], lw=0)
+            place = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+            axes.text(start + width / 2, 1.01, text, color=HEX["muted"], **place)
+        for method, share in beyond.items():
+            axes.plot([start + width / 2], [share], **style(method).options)
 
 
 def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name: str) -> Picture:

@@ -64,9 +64,17 @@ class FinishedExperiment:
 
 def is_reduced(experiment: Experiment) -> bool:
     """Whether its numbers are not the paper's, by their scale or because a part of the data is left out."""
+    return experiment.scale != "paper" or _is_partial(experiment)
+
+
+def is_complete(experiment: Experiment) -> bool:
+    """Whether its data hold every molecule that keeps their rules, so that any other one breaks these."""
+    return experiment.data.source == "small_molecules" and not _is_partial(experiment)
+
+
+def _is_partial(experiment: Experiment) -> bool:
     data = experiment.data
-    part = data.training_rows is not None or getattr(data, "max_heavy_atoms", None) is not None
-    return experiment.scale != "paper" or part
+    return data.training_rows is not None or getattr(data, "max_heavy_atoms", None) is not None
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:

@@ -5,7 +5,7 @@ Where there is one seed they are its sampling trials, which say nothing about an
 the two apart everywhere.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.95  # of every interval
+SIGNIFICANCE = 0.05  # of p after Holm's correction
 _QUANTILE = (1 + LEVEL) / 2
 _NOISE = 1e-12  # a spread below this share of the values is rounding
 
@@ -106,34 +107,6 @@ def welch_freedom(one: Estimate, other: Estimate) -> float:
     return float((u + v) ** 2 / (u**2 / (one.count - 1) + v**2 / (other.count - 1)))
 
 
-def compare_ratio(ours: Values, baseline: Values, over_seeds: bool = False) -> tuple[float, float]:
-    """Ratio of two means and its standard error by the delta method.
-
-    The error is NaN where one side has a single observation; both are NaN where there is no ratio.
-    """
-    one, other = _both(ours, baseline, over_seeds)
-    if one is None or other is None or other.mean == 0:
-        return np.nan, np.nan
-    ratio = one.mean / other.mean
-    return ratio, float(np.hypot(one.error**0.5 / other.mean, ratio * other.error**0.5 / other.mean))
-
-
-def compare_sign(ours: Values, baseline: Values, over_seeds: bool = False) -> int:
-    """1 or -1 where two means are more than two standard errors of their difference apart, else 0."""
-    one, other = _both(ours, baseline, over_seeds)
-    if one is None or other is None:
-        return 0
-    difference = one.mean - other.mean
-    return int(np.sign(difference)) if abs(difference) > 2 * (one.error + other.error) ** 0.5 else 0
-
-
-def _both(ours: Values, baseline: Values, over_seeds: bool) -> list[Estimate | None]:
-    """Both sides over the same kind of observations; None where a side has no value."""
-    over_seeds = over_seeds or len(ours) > 1 or len(baseline) > 1
-    sides = [observe(values, over_seeds)[0] for values in (ours, baseline)]
-    return [_summarise(observations) if observations else None for observations in sides]
-
-
 @dataclass(frozen=True)
 class Difference:
     """Ours less the baseline's, over what the two share where they share it, with its interval and test.
@@ -154,6 +127,16 @@ class Difference:
     p: float = np.nan
     adjusted: float = np.nan
     reason: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the test finds a difference, after Holm's correction."""
+        return bool(self.adjusted <= SIGNIFICANCE)
+
+    @property
+    def visible(self) -> float:
+        """Half the width of the interval: about the smallest difference that these values can show."""
+        return (self.high - self.low) / 2
 
 
 def difference(ours: Values, baseline: Values) -> Difference:
@@ -189,6 +172,14 @@ def holm(p: Collection[float]) -> list[float]:
     factors = np.arange(len(order), 0, -1)
     values[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
     return values.tolist()
+
+
+def adjust(differences: Iterable[Difference]) -> list[Difference]:
+    """The differences of one table, each with its p after Holm's correction over all of them."""
+    cells = [*differences]
+    return [
+        replace(cell, adjusted=p) for cell, p in zip(cells, holm([cell.p for cell in cells]), strict=True)
+    ]
 
 
 def fieller(a: float, b: float, u: float, v: float) -> tuple[float, float]:

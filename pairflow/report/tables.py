@@ -1,12 +1,12 @@
-"""Metric rows -> means and standard deviations -> tables with the best of each column marked."""
+"""Metric rows -> means and standard deviations -> tables that mark what is not worse than a column's best."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pairflow.report.stats import Values, adjust, difference, estimate, group_by_seed
 from pairflow.report.words import format_number, pluralise
 
 REAL = "data"  # the method of metric rows that compare real data with real data
@@ -19,6 +19,7 @@ class Metric:
     `best` is `highest`, `lowest` or empty. The summary is about the first metric with rows and a `headline`.
     `against` words the reference, training or test, where a metric has one. `counted` metrics are numbers of
     samples, printed with one decimal. `group` is the group of molecules' tables for a metric without a chart.
+    `features`: it compares images by an extractor's features, not by their pixels.
     """
 
     label: str
@@ -30,6 +31,7 @@ class Metric:
     chart: bool = True
     counted: bool = False
     group: str = ""
+    features: bool = True
 
 
 def _count(label: str, best: str = "highest", headline: str = "", group: str = "") -> Metric:
@@ -41,11 +43,11 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
 
 
 METRICS = {
-    "valid": _count("valid", headline="Valid molecules"),
-    "unique": _count("unique"),
-    "novel": _count("novel"),
-    "unique_strict": _count("unique, strict", group="strict"),
-    "novel_strict": _count("novel, strict", group="strict"),
+    "valid": _count("valid", headline="the number of valid molecules"),
+    "unique_strict": _count("unique"),
+    "novel_strict": _count("novel"),
+    "unique": _count("unique spellings", group="spellings"),
+    "novel": _count("novel spellings", group="spellings"),
     "invalid_empty": _count("empty", "", group="reasons"),
     "invalid_syntax": _count("syntax", "", group="reasons"),
     "invalid_ring": _count("ring closure", "", group="reasons"),
@@ -67,10 +69,21 @@ METRICS = {
     "kid": Metric("KID", "images", "lowest", log=True),
     "kd": Metric("KD", "images", "lowest", log=True),
     "is": Metric("IS", "images", "highest"),
-    "nn_l2": Metric("L2", "images", against="to the nearest {} image", log=True),
+    "nn_l2": Metric("L2", "images", against="to the nearest {} image", log=True, features=False),
     "nn_cosine": Metric("cosine", "images", against="to the nearest {} image"),
-    "nn_copies": Metric("share of copies", "images", against="of {} images", chart=False),
+    "nn_copies": Metric("share of copies", "images", against="of {} images", chart=False, features=False),
 }
+# In a complete data set every molecule that keeps its rules is known, so that a novel one breaks them.
+_OFF_RULES = {
+    "novel_strict": _count("off the rules", "lowest"),
+    "novel": _count("off the rules, spellings", "lowest", group="spellings"),
+    "novel_scaffolds": _count("scaffolds that no training molecule has", "", group="structure"),
+}
+
+
+def describe_metric(name: str, complete: bool = False) -> Metric:
+    """How the page presents a metric; `complete`: of an experiment whose data set is complete."""
+    return _OFF_RULES.get(name, METRICS[name]) if complete else METRICS[name]
 
 
 def list_metrics(modality: str, group: str | None = None) -> list[str]:
@@ -118,7 +131,7 @@ class Table:
 
     `beside` completes the metric's label; `floor` is the same metric for real data, if it is known; `seeds`
     counts the training seeds of the evaluation. Evaluation, reference and extractor are those of the metric
-    rows; molecules have only the first.
+    rows; molecules have only the first. `complete` is that of `describe_metric`.
     """
 
     metric: str
@@ -130,10 +143,15 @@ class Table:
     reference: str = ""
     extractor: str = ""
     seeds: int = 1
+    complete: bool = False
+
+    @property
+    def about(self) -> Metric:
+        return describe_metric(self.metric, self.complete)
 
     @property
     def label(self) -> str:
-        return f"{METRICS[self.metric].label} {self.beside}".strip()
+        return f"{self.about.label} {self.beside}".strip()
 
     @property
     def count(self) -> int:
@@ -150,23 +168,14 @@ class Table:
 
 
 def summarise(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, metric, method, nfe, mean, between, within, seeds, count, all_seeds.
+    """Rows evaluation, metric, method, nfe, values, all_seeds.
 
-    `mean` and `between` are mean and standard deviation (n - 1; NaN for one) of the means of the `seeds`
-    seeds that have values. `within` is the deviation between the trials of one seed (variances pooled over
-    seeds), `count` the number of values, `all_seeds` the number of seeds with any value in the evaluation.
-    Values that are NaN do not count.
+    `values` are `stats.Values`, without those that are NaN; `all_seeds` is the number of seeds with any value
+    in the evaluation.
     """
     keys = ["evaluation", "metric", "method", "nfe"]
-    seeds = metrics.groupby([*keys, "seed"], sort=True)["value"].agg(["mean", "var", "count"])
-    freedom = seeds["count"] - 1
-    seeds = seeds.assign(squares=seeds["var"] * freedom, freedom=freedom.clip(lower=0))
-    summary = seeds.groupby(keys, sort=True).agg(
-        **{"mean": ("mean", "mean"), "between": ("mean", "std"), "seeds": ("mean", "count")},
-        **{name: (name, "sum") for name in ("count", "squares", "freedom")},
-    )
-    summary["within"] = np.sqrt(summary.pop("squares") / summary.pop("freedom"))
-    summary = summary.reset_index()
+    rows = [(*key, group_by_seed(group)) for key, group in metrics.groupby(keys, sort=True)]
+    summary = pd.DataFrame(rows, columns=[*keys, "values"])
     all_seeds = metrics.dropna(subset="value").groupby("evaluation")["seed"].nunique()
     return summary.assign(all_seeds=summary.evaluation.map(all_seeds).fillna(0).astype(int))
 
@@ -180,32 +189,42 @@ def make_table(
     floor: Cell | None = None,
     reference: str = "",
     extractor: str = "",
+    complete: bool = False,
 ) -> Table:
-    """The table of one metric with its best means marked; methods without any value are left out.
+    """The table of one metric; methods without any row are left out.
 
-    Means that print alike are tied. A column with a single value has no best one.
+    Marked in each column are the best mean, those that print alike, and those that the test of
+    `stats.difference`, with Holm's correction over the column, does not find worse.
     """
+    about = describe_metric(metric, complete)
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    means = [*part["mean"], *([floor.mean] if floor else [])]
-    digits = 1 if METRICS[metric].counted else choose_digits(means)
-    cells = {(row.method, row.nfe): _cell(row, digits) for row in part.itertuples(index=False)}
+    seeds = max(part["all_seeds"].max(), 1) if len(part) else 1
+    values = dict(zip(zip(part.method, part.nfe, strict=True), part["values"], strict=True))
+    cells = {key: _cell(own, seeds > 1) for key, own in values.items()}
+    means = [*(cell.mean for cell in cells.values()), *([floor.mean] if floor else [])]
+    digits = 1 if about.counted else choose_digits(means)
     rows = {
-        method: [cells.get((method, nfe), Cell()) for nfe in columns]
+        method: [replace(cells.get((method, nfe), Cell()), digits=digits) for nfe in columns]
         for method in methods
         if method in set(part.method)
     }
-    marked = _mark_best(rows, METRICS[metric].best)
+    marked = {method: [*row] for method, row in rows.items()}
+    for place, nfe in enumerate(columns):
+        column = {method: row[place] for method, row in rows.items() if row[place].count}
+        for method in _best(column, {method: values[method, nfe] for method in column}, about.best):
+            marked[method][place] = replace(column[method], best=True)
     floor = replace(floor, digits=digits) if floor else None
-    seeds = max(part["all_seeds"].max(), 1) if len(part) else 1
-    return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds)
+    return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds, complete)
 
 
-def _cell(row: Any, digits: int) -> Cell:
-    """A row of `summarise`: a deviation between trials never stands where others are between seeds."""
-    several = row.all_seeds > 1
-    std, trials = (row.between, row.within) if several else (row.within, np.nan)
-    return Cell(row.mean, std, row.count, digits=digits, seeds=row.seeds, trials=trials)
+def _cell(values: Values, several: bool) -> Cell:
+    """A deviation between trials never stands where others are between seeds."""
+    if not values:
+        return Cell()
+    own = estimate(values)
+    std, trials = (own.between, own.within) if several else (own.within, np.nan)
+    return Cell(own.mean, std, own.trials, seeds=own.seeds, trials=trials)
 
 
 def choose_digits(values: Sequence[float]) -> int:
@@ -214,23 +233,21 @@ def choose_digits(values: Sequence[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
-def _mark_best(rows: dict[str, list[Cell]], best: str) -> dict[str, list[Cell]]:
-    texts = [_best(column, best) for column in zip(*rows.values(), strict=True)]
-    return {
-        method: [
-            replace(cell, best=bool(cell.count) and cell.text == text)
-            for cell, text in zip(cells, texts, strict=True)
-        ]
-        for method, cells in rows.items()
-    }
-
-
-def _best(cells: Sequence[Cell], best: str) -> str | None:
-    """The text of the best cell; None where there is no choice."""
-    means = sorted((cell for cell in cells if cell.count), key=lambda cell: cell.mean)
-    if not best or len(means) < 2:
-        return None
-    return means[-1 if best == "highest" else 0].text
+def _best(cells: Mapping[str, Cell], values: Mapping[str, Values], best: str) -> list[str]:
+    """The methods of a column whose value is not worse than the best; none where there is no choice."""
+    if not best or len(cells) < 2:
+        return []
+    order = sorted(cells, key=lambda method: cells[method].mean, reverse=best == "highest")
+    first, *others = order
+    tests = adjust(difference(values[first], values[method]) for method in others)
+    return [
+        first,
+        *(
+            method
+            for method, cell in zip(others, tests, strict=True)
+            if cells[method].text == cells[first].text or (cell.test and not cell.decided)
+        ),
+    ]
 
 
 def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:

@@ -113,3 +113,34 @@ def test_keys_show_the_whole_marker_in_the_colours_of_the_page():
     assert page not in drawing.key(style("udlm"), "k")
     assert "clip-path" not in drawing.key(style("mdlm"), "k")
     assert themed("fill: #0072B2; stroke: #123456") == "fill: var(--blue, #0072b2); stroke: #123456"
+
+
+def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
+    """Of a method's ten molecules two are below the training molecules' range and five above it."""
+    counts = pd.DataFrame(
+        {
+            "low": [-np.inf, 0.0, 1.0, 2.0],
+            "high": [0.0, 1.0, 2.0, np.inf],
+            "samples": [2, 1, 2, 5],
+            "training": [0, 3, 1, 0],
+        }
+    )
+    picture = figures.histogram({"udlm": counts}, "QED", "h")
+    [axes] = picture.figure.axes
+    curve, below, above = axes.get_lines()
+    assert (curve.get_xdata().tolist(), curve.get_ydata().tolist()) == ([0.5, 1.5], [0.1, 0.2])
+    assert below.get_xdata()[0] < 0.0
+    assert above.get_xdata()[0] > 2.0
+    assert [*below.get_ydata(), *above.get_ydata()] == [0.2, 0.5]
+    assert {"less", "more"} <= set(texts(picture.svg))
+    assert picture.alt.endswith("training molecules: 0.75; udlm: 1.17, 70.0 % beyond.")
+    inside = counts.assign(samples=[0, 1, 2, 0])
+    assert not {"less", "more"} & set(texts(figures.histogram({"udlm": inside}, "QED", "h").svg))
+
+
+def test_logarithmic_times_have_few_round_ticks():
+    times = pd.DataFrame({"nfe": [1, 2, 4], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]})
+    picture = figures.trade({"udlm": times}, 1024, "main", "t")
+    [axes] = picture.figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.2", "0.5", "1", "2", "5"]
+    assert axes.get_xticks(minor=True).size == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.stats import Over, compare_ratio, compare_sign, difference, estimate, group_by_seed, holm
+from pairflow.report.stats import Over, adjust, difference, estimate, group_by_seed, holm
 
 NAN = np.nan
 # Student (1908), The probable error of a mean: hours of sleep gained by ten patients under two drugs.
@@ -154,37 +154,22 @@ def test_rows_are_grouped_by_seed_and_nan_is_no_observation():
     assert observed([NAN, NAN]) == {}
 
 
-@pytest.mark.parametrize(
-    ("ours", "baseline", "expected"),
-    [
-        # Both sides have a relative standard error of 1/5: sqrt(2) / 5 of the ratio.
-        (([8.0, 12.0],), ([4.0, 6.0],), (2.0, 2 * np.sqrt(2) / 5)),
-        # A seed is one observation.
-        (([9.0, 11.0, 19.0, 21.0], [0, 0, 1, 1]), ([5.0] * 4, [0, 0, 1, 1]), (3.0, 1.0)),
-        (([3.0],), ([2.0],), (1.5, NAN)),
-        (([1.0],), ([],), (NAN, NAN)),
-        (([1.0],), ([0.0, 0.0],), (NAN, NAN)),
-        (([1.0],), ([NAN],), (NAN, NAN)),
-    ],
-)
-def test_ratio_of_means_and_its_standard_error(ours, baseline, expected):
-    assert compare_ratio(observed(*ours), observed(*baseline)) == pytest.approx(expected, nan_ok=True)
+def test_a_difference_is_decided_after_holm_over_its_table():
+    """Paired over four trials: a mean of 2 with standard error 0.577 has t = 3.46 and p = 0.041, twice."""
+    baseline = {0: {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}}
+    gains = ((1, 1, 3, 3), (3, 3, 1, 1), (8, 8, 10, 10))
+    cells = [difference({0: {i: i + 1.0 + gain for i, gain in enumerate(own)}}, baseline) for own in gains]
+    assert [cell.p for cell in cells] == pytest.approx([0.0405193, 0.0405193, 0.00057367], rel=1e-5)
+    adjusted = adjust(cells)
+    assert [cell.adjusted for cell in adjusted] == pytest.approx([0.0810386, 0.0810386, 0.00172102], rel=1e-5)
+    assert [cell.decided for cell in adjusted] == [False, False, True]
+    assert [cell.decided for cell in adjust(cells[:1])] == [True]
+    # Half the interval: t(0.975, 3) = 3.18245 standard errors.
+    assert cells[0].visible == pytest.approx(3.18245 * 3**-0.5, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("ours", "expected"),
-    [
-        ([6.1, 6.1], 1),
-        ([1.9, 1.9], -1),
-        ([6.0, 6.0], 0),  # exactly two standard errors
-        ([2.0, 2.0], 0),
-        ([4.0, 4.0], 0),  # a tie
-        ([9.0], 0),  # a single value has no error
-        ([NAN, 9.0], 0),
-        ([], 0),
-    ],
-)
-def test_the_sign_needs_more_than_two_standard_errors(ours, expected):
-    baseline = observed([3.0, 5.0])  # mean 4, standard error 1
-    assert compare_sign(observed(ours), baseline) == expected
-    assert compare_sign(baseline, observed(ours)) == -expected
+def test_without_a_test_nothing_is_decided():
+    single = difference({0: {0: 1.0}}, {0: {0: 5.0}})
+    [cell] = adjust([single])
+    assert (cell.decided, cell.reason) == (False, "a single value")
+    assert np.isnan(cell.visible)

@@ -127,7 +127,7 @@ def test_without_scripts_the_page_is_whole(four, open_page):
     assert page.get_by_text(COMMAND, exact=True).is_visible()
     with page.expect_download() as found:
         page.locator(".files a").first.click()
-    assert found.value.suggested_filename == "demo-main-quality.csv"
+    assert found.value.suggested_filename == "demo-headline.csv"
 
 
 def test_the_first_key_skips_to_the_content(four, open_page):

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pairflow.report.compare.sections import SIGNIFICANCE, DataSection, describe_observations, describe_test
+from pairflow.report.compare.sections import DataSection, describe_observations, describe_test
 from pairflow.report.compare.settings import differing_settings
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.stats import LEVEL
+from pairflow.report.stats import LEVEL, SIGNIFICANCE
 
 _UNFOLDED = 12  # settings that differ: more are folded
 

@@ -11,20 +11,19 @@ import pandas as pd
 
 from pairflow.report import tables
 from pairflow.report.compare.settings import explain_difference, group_by_data
-from pairflow.report.results import FinishedExperiment
+from pairflow.report.results import FinishedExperiment, is_complete
 from pairflow.report.stats import (
     Difference,
     Estimate,
     Over,
     Values,
+    adjust,
     difference,
     estimate,
     group_by_seed,
-    holm,
 )
 from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
 
-SIGNIFICANCE = 0.05  # of p after Holm's correction
 # best value of a metric -> the words for a lower mean and for a higher one
 _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
 
@@ -81,7 +80,8 @@ class Contrast:
 class MetricGrid:
     """One table: rows of values that compare, and their differences from the baseline's rows.
 
-    `elsewhere` says which experiments have this metric as another kind, so that they are missing here.
+    `elsewhere` says which experiments have this metric as another kind, so that they are missing here;
+    `complete` is that of `tables.describe_metric`.
     """
 
     evaluation: str
@@ -89,10 +89,11 @@ class MetricGrid:
     rows: dict[RowKey, MethodRow]
     contrasts: list[Contrast]
     elsewhere: list[str]
+    complete: bool
 
     @property
     def about(self) -> tables.Metric:
-        return tables.METRICS[self.kind.metric]
+        return tables.describe_metric(self.kind.metric, self.complete)
 
     @property
     def label(self) -> str:
@@ -124,7 +125,7 @@ class MetricGrid:
         """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
         if not cell.test:
             return ""
-        if cell.adjusted > SIGNIFICANCE:
+        if not cell.decided:
             return "undecided"
         return _VERDICTS[self.about.best][cell.value > 0]
 
@@ -148,6 +149,12 @@ class DataSection:
             name: [grid for grid in self.grids if grid.evaluation == name]
             for name in dict.fromkeys(grid.evaluation for grid in self.grids)
         }
+
+    @property
+    def one_training(self) -> bool:
+        """Whether all tests are over trials, so that they say nothing about another training."""
+        cells = [cell for grid in self.grids for row in grid.contrasts for cell in row.cells.values()]
+        return all(cell.over == Over.TRIALS for cell in cells if cell.test)
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -210,14 +217,17 @@ def _grids(runs: list[FinishedExperiment], method: str | None) -> list[MetricGri
             rows = [row for by_kind in kinds.values() for row in by_kind.get(kind, [])]
             by_key = {row.key: row for row in sorted(rows, key=lambda row: methods.index(row.key.method))}
             contrasts = _adjust(_contrasts(by_key, runs[0].name, method))
-            grids.append(MetricGrid(evaluation, kind, by_key, contrasts, _elsewhere(kind, kinds)))
+            elsewhere, complete = _elsewhere(kind, kinds), is_complete(runs[0].experiment)
+            grids.append(MetricGrid(evaluation, kind, by_key, contrasts, elsewhere, complete))
     return grids
 
 
 def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[MethodRow]]:
-    """Rows of the metrics that the page has a name for."""
+    """Rows of the metrics that the page has a name for; those of pixels do not depend on an extractor."""
     rows = run.measured
     rows = rows[(rows.evaluation == evaluation) & rows.metric.isin(list(tables.METRICS))]
+    pixels = rows.metric.isin([name for name, about in tables.METRICS.items() if not about.features])
+    rows = rows.assign(extractor=rows.extractor.mask(pixels, ""))
     by_kind: dict[MetricKind, list[MethodRow]] = {}
     for (metric, reference, extractor), group in rows.groupby(
         ["metric", "reference", "extractor"], sort=True
@@ -258,11 +268,8 @@ def _difference(ours: MethodRow, baseline: MethodRow, nfe: int) -> Difference:
 
 def _adjust(contrasts: list[Contrast]) -> list[Contrast]:
     """Holm's correction over all differences of a table."""
-    p = iter(holm([cell.p for contrast in contrasts for cell in contrast.cells.values()]))
-    return [
-        replace(row, cells={nfe: replace(cell, adjusted=next(p)) for nfe, cell in row.cells.items()})
-        for row in contrasts
-    ]
+    cells = iter(adjust(cell for contrast in contrasts for cell in contrast.cells.values()))
+    return [replace(row, cells={nfe: next(cells) for nfe in row.cells}) for row in contrasts]
 
 
 def _elsewhere(kind: MetricKind, kinds: Mapping[str, Mapping[MetricKind, list[MethodRow]]]) -> list[str]:

@@ -13,10 +13,10 @@ from pairflow.report.tables import Table
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 _GROUPS = {
-    "strict": "Unique and novel, counted strictly",
     "structure": "Pieces, scaffolds, similarity",
     "properties": "Distance of properties from the training set’s",
     "reasons": "Why samples are invalid",
+    "spellings": "Spellings, as the paper counts",
 }
 
 
@@ -72,7 +72,7 @@ def describe_molecules(contents: Contents, evaluation: str, prefix: str) -> Mole
     summary = tables.summarise(contents.measured)
 
     def table_for(metric: str) -> Table:
-        return tables.make_table(summary, evaluation, metric, contents.methods)
+        return tables.make_table(summary, evaluation, metric, contents.methods, complete=contents.complete)
 
     rows = contents.measured[contents.measured.evaluation == evaluation]
     return MoleculeDetails(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import Experiment
-from pairflow.report.results import is_reduced
+from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
 
 # modality -> metric -> what its numbers mean
@@ -74,6 +74,11 @@ class Contents:
     def reduced(self) -> bool:
         """Whether the numbers do not compare with the paper's, by scale or by a missing part of the data."""
         return is_reduced(self.experiment) or bool(self.data.get("partial"))
+
+    @property
+    def complete(self) -> bool:
+        """Whether a molecule that is not in the data breaks their rules."""
+        return is_complete(self.experiment)
 
     @property
     def measured(self) -> pd.DataFrame:

@@ -9,17 +9,21 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from pairflow.config import BASES, DISTILLATIONS
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.environment import make_environment
 from pairflow.report.experiment import images, molecules, sheets
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.headline import make_headline
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.experiment.usability import find_cautions
 from pairflow.report.scripts import scripts
-from pairflow.report.words import join_steps, name_distillation
+from pairflow.report.stats import SIGNIFICANCE
+from pairflow.report.words import join_steps, join_words, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
@@ -50,13 +54,15 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     template = make_environment().get_template("experiment/template.html")
     parts = parts or draw(contents)
     experiment = contents.experiment
-    settings = experiment.model_dump(mode="json")
+    settings, headline = experiment.model_dump(mode="json"), make_headline(contents)
     return template.render(
         scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
         contents=contents,
         is_images=contents.modality == "images",
         experiment=experiment,
         provenance=contents.provenance,
+        headline=headline,
+        cautions=find_cautions(headline, contents) if headline else [],
         summary=write_summary(contents),
         facts=_facts(contents),
         configuration=yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100),
@@ -67,7 +73,9 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         seed=experiment.seeds[0],
         training_costs=training_costs(contents.timings, experiment),
         costs=_step_costs(contents.timings, contents.methods),
+        significance=SIGNIFICANCE,
         metric_sheet=partial(sheets.metric_sheet, contents),
+        headline_sheet=partial(sheets.headline_sheet, contents),
         correlation_sheet=partial(sheets.correlation_sheet, contents),
         training_sheet=partial(sheets.training_sheet, contents),
         step_sheet=partial(sheets.step_sheet, contents),
@@ -210,11 +218,22 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
     if not pictures:
         return None
+    paired = [method for method in logs if _is_paired(method)]
     return {
         "legend": legend(logs, "training"),
         "pictures": pictures,
         "distilled": any(map(name_distillation, logs)),
+        "paired": join_words(paired) if paired else "",
     }
+
+
+def _is_paired(method: str) -> bool:
+    """Whether a method learns from fixed pairs: those of its base, or those that a teacher drew."""
+    base, *rounds = method.split("+")
+    known = BASES.get(base.partition("-")[0])
+    return (known is not None and known.coupled) or any(
+        name in DISTILLATIONS and DISTILLATIONS[name].on_pairs for name in rounds
+    )
 
 
 def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pairflow.report import figures, tables
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
 from pairflow.report.experiment.contents import NOTES, Contents
+from pairflow.report.stats import Values, group_by_seed
 from pairflow.report.tables import Cell, Metric, Table
 from pairflow.report.words import REFERENCES
 
@@ -45,7 +47,7 @@ class EvaluationBlock:
     @property
     def labels(self) -> list[str]:
         """Labels of the metrics that were measured."""
-        return [tables.METRICS[table.metric].label for table in [*self.metric_tables, *self.plain]]
+        return [table.about.label for table in [*self.metric_tables, *self.plain]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +81,12 @@ class Panel:
     @property
     def samples(self) -> str:
         return tables.list_counts(self.rows.samples)
+
+    @cached_property
+    def values(self) -> dict[tuple[str, int], Values]:
+        """(method, NFE) -> its values."""
+        groups = self.rows.groupby(["method", "nfe"], sort=False)
+        return {(str(method), int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
 
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
@@ -117,10 +125,16 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
     return sorted(measured, key=lambda panel: order.index((panel.metric, panel.reference)))
 
 
+def leading_panel(contents: Contents) -> Panel | None:
+    """The first metric with a headline, in the first evaluation that has values of one."""
+    every = (panel for name in contents.evaluations for panel in panels(contents, name))
+    return next((panel for panel in every if panel.about.headline), None)
+
+
 def _molecule_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
     summary = tables.summarise(contents.measured)
     candidates = (
-        tables.make_table(summary, name, metric, contents.methods)
+        tables.make_table(summary, name, metric, contents.methods, complete=contents.complete)
         for metric in tables.list_metrics("molecules", "")
     )
     measured = [table for table in candidates if table.count]

@@ -7,7 +7,8 @@ from typing import Any
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.tables import METRICS, REAL, Cell, Table
+from pairflow.report.experiment.headline import Headline
+from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import format_count, format_duration, format_percent, name_scale
 
 
@@ -27,7 +28,7 @@ class StepCost:
 def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title: str) -> Sheet:
     """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
     [evaluation] = {table.evaluation for table in tables}
-    group = METRICS[tables[0].metric].group or "quality"
+    group = tables[0].about.group or "quality"
     origin = _origin(contents, f"evaluation {evaluation}")
     return Sheet(
         name=f"{contents.name}-{evaluation}-{group}",
@@ -35,6 +36,30 @@ def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title:
         parts=[_part(table, f"{table.label}; {origin}; {scope}") for table in tables],
         records=[record for table in tables for record in _records(table, contents.modality == "images")],
     )
+
+
+def headline_sheet(contents: Contents, headline: Headline, title: str) -> Sheet:
+    """Every method at its best number of steps, and real data; records have shares, not per cent."""
+    columns = {
+        "Method": [*(line.method for line in headline.lines), "real data"],
+        "NFE": [*(str(line.nfe) for line in headline.lines), "–"],
+        **{
+            measure.heading: [*(measure.text(line) for line in headline.lines), measure.real]
+            for measure in headline.measures.values()
+        },
+        "Calls": [*(str(line.calls) for line in headline.lines), "–"],
+        "Training": [*(format_duration(line.seconds) for line in headline.lines), "–"],
+    }
+    part = Part(
+        f"{title}; {_origin(contents, f'evaluation {headline.evaluation}')}",
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+    )
+    records = [
+        {**asdict(line), **{key: headline.value(key, line) for key in headline.measures}}
+        for line in headline.lines
+    ]
+    return Sheet(f"{contents.name}-headline", title, [part], records)
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any], title: str) -> Sheet:
@@ -110,7 +135,8 @@ def _part(table: Table, caption: str) -> Part:
         rows.append(["real images", *[Entry(table.floor.text)] * len(table.columns)])
     marked = any(cell.best for cells in table.rows.values() for cell in cells)
     spread = "; ± is between seeds" if table.seeds > 1 else ""
-    bold = f"; {METRICS[table.metric].best} mean in bold" if marked else ""
+    tested = f"; in bold what is not worse than the {table.about.best} mean by test"
+    bold = (tested if table.count > 1 else f"; {table.about.best} mean in bold") if marked else ""
     return Part(f"{caption}{spread}{bold}", ["NFE", *map(str, table.columns)], rows)
 
 

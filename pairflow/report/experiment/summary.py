@@ -1,15 +1,15 @@
-"""The page's first paragraph: sentences made from the numbers, left out where those are missing."""
+"""The comparison of methods in words: sentences made from the numbers, left out where those are missing."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.quality import Panel, panels
+from pairflow.report.experiment.quality import Panel, leading_panel
 from pairflow.report.figures import mean_distance
-from pairflow.report.stats import compare_ratio, compare_sign, group_by_seed
-from pairflow.report.tables import Table, describe_scope, make_table, summarise
-from pairflow.report.words import BASELINE, OURS, join_steps, join_words
+from pairflow.report.stats import Difference, adjust, difference, estimate
+from pairflow.report.tables import Table, choose_digits, describe_scope, make_table, summarise
+from pairflow.report.words import BASELINE, OURS, format_number, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
@@ -17,8 +17,8 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 def write_summary(contents: Contents) -> list[str]:
     """PairFlow against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
-    if headline := _headline(contents):
-        texts = [_compare(headline), _rank(headline, contents.methods), *texts]
+    if panel := leading_panel(contents):
+        texts = [_compare(panel), _rank(panel, contents.methods), *texts]
     return [text for text in texts if text]
 
 
@@ -36,12 +36,12 @@ def _rank(panel: Panel, methods: list[str]) -> str:
     among, named = "", list(parts)
     if len(parts) > _NAMED:
         among, named = f", the best three of {len(parts)} methods", list(parts)[:3]
-    title = f"{panel.about.headline} {panel.beside}".rstrip()
     best = join_words([parts[name] for name in named])
     baseline = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in named else ""
-    return (
-        f"{title} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
-        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)})."
+    return _begin(
+        panel,
+        f"{_title(panel)} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
+        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)}).",
     )
 
 
@@ -54,37 +54,73 @@ def _describe_spread(table: Table) -> str:
 
 
 def _compare(panel: Panel) -> str:
-    """PairFlow relative to UDLM at the fewest and the most sampling steps that both have."""
-    title, lower = panel.about.headline, panel.about.best == "lowest"
-    ours, baseline = (panel.rows[panel.rows.method == name] for name in (OURS, BASELINE))
-    shared = sorted({int(nfe) for nfe in set(ours.nfe) & set(baseline.nfe)})
-    seeds = panel.rows.seed.nunique()
-    pairs = {
-        nfe: (group_by_seed(ours[ours.nfe == nfe]), group_by_seed(baseline[baseline.nfe == nfe]), seeds > 1)
-        for nfe in shared
-    }
-    signs = {nfe: compare_sign(*pair) * (-1 if lower else 1) for nfe, pair in pairs.items()}
-    parts = []
-    for nfe in dict.fromkeys([*shared[:1], *shared[-1:]]):
-        ratio, error = compare_ratio(*pairs[nfe])
-        if np.isfinite(ratio):
-            spread = f" ± {error:.2f}" if np.isfinite(error) else ""
-            parts.append(f"{ratio:.2f}{spread} times at {join_steps([nfe])}")
-    if not parts:
+    """PairFlow less UDLM: where it is better, and by how much at the fewest and the most steps."""
+    tests = _test(panel)
+    if not tests:
         return ""
-    over = f"over {seeds} seeds" if seeds > 1 else "over trials of one training"
-    known = "±" in "".join(parts)
-    note = f"ratio of means ± standard error {over}" if known else "no uncertainty: a single observation"
-    better = f"{'lower' if lower else 'higher'} is better"
-    verdict = _judge(signs) if known else ""
-    return f"{verdict}{title} of {OURS} relative to {BASELINE}: {join_words(parts)} ({better}; {note})."
+    ends = dict.fromkeys([min(tests), max(tests)])
+    differences = join_words([_describe_difference(tests[nfe], nfe, panel) for nfe in ends])
+    better = "lower" if panel.about.best == "lowest" else "higher"
+    text = f"{_title(panel)} of {OURS} less that of {BASELINE}: {differences}; {better} is better"
+    seen = [_begin(panel, text)]
+    if any(cell.test for cell in tests.values()):
+        seen = [_begin(panel, _judge(tests, panel.about.best)), *seen, *_describe_limits(tests, panel)]
+    return " ".join(f"{sentence}." for sentence in seen)
 
 
-_WORDS = {1: "better than", -1: "worse than", 0: "not clearly different from"}
+def _test(panel: Panel) -> dict[int, Difference]:
+    """NFE -> PairFlow less UDLM, by the rule of `pairflow compare`.
+
+    Holm's correction is over the differences of all methods from UDLM.
+    """
+    values = panel.values
+    keys = [key for key in values if key[0] != BASELINE and (BASELINE, key[1]) in values]
+    cells = adjust(difference(values[method, nfe], values[BASELINE, nfe]) for method, nfe in keys)
+    ours = {nfe: cell for (method, nfe), cell in zip(keys, cells, strict=True) if method == OURS}
+    return dict(sorted(ours.items()))
 
 
-def _judge(signs: Mapping[int, int]) -> str:
-    """What a newcomer wants to know first, from NFE -> sign of the effect, 1 being better."""
+def _title(panel: Panel) -> str:
+    return f"{panel.about.headline} {panel.beside}".rstrip()
+
+
+def _begin(panel: Panel, text: str) -> str:
+    """A sentence about methods; of a single training seed it says so."""
+    if panel.rows.seed.nunique() == 1:
+        return f"In this training, {text}"
+    return text[0].upper() + text[1:]
+
+
+def _describe_difference(cell: Difference, nfe: int, panel: Panel) -> str:
+    if not cell.test:
+        return f"{_number(cell.value, panel, '+')} at {join_steps([nfe])} (not tested: {cell.reason})"
+    ends = f"{_number(cell.low, panel, '+')} to {_number(cell.high, panel, '+')}"
+    return f"{_number(cell.value, panel, '+')} at {join_steps([nfe])} (95 % interval {ends})"
+
+
+def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]:
+    """The smallest differences that could have been seen, where the test decides nothing."""
+    limits = [
+        f"{_number(cell.visible, panel)} at {join_steps([nfe])}"
+        for nfe, cell in tests.items()
+        if cell.test and not cell.decided
+    ]
+    return [f"A difference of about {join_words(limits)} would have shown"] if limits else []
+
+
+def _number(value: float, panel: Panel, sign: str = "") -> str:
+    """A value with the decimals that its metric has in tables."""
+    means = [estimate(values).mean for values in panel.values.values()]
+    return format_number(value, 1 if panel.about.counted else choose_digits(means), sign)
+
+
+_WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
+
+
+def _judge(tests: Mapping[int, Difference], best: str) -> str:
+    """What a newcomer wants to know first, from NFE -> test."""
+    direction = -1 if best == "lowest" else 1
+    signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
     subject = f"{OURS}, which learns from sources paired with the data, is"
     rest = f"{BASELINE}, which learns from random ones,"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
@@ -93,9 +129,7 @@ def _judge(signs: Mapping[int, int]) -> str:
     if not others and len(steps) > 1:
         where = f"at every number of sampling steps ({join_words(steps)})"
     parts = [f"{first} {rest} {where}", *(f"{word} it at {join_steps(steps)}" for word, steps in others)]
-    if not any(signs.values()):
-        return f"{subject} {parts[0]}. "
-    return f"{subject} {join_words(parts)}, by more than two standard errors. "
+    return f"{subject} {join_words(parts)}"
 
 
 def _describe_distance(contents: Contents) -> str:
@@ -122,9 +156,3 @@ def _describe_cost(contents: Contents) -> str:
         f"Computing that coupling took {seconds['pair']:,.1f} s, {share:.1%} of the "
         f"{seconds['train']:,.1f} s spent on training {OURS}."
     )
-
-
-def _headline(contents: Contents) -> Panel | None:
-    """The first metric with a headline, in the first evaluation that has values of one."""
-    every = (panel for name in contents.evaluations for panel in panels(contents, name))
-    return next((panel for panel in every if panel.about.headline), None)

@@ -1,5 +1,7 @@
 """The page itself: whole, offline, the same each time, legible at both widths and to assistive technology."""
 
+from dataclasses import replace
+
 import pytest
 
 from pairflow.report.compare.page import render
@@ -53,3 +55,43 @@ def test_the_page_fits_its_window_and_is_accessible(page, open_page, violations,
     shown.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     assert violations(shown) == []
+
+
+def raised(run, by, column):
+    """Another run whose values are higher, by a little more or less from seed to seed or trial to trial."""
+    noise = run.metrics[column].map({0: 0.5, 1: -1.0, 2: 0.5})
+    return replace(run, name="b", metrics=run.metrics.assign(value=run.metrics.value + by + noise))
+
+
+def test_one_training_says_so_and_its_verdicts_have_no_colour(make_run, parse):
+    several, one = make_run(), make_run(seeds=(0,))
+    page = render(make_sections([several, raised(several, 20, "seed")]), "comparison.parquet")
+    assert '<small class="verdict better">better</small>' in page
+    assert "Differences from a, over all tables" in parse(page).words()
+    page = render(make_sections([one, raised(one, 20, "trial")]), "comparison.parquet")
+    assert "<small>better</small>" in page
+    assert 'class="verdict' not in page
+    assert "In this training, differences from a, over all tables" in parse(page).words()
+
+
+def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
+    """Equal means whose differences over three trials have standard error 0.5, times t(0.975, 2) = 4.303."""
+    run = make_run(seeds=(0,))
+    page = render(make_sections([run, raised(run, 0, "trial")]), "comparison.parquet")
+    assert "p = 1.000 undecided; about 2.2 would show" in parse(page).words()
+
+
+def test_distances_of_pixels_are_not_by_an_extractor(make_images):
+    contents = make_images()
+    run = FinishedExperiment("a", contents.experiment, contents.metrics, contents.timings)
+    [section] = make_sections([run])
+    labels = [grid.label for grid in section.grids]
+    assert "FD to the training images, by classifier-1a2b3c4d" in labels
+    assert labels[-2:] == ["L2 to the nearest training image", "share of copies of training images"]
+
+
+def test_what_is_not_in_a_complete_data_set_is_worse(make_run):
+    [section] = make_sections([make_run(), make_run("b", 2)])
+    grids = {grid.label: grid.about.best for grid in section.grids}
+    assert grids["off the rules"] == "lowest"
+    assert "novel" not in grids

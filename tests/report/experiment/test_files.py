@@ -16,7 +16,7 @@ POINTS = 72  # to the inch
 
 def test_names_say_what_is_shown(make):
     assert [name for name, _ in files.name_charts(draw(make()))] == [
-        *("main-valid", "main-unique", "main-novel"),
+        *("main-valid", "main-unique", "main-off-the-rules"),
         *("coupling-distances", "coupling-jumps", "correlation", "training-loss", "training-validation_nll"),
     ]
 

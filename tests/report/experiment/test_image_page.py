@@ -15,7 +15,7 @@ WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "v
 
 def test_sections_of_images(image_page, parse):
     assert parse(image_page).headings() == [
-        *("summary", "run", "quality", "samples", "neighbours", "coupling"),
+        *("headline", "summary", "run", "quality", "samples", "neighbours", "coupling"),
         *("correlation", "training", "cost"),
     ]
 
@@ -47,7 +47,7 @@ def test_what_the_page_shows(image_page, parse):
     # The lowest distance is best, and the highest score.
     for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
         assert f"<td>{text}</td>" in image_page
-    assert image_page.count('<td class="real">4.8</td>') == 3
+    assert image_page.count('<td class="real">4.8</td>') == 4
     pictures = image_page.split("<img ")[1:]
     assert len(pictures) == 3 * 2 + 2 * 12 + 2
     assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
@@ -132,7 +132,9 @@ def test_fid_is_called_so_and_leads_the_summary(make_images, parse):
         "FID, from 1,000 samples: Fréchet distance on features of Inception."
         in parse(render(contents)).words()
     )
-    assert write_summary(contents)[1].startswith("FID to the training images at 1 sampling step: 14.0 with")
+    assert write_summary(contents)[1].startswith(
+        "In this training, FID to the training images at 1 sampling step: 14.0 with"
+    )
 
 
 def test_two_extractors_have_tables_of_their_own(make_images):
@@ -174,12 +176,13 @@ def test_a_metric_over_all_trials_has_single_values(make_images, parse):
 def test_summary_of_images(make_images):
     relative, quality_, distance, _ = write_summary(make_images())
     assert quality_ == (
-        "FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with random and "
-        "84.0 with udlm (one value each; 1,000 samples × 1 trial × 1 seed)."
+        "In this training, FD to the training images at 1 sampling step: 14.0 with pairflow, 39.0 with "
+        "random and 84.0 with udlm (one value each; 1,000 samples × 1 trial × 1 seed)."
     )
     assert relative == (
-        "FD of pairflow relative to udlm: 0.17 times at 1 sampling step and 0.77 times at 32 sampling steps "
-        "(lower is better; no uncertainty: a single observation)."
+        "In this training, FD to the training images of pairflow less that of udlm: −70.0 at 1 sampling step "
+        "(not tested: a single value) and −4.0 at 32 sampling steps (not tested: a single value); lower is "
+        "better."
     )
     assert "20.00 of 64 tokens" in distance
 

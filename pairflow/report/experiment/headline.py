@@ -1,0 +1,172 @@
+"""The head of the page: how good each method is, measured against real data, before any contest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairflow.report.costs import training_costs
+from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.quality import Panel, leading_panel, panels
+from pairflow.report.stats import estimate
+from pairflow.report.tables import choose_digits
+from pairflow.report.words import format_number, format_percent, join_steps
+
+USABLE = 0.5  # share of valid samples below which a model is not usable
+_DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # of molecules; the first one measured
+
+Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
+
+
+@dataclass(frozen=True)
+class MethodLine:
+    """A row of the table: a method at its best number of sampling steps.
+
+    `calls` of the network make a sample. `seconds` are those of all its training: pairing, its base and its
+    distillations, a mean over seeds; NaN where they are not known.
+    """
+
+    method: str
+    nfe: int
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the table: its heading, its values, their text for real data; a share or a number."""
+
+    heading: str
+    values: Values
+    real: str = "–"
+    digits: int | None = None
+
+    def value(self, line: MethodLine) -> float:
+        """NaN where it was not measured."""
+        return self.values.get((line.method, line.nfe), np.nan)
+
+    def text(self, line: MethodLine) -> str:
+        value = self.value(line)
+        return format_percent(value) if self.digits is None else format_number(value, self.digits)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
+
+    Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
+    the keys distance and, where it was measured, copies.
+    """
+
+    evaluation: str
+    lines: list[MethodLine]
+    best: MethodLine
+    measures: dict[str, Measure]
+    samples: int
+    sentence: str
+
+    def values(self, line: MethodLine) -> list[float]:
+        """A line's values, as they stand in the table."""
+        return [self.value(key, line) for key in self.measures]
+
+    def value(self, key: str, line: MethodLine) -> float:
+        """NaN where it was not measured."""
+        measure = self.measures.get(key)
+        return measure.value(line) if measure else np.nan
+
+
+def make_headline(contents: Contents) -> Headline | None:
+    """The head of an experiment's page; None without any value of a leading metric."""
+    leading = leading_panel(contents)
+    if leading is None:
+        return None
+    means, lower = _means(leading), leading.about.best == "lowest"
+    seconds, tail = _training_seconds(contents), _greedy_tail(contents, leading.evaluation)
+    lines = []
+    for method in contents.methods:
+        if steps := {nfe: mean for (name, nfe), mean in means.items() if name == method}:
+            nfe = (min if lower else max)(sorted(steps), key=steps.__getitem__)
+            lines.append(MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan)))
+    best = (min if lower else max)(lines, key=lambda line: means[line.method, line.nfe])
+    of_images = contents.modality == "images"
+    measures = _measure_images(contents, leading) if of_images else _measure_molecules(contents, leading)
+    describe = _describe_images if of_images else _describe_molecules
+    sentence = describe(leading, best, measures, contents)
+    return Headline(leading.evaluation, lines, best, measures, int(leading.rows.samples.max()), sentence)
+
+
+def _means(panel: Panel) -> dict[tuple[str, int], float]:
+    return {key: estimate(values).mean for key, values in panel.values.items()}
+
+
+def _divide(counts: Values, whole: Values) -> Values:
+    return {key: count / whole[key] for key, count in counts.items() if whole.get(key)}
+
+
+def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
+    means = {panel.metric: _means(panel) for panel in panels(contents, leading.evaluation)}
+    samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
+    measures = {"valid": Measure("valid", _divide(means["valid"], samples), format_percent(1.0))}
+    if unique := means.get("unique_strict"):
+        measures["unique"] = Measure("unique", _divide(unique, means["valid"]))
+        if novel := means.get("novel_strict"):
+            heading = "off the rules" if contents.complete else "novel"
+            real = format_percent(0.0) if contents.complete else "–"
+            measures["novel"] = Measure(heading, _divide(novel, unique), real)
+    for metric, heading in _DISTANCES.items():
+        if values := means.get(metric):
+            return {**measures, metric: Measure(heading, values, digits=choose_digits([*values.values()]))}
+    return measures
+
+
+def _measure_images(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    values, floor = _means(leading), leading.floor
+    digits = choose_digits([*values.values(), *([floor.mean] if floor else [])])
+    real = format_number(floor.mean, digits) if floor else "–"
+    heading = f"{leading.about.label} {leading.beside}".strip()
+    measures = {"distance": Measure(heading, values, real, digits)}
+    for panel in panels(contents, leading.evaluation):
+        if panel.metric == "nn_copies":
+            measures["copies"] = Measure("copies", _means(panel))
+    return measures
+
+
+def _describe_molecules(
+    _: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+) -> str:
+    share = measures["valid"].value(best)
+    steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
+    text = (
+        f"{only}{format_percent(share)} of the samples of the best method, {best.method} at {steps}, are "
+        "valid molecules; of the data all are."
+    )
+    if contents.complete and "novel" in measures:
+        off = measures["novel"].text(best)
+        text += f" Of its distinct molecules {off} break the rules that all of the data keep."
+    return text
+
+
+def _describe_images(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
+    distance = measures["distance"]
+    value, steps = distance.text(best), join_steps([best.nfe])
+    real = f"real images have {distance.real}" if leading.floor else "that of real images was not measured"
+    return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
+
+
+def _greedy_tail(contents: Contents, evaluation: str) -> bool:
+    settings = contents.experiment.evaluations.get(evaluation)
+    return settings is None or settings.greedy_tail
+
+
+def _training_seconds(contents: Contents) -> dict[str, float]:
+    """Method -> the time of its base, its pairing and its distillations; those of unknown time are NaN."""
+    costs = training_costs(contents.timings, contents.experiment)
+    totals = {}
+    for method in contents.methods:
+        base, *rounds = method.split("+")
+        lineage = {"+".join([base, *rounds[:number]]) for number in range(len(rounds) + 1)}
+        pieces = [cost for cost in costs.get(base, []) if cost.method in lineage]
+        complete = {cost.method for cost in pieces} == lineage
+        totals[method] = sum(cost.seconds for cost in pieces) if complete else np.nan
+    return totals

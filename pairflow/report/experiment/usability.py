@@ -1,0 +1,137 @@
+"""What makes a model unusable, or its numbers hard to judge, and what to do about it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pairflow.config import BASES
+from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.headline import USABLE, Headline, MethodLine
+from pairflow.report.words import format_count, format_percent, join_words
+
+FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
+_FAR_BELOW = 0.7  # training loss over validation loss
+_FALL = 0.01  # of the validation loss over the last quarter of a training
+_COPIES = 0.5
+_NAMED = 4  # methods, at most, that a box names
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A box under the headline: what is wrong, and what to do. `severe`: the best method is not usable."""
+
+    title: str
+    text: str
+    severe: bool = False
+
+
+def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
+    """What is wrong with the models of an experiment, the severe ones first."""
+    found = [*_invalid(headline), *_copies(headline, contents), *_few(headline), *_losses(contents)]
+    return sorted(found, key=lambda caution: not caution.severe)
+
+
+def _name(values: Mapping[MethodLine, float], headline: Headline, text: Callable[[float], str]) -> str:
+    """The methods with their values; of many only their number, as the table has the values."""
+    if len(values) > _NAMED:
+        ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
+        return f"{len(values)} of {len(headline.lines)} methods ({ends})"
+    return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
+
+
+def _invalid(headline: Headline) -> Iterator[Caution]:
+    shares = {line: headline.value("valid", line) for line in headline.lines}
+    broken = {line: share for line, share in shares.items() if share < USABLE}
+    if broken:
+        named = _name(broken, headline, format_percent)
+        severe = headline.best in broken
+        yield Caution(
+            "Not usable yet." if severe else "Not every method is usable.",
+            f"Under half of the samples are valid molecules: {named}. Train longer (training.iterations), "
+            "use a larger network, or draw samples with more steps.",
+            severe,
+        )
+
+
+def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
+    """Images that equal training images; molecules that are known, unless the data hold all there are."""
+    of_images = contents.modality == "images"
+    if contents.complete:
+        return
+    shares = {
+        line: headline.value("copies", line) if of_images else 1 - headline.value("novel", line)
+        for line in headline.lines
+    }
+    copying = {line: share for line, share in shares.items() if share > _COPIES}
+    if copying:
+        named = _name(copying, headline, format_percent)
+        what = "samples equal training images" if of_images else "distinct molecules are in the data set"
+        expected = "" if of_images else "That is expected where the data hold nearly all of their kind. Else "
+        advice = "use more data, fewer iterations or a smaller network."
+        advice = expected + advice if expected else advice.capitalize()
+        yield Caution("Mostly copies.", f"More than half of the {what}: {named}. {advice}", of_images)
+
+
+def _few(headline: Headline) -> Iterator[Caution]:
+    counts = {line: headline.samples * headline.value("valid", line) for line in headline.lines}
+    few = {line: count for line, count in counts.items() if count < FEW}
+    if few:
+        named = _name(few, headline, format_count)
+        yield Caution(
+            "Too few to judge.",
+            f"A trial has fewer than {FEW} valid molecules: {named}. The share of unique ones among so few "
+            "says little. Train longer, or draw more samples per trial.",
+        )
+
+
+def _losses(contents: Contents) -> Iterator[Caution]:
+    """Trainings that stopped too early or too late."""
+    logs = {method: log for method, log in contents.training_logs.items() if "validation_nll" in log}
+    falls = {method: _fall(log) for method, log in logs.items()}
+    early = {method: fall for method, fall in falls.items() if fall > _FALL}
+    if early:
+        named = join_words([f"{method} (by {format_percent(fall)})" for method, fall in early.items()])
+        yield Caution(
+            "Not trained to the end.",
+            f"The validation loss still fell over the last quarter of the training: {named}. Raise "
+            "training.iterations.",
+        )
+    late = {
+        method: losses
+        for method, losses in _final_losses(logs, contents).items()
+        if method not in early and losses[0] < _FAR_BELOW * losses[1]
+    }
+    if late:
+        named = join_words([f"{name} ({loss:.2f} against {nll:.2f})" for name, (loss, nll) in late.items()])
+        yield Caution(
+            "Over-fitted.",
+            f"The training loss is far below the validation loss, which no longer falls: {named}. Use more "
+            "data, fewer iterations, a smaller network or dropout.",
+        )
+
+
+def _fall(log: pd.DataFrame) -> float:
+    """Share by which the validation loss fell over the last quarter of a training; NaN if not measured."""
+    measured = log.dropna(subset="validation_nll")
+    before = measured[measured.iteration <= 0.75 * log.iteration.max()]
+    if before.empty:
+        return np.nan
+    first = before.validation_nll.iloc[-1]
+    return float((first - measured.validation_nll.iloc[-1]) / abs(first)) if first else np.nan
+
+
+def _final_losses(logs: Mapping[str, pd.DataFrame], contents: Contents) -> dict[str, tuple[float, float]]:
+    """Method -> training loss over the last tenth of the iterations, and validation loss at the end.
+
+    Only where the two are the same bound on the NLL: that of sources drawn again for every batch.
+    """
+    if contents.experiment.training.loss != "nelbo":
+        return {}
+    losses = {}
+    for method, log in logs.items():
+        if method in BASES and not BASES[method].coupled and log.validation_nll.notna().any():
+            late = log[log.iteration >= 0.9 * log.iteration.max()]
+            losses[method] = (float(late.loss.mean()), float(log.validation_nll.dropna().iloc[-1]))
+    return losses

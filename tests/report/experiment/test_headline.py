@@ -1,0 +1,203 @@
+"""The head of the page: how good the methods are against real data, and what makes them unusable."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.report.experiment.headline import make_headline
+from pairflow.report.experiment.page import render
+from pairflow.report.experiment.summary import write_summary
+from pairflow.report.experiment.usability import find_cautions
+from pairflow.report.tables import describe_metric
+
+OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete
+
+
+def counted(rows: pd.DataFrame, **factors: float) -> pd.DataFrame:
+    """Metric rows with some metrics scaled, in whole molecules that vary over the trials."""
+    value = rows.value * rows.metric.map(factors).fillna(1.0)
+    return rows.assign(value=value.round())
+
+
+def cautions(contents) -> dict[str, tuple[str, bool]]:
+    found = find_cautions(make_headline(contents), contents)
+    return {caution.title: (caution.text, caution.severe) for caution in found}
+
+
+def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_rows):
+    rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
+    contents = make(metrics=counted(rows, unique_strict=0.5, novel_strict=0.125))
+    headline = make_headline(contents)
+    assert [(line.method, line.nfe, line.calls) for line in headline.lines] == [
+        ("udlm", 4, 5),
+        ("pairflow", 32, 33),
+    ]
+    # The pairing takes 12 s, each training 48 s.
+    assert [line.seconds for line in headline.lines] == [48.0, 60.0]
+    shares = {
+        key: [measure.text(line) for line in headline.lines] for key, measure in headline.measures.items()
+    }
+    assert shares["valid"] == ["50.0 %", "75.0 %"]
+    assert shares["unique"] == ["50.0 %", "50.0 %"]
+    assert [measure.heading for measure in headline.measures.values()] == ["valid", "unique", "off the rules"]
+    assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %"]
+    assert headline.best.method == "pairflow"
+    assert headline.sentence == (
+        "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; of "
+        "the data all are. Of its distinct molecules 25.0 % break the rules that all of the data keep."
+    )
+
+
+def test_without_a_greedy_tail_a_step_is_a_call_and_unknown_times_stay_unknown(make):
+    main = {"main": {"nfe": (1, 4, 32), "trials": 3, "greedy_tail": False}}
+    contents = make(settings={"evaluations": main}, timings=make().timings.iloc[:0])
+    lines = make_headline(contents).lines
+    assert [line.calls for line in lines] == [32, 32, 32]
+    assert np.isnan([line.seconds for line in lines]).all()
+
+
+def test_the_time_of_a_distilled_method_is_that_of_its_whole_lineage(many):
+    seconds = {line.method: line.seconds for line in make_headline(many).lines}
+    # 60 s for each training, for drawing each teacher's pairs, and for each distillation.
+    assert [seconds[name] for name in ("udlm", "udlm+dcd", "udlm+redi", "udlm+redi+redi")] == [
+        60,
+        120,
+        180,
+        300,
+    ]
+
+
+def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
+    """1 % of the samples of the best method are valid, ten times as many as of the other."""
+    rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
+    contents = make(settings=OTHER, metrics=rows)
+    headline = make_headline(contents)
+    assert headline.sentence == (
+        "Only 0.98 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; "
+        "of the data all are."
+    )
+    assert cautions(contents)["Not usable yet."] == (
+        "Under half of the samples are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer "
+        "(training.iterations), use a larger network, or draw samples with more steps.",
+        True,
+    )
+    words = parse(render(contents)).words()
+    assert words.index("Only 0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
+    assert " times" not in write_summary(contents)[0]
+
+
+def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
+    headline = make_headline(make_images())
+    assert headline.sentence == (
+        "The best method, pairflow at 32 sampling steps, has FD to the training images of 13.5; real images "
+        "have 4.8."
+    )
+    assert [measure.heading for measure in headline.measures.values()] == [
+        "FD to the training images",
+        "copies",
+    ]
+    metrics = make_images().metrics
+    bare = make_headline(make_images(metrics=metrics[metrics.method != "data"]))
+    assert bare.sentence.endswith("of 13.5; that of real images was not measured.")
+    assert bare.measures["distance"].real == "–"
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
+    settings = {} if complete else OTHER
+    words = parse(render(make(settings=settings))).words()
+    assert ("lower is better, but a model with few" in words) is complete
+    assert ("Novel are those that are not among" in words) is not complete
+    about = describe_metric("novel_strict", complete)
+    assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
+
+
+GOOD = {"udlm": (600, 700, 800), "pairflow": (700, 800, 900)}
+
+
+def log(loss: float, validation: list[float]) -> pd.DataFrame:
+    """A log with the validation loss at each quarter of the training."""
+    iteration = np.arange(0, 1001, 10)
+    at_quarter = dict(zip((250, 500, 750, 1000), validation, strict=True))
+    return pd.DataFrame(
+        {
+            "iteration": iteration,
+            "loss": loss,
+            "validation_nll": [at_quarter.get(i, np.nan) for i in iteration],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("logs", "title", "text"),
+    [
+        ({"udlm": log(1.0, [2.0, 1.5, 1.2, 1.1])}, "Not trained to the end.", "udlm (by 8.33 %)"),
+        ({"pairflow": log(0.3, [2.0, 1.5, 1.2, 1.1])}, "Not trained to the end.", "pairflow (by 8.33 %)"),
+        ({"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}, "Over-fitted.", "udlm (0.30 against 1.00)"),
+        ({"pairflow": log(0.3, [1.0, 0.9, 0.9, 1.0])}, None, ""),  # its two losses are of different noise
+        ({"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9])}, None, ""),
+        ({"udlm": log(0.8, [np.nan] * 4)}, None, ""),
+    ],
+    ids=["falling", "falling, paired", "over-fitted", "paired", "good", "not measured"],
+)
+def test_trainings_that_end_too_early_or_too_late(make, metric_rows, logs, title, text):
+    found = cautions(make(metrics=metric_rows(GOOD), training_logs=logs))
+    assert [*found] == ([title] if title else [])
+    assert text in "".join(words for words, _ in found.values())
+
+
+def test_a_loss_that_is_no_bound_is_not_set_against_the_validation_loss(make, metric_rows):
+    training = {"batch_size": 256, "iterations": 1000, "learning_rate": 1e-3, "loss": "cross_entropy"}
+    logs = {"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}
+    contents = make(settings={"training": training}, metrics=metric_rows(GOOD), training_logs=logs)
+    assert cautions(contents) == {}
+
+
+def test_few_valid_molecules_and_many_copies(make, metric_rows):
+    rows = metric_rows({"udlm": (60, 70, 80), "pairflow": (700, 800, 900)})
+    contents = make(settings=OTHER, metrics=counted(rows, novel_strict=0.25), training_logs={})
+    assert cautions(contents) == {
+        "Not every method is usable.": (
+            "Under half of the samples are valid molecules: udlm (7.81 %). Train longer "
+            "(training.iterations), use a larger network, or draw samples with more steps.",
+            False,
+        ),
+        "Mostly copies.": (
+            "More than half of the distinct molecules are in the data set: udlm (75.0 %) and pairflow "
+            "(75.0 %). That is expected where the data hold nearly all of their kind. Else use more "
+            "data, fewer iterations or a smaller network.",
+            False,
+        ),
+        "Too few to judge.": (
+            "A trial has fewer than 100 valid molecules: udlm (80). The share of unique ones among so few "
+            "says little. Train longer, or draw more samples per trial.",
+            False,
+        ),
+    }
+
+
+def test_of_many_methods_a_box_gives_their_number(many, metric_rows):
+    rows = metric_rows({method: (n, n, 10 * n) for n, method in enumerate(many.methods, 1)})
+    contents = dataclasses.replace(many, metrics=rows, training_logs={})
+    assert cautions(contents)["Not usable yet."][0].startswith(
+        "Under half of the samples are valid molecules: 12 of 12 methods (0.98 % to 11.7 %)."
+    )
+
+
+def test_images_that_are_copies(make_images):
+    metrics = make_images().metrics
+    copies = (metrics.metric == "nn_copies") & (metrics.method == "pairflow")
+    contents = make_images(metrics=metrics.assign(value=metrics.value.mask(copies, 0.75)), training_logs={})
+    assert cautions(contents) == {
+        "Mostly copies.": (
+            "More than half of the samples equal training images: pairflow (75.0 %). Use more data, fewer "
+            "iterations or a smaller network.",
+            True,
+        )
+    }
+
+
+def test_without_metrics_there_is_no_headline(make):
+    assert make_headline(dataclasses.replace(make(), metrics=make().metrics.iloc[:0])) is None
