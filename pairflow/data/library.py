@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdkit import Chem, rdBase
-from tqdm import tqdm
 
 from pairflow.data.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
 
 _FORMATS = {
     **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
@@ -73,12 +73,14 @@ def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> It
     path = Path(path)
     kind = format_of(path)
     number = -1
-    with _opened(path) as (text, raw), _bar(path, progress) as bar:
-        for number, row in enumerate(_READERS[kind](text, path, column)):
-            if number % 256 == 0:
-                bar.update(raw.tell() - bar.n)
-            yield row
-        bar.update(raw.tell() - bar.n)
+    with _opened(path) as (text, raw):
+        size = path.stat().st_size
+        with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
+            for number, row in enumerate(_READERS[kind](text, path, column)):
+                if number % 256 == 0:
+                    read.update(raw.tell() - read.n)
+                yield row
+            read.update(raw.tell() - read.n)
     if number < 0:
         raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
 
@@ -124,11 +126,6 @@ class _Lines:
             if len(line) == _LONGEST_LINE:
                 raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
             yield line
-
-
-def _bar(path: Path, progress: bool) -> tqdm:
-    size = path.stat().st_size
-    return tqdm(total=size, desc="read", unit="B", unit_scale=True, mininterval=0.5, disable=not progress)
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[str]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from pairflow.artifacts import Metadata, atomic
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
+from pairflow.runtime.progress import bar
 from pairflow.training.model import Model
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
@@ -153,14 +153,14 @@ def _collect(
     stream: MoleculeStream, settings: DemandSettings, rows: list[dict[str, Any]], quiet: bool
 ) -> None:
     """Append a row per molecule, under a bar with the share of accepted samples."""
-    with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
+    with bar(total=settings.count, unit=" molecules", quiet=quiet) as molecules:
         for number, smiles in enumerate(stream, 1):
             properties = _properties(smiles) if settings.properties else {}
             rows.append({"name": f"pairflow-{number}", "smiles": smiles, **properties})
-            bar.set_postfix_str(
+            molecules.set_postfix_str(
                 f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
             )
-            bar.update()
+            molecules.update()
 
 
 def _properties(smiles: str) -> dict[str, float]:
