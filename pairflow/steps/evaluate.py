@@ -61,9 +61,11 @@ def main(
 ):
     """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
     valid, and compare the distinct molecules with the training molecules."""
-    from pairflow.metrics import chemistry, training_molecules
+    from pairflow.metrics import chemistry, similarity, training_molecules
 
     provenance = Provenance()
+    with provenance.uncounted():
+        similarity.compile_all()
     strings, metadata, known = _read(inputs)
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)

@@ -17,7 +17,7 @@ from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_a
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, checked_tokens, runs_on_gpu
+from pairflow.pairing.pair import BACKENDS, checked_tokens, compile_for, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
@@ -86,6 +86,9 @@ def main(
     x1, metadata = _read(tokens, vocabulary_size)
     size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
     pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
+    if settings.coupling == "pairflow":
+        with provenance.uncounted():
+            compile_for(x1, vocabulary_size=size, backend=backend)
     if dry_run:
         return _estimate(settings, x1, pair)
     first, last = _rows(len(x1), shard)
