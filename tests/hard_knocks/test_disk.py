@@ -65,8 +65,8 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
     "sample on demand": (["--model", MODEL[0], "--count=3", "--nfe=1"], {"out": f"{MINI}/molecules.smi"}),
 }
 NO_WRITERS = {"doctor", "estimate"}
-# Tests of their own; a table like that of `reference`, by an optional package.
-ELSEWHERE = {"init", "new", "chemnet"}
+# Tests of their own; steps run by Snakemake; a table like that of `reference`, by an optional package.
+ELSEWHERE = {"init", "new", "run", "chemnet"}
 
 
 @pytest.fixture(scope="module")
