@@ -80,9 +80,8 @@ def main(
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
-        references = chemistry.REFERENCES
         rows += [
-            {**shared, "metric": name, "value": value, "reference": references.get(name)}
+            {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
             for name, value in values.items()
         ]
         rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]

@@ -86,9 +86,7 @@ def main(
     x1, metadata = _read(tokens, vocabulary_size)
     size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
     pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
-    if settings.coupling == "pairflow":
-        with provenance.uncounted():
-            compile_for(x1, vocabulary_size=size, backend=backend)
+    _compile(settings, x1, size, backend, provenance)
     if dry_run:
         return _estimate(settings, x1, pair)
     first, last = _rows(len(x1), shard)
@@ -100,6 +98,15 @@ def main(
     ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
     columns = {"x0": np.concatenate(table.make(ranges, lambda rows: pair(rows=rows))), "x1": x1[first:last]}
     table.write(pa.table({name: token_column(rows, size) for name, rows in columns.items()}))
+
+
+def _compile(
+    settings: PairSettings, x1: np.ndarray, vocabulary_size: int, backend: str, provenance: Provenance
+) -> None:
+    """Compile what the pairing needs before its time is measured."""
+    if settings.coupling == "pairflow":
+        with provenance.uncounted():
+            compile_for(x1, vocabulary_size=vocabulary_size, backend=backend)
 
 
 def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: dict | None) -> Metadata:
