@@ -5,7 +5,7 @@
 #   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD/my_project:/project" \
 #     pairflow pairflow init .
 #   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD/my_project:/project" \
-#     pairflow snakemake --cores 2 results/demo/report.html
+#     pairflow pairflow run demo
 FROM python:3.12-slim-bookworm
 
 # RDKit draws molecules with these libraries.

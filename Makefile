@@ -8,7 +8,6 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
 CORES ?= $(shell nproc)
 READY := .venv/.ready
-DEMO := results/demo/report.html results/digits/report.html
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 help:  ## show this list
@@ -16,9 +15,9 @@ help:  ## show this list
 
 setup: $(READY)  ## install the pinned packages and pairflow into .venv
 
-demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images) and print the paths of their reports
-	snakemake --cores $(CORES) $(DEMO)
-	@echo "reports: $(DEMO)"
+demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
+	pairflow run demo --cores $(CORES)
+	pairflow run digits --cores $(CORES)
 
 # One process more than cores, because some tests wait for a scheduler or a browser.
 test: lint  ## run all checks of `make lint`, then all tests

@@ -7,7 +7,7 @@ import click
 from pairflow._version import __version__
 
 # Besides the steps, in the order in which a user needs them.
-COMMANDS = ("doctor", "init", "new", "sample", "estimate", "compare")
+COMMANDS = ("doctor", "init", "new", "sample", "estimate", "run", "compare")
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -57,9 +57,8 @@ def main() -> None:
     """Generate molecules and images in a few sampling steps, from source states that are paired with the
     data in closed form.
 
-    There are two ways to start. `snakemake --cores 2 results/demo/report.html` runs the demo on embedded
-    molecules. `pairflow new my_library.smi` adds an experiment on your own molecules and prints how to run
-    it.
+    There are two ways to start. `pairflow run demo` runs the demo on embedded molecules. `pairflow new
+    my_library.smi` adds an experiment on your own molecules and prints how to run it.
 
     Snakemake runs the steps in order; you can also run each step by itself.
     """

@@ -12,7 +12,7 @@ def test_help_lists_every_command_and_two_ways_to_start():
     assert finished.exit_code == 0
     assert all(f"\n  {name} " in finished.output for name in (*COMMANDS, *STEPS))
     text = " ".join(finished.output.split())
-    assert "snakemake --cores 2 results/demo/report.html" in text
+    assert "pairflow run demo" in text
     assert "pairflow new my_library.smi" in text
     assert __version__ in CliRunner().invoke(main, ["--version"]).output
 

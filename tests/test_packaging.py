@@ -80,7 +80,7 @@ def test_the_wheel_holds_the_package_the_workflow_and_the_licences(wheel):
 
 def test_a_project_of_the_wheel_runs_the_workflow(python, tmp_path):
     command = python.parent / "pairflow"
-    assert "snakemake --cores 2 results/demo/report.html" in run(command, "init", "my_project", cwd=tmp_path)
+    assert "pairflow run demo" in run(command, "init", "my_project", cwd=tmp_path)
     project = tmp_path / "my_project"
     where = run(python, "-c", "import pairflow; print(pairflow.__file__)", cwd=project)
     assert where.startswith(str(python.parent.parent))

@@ -1,6 +1,6 @@
 """Draw docs/figures/overview.svg: closed-form sources of a toy data set, and measured quality against steps.
 
-python docs/figures/overview.py results/demo/metrics.parquet
+python docs/figures/overview.py results/demo_full/metrics.parquet
 """
 
 import sys
@@ -66,7 +66,7 @@ def draw_quality(axes: plt.Axes, metrics: pd.DataFrame) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("sampling steps (NFE)")
     axes.set_ylabel("valid molecules, %")
-    axes.set_title("Fewer steps for the same quality (experiment demo)", loc="left", fontsize=10)
+    axes.set_title("Fewer steps for the same quality (experiment demo_full)", loc="left", fontsize=10)
     axes.legend(frameon=False, loc="upper left")
 
 

@@ -11,7 +11,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +45,14 @@ class Provenance:
     def add(self, facts: dict[str, Any]) -> None:
         """Add the costs of an interrupted run or of a shard, read from its provenance, to this work's."""
         self.earlier.append(facts)
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Leave out the seconds of the block: compilation, for which only the first run on a machine pays."""
+        wall, processor = time.perf_counter(), time.process_time()
+        yield
+        self.started += time.perf_counter() - wall
+        self.processor_started += time.process_time() - processor
 
     def write(self, *paths: Path) -> None:
         """Write `<file>.provenance.json` beside each of `paths`."""

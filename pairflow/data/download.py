@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import pooch
 import requests
-from tqdm import tqdm
 
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
 
 DATA_DIR = "PAIRFLOW_DATA_DIR"
 TIMEOUT = 30  # seconds without a byte after which a download is given up
@@ -116,11 +116,11 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
         if response.status_code != requests.codes.partial_content:
             have = 0
         left = int(response.headers.get("Content-Length", 0))
-        bar = tqdm(desc=part.stem, initial=have, total=have + left or None, unit="B", unit_scale=True)
-        with bar, part.open("ab" if have else "wb") as file:
+        count = bar(desc=part.stem, initial=have, total=have + left or None, unit="B", unit_scale=True)
+        with count, part.open("ab" if have else "wb") as file:
             for chunk in response.iter_content(2**16):
                 file.write(chunk)
-                bar.update(len(chunk))
+                count.update(len(chunk))
     part.replace(output_file)
 
 

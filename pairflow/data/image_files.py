@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
 
 Shape = tuple[int, int, int]
 LabelledImages = tuple[np.ndarray, np.ndarray]
@@ -125,8 +125,7 @@ def read_folder(
     paths = files(folder)
     first = read_image(paths[0], size, mode)
     images = np.empty((len(paths), *first.shape), np.uint8)
-    bar = tqdm(paths, desc="read", unit=" images", mininterval=0.5, disable=not progress)
-    for row, path in enumerate(bar):
+    for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
         pixels = read_image(path, size, mode)
         _check_alike(pixels.shape, path, first.shape, paths[0])
         images[row] = pixels

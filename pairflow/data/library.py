@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdkit import Chem, rdBase
-from tqdm import tqdm
 
 from pairflow.data.standardise import MOST_ATOMS, TOO_MANY_ATOMS
 from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
 
 _FORMATS = {
     **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
@@ -86,15 +86,16 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
     """
     path = Path(path)
     kind = format_of(path)
-    read = 0
-    with _opened(path) as (text, raw), _bar(path, progress) as bar:
-        for row in _READERS[kind](text, path, column):
-            if read % 256 == 0:
-                bar.update(raw.tell() - bar.n)
-            read += 1
-            yield row
-        bar.update(raw.tell() - bar.n)
-    if not read:
+    number = 0
+    with _opened(path) as (text, raw):
+        size = path.stat().st_size
+        with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
+            for number, row in enumerate(_READERS[kind](text, path, column), 1):
+                if number % 256 == 0:
+                    read.update(raw.tell() - read.n)
+                yield row
+            read.update(raw.tell() - read.n)
+    if not number:
         raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
 
 
@@ -140,11 +141,6 @@ class _Lines:
             if len(line) == _LONGEST_LINE:
                 raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
             yield line
-
-
-def _bar(path: Path, progress: bool) -> tqdm:
-    size = path.stat().st_size
-    return tqdm(total=size, desc="read", unit="B", unit_scale=True, mininterval=0.5, disable=not progress)
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:

@@ -4,8 +4,6 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tqdm import tqdm
-
 from pairflow.artifacts import digest, machine, read_metadata, read_table
 from pairflow.config import Experiment, suggest
 from pairflow.data.source import DatasetSize
@@ -13,6 +11,7 @@ from pairflow.errors import InputError
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Rate, Work, packaged, rates_from_timings
 from pairflow.plan import paths
+from pairflow.runtime.progress import bar
 
 _DECISIVE = ("data", "network", "training", "distillation", "pairing", "evaluations")  # settings of a rate
 
@@ -27,7 +26,7 @@ def collect(
     absent = [work for work in works if not rates[work] and not recorded and _device_is_here(work)]
     tokens = paths.data(root, "train.parquet")
     rows = tokens if tokens.is_file() else None
-    for work in tqdm(absent, desc="measure", unit="rate", disable=not (progress and absent)):
+    for work in bar(absent, total=len(absent), desc="measure", unit="rate", quiet=not (progress and absent)):
         rates[work] = measure(work, experiment.training.loss, sizes.shape, rows, origin)
     for work, rate in rates.items():
         rates[work] = rate or packaged().get(work) or _suggested(work, experiment)

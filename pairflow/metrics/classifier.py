@@ -14,11 +14,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from pairflow import rng
 from pairflow.artifacts import digest
 from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
 
 FORMAT = 1
 DIMENSION = 64  # features
@@ -62,7 +62,7 @@ def train(images: np.ndarray, labels: np.ndarray, iterations: int, seed: int, pr
     optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
     generator = torch.Generator().manual_seed(rng.stream_seed(seed, "classify"))
     targets = torch.from_numpy(labels)
-    for iteration in tqdm(range(iterations), unit="it", disable=not progress, mininterval=1.0):
+    for iteration in bar(range(iterations), total=iterations, unit="it", quiet=not progress):
         optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - iteration / iterations)
         rows = torch.randint(len(images), (BATCH,), generator=generator)
         logits = network.head(network(as_input(images[rows.numpy()])))

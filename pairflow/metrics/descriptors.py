@@ -12,9 +12,9 @@ import numpy as np
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
-from tqdm import tqdm
 
 from pairflow.metrics.similarity import BITS, WORDS
+from pairflow.runtime.progress import bar
 from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that a process takes at once
@@ -80,9 +80,9 @@ def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
 def _mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
     """`work` on chunks of the molecules, in order; in processes of their own where that is worth it."""
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
-    with tqdm(total=len(smiles), desc=name, unit="molecule", disable=not progress, mininterval=1.0) as bar:
+    with bar(total=len(smiles), desc=name, unit="molecule", quiet=not progress) as molecules:
         for chunk in _run(work, chunks, min(threads, len(chunks))):
-            bar.update(len(chunk))
+            molecules.update(len(chunk))
             yield chunk
 
 

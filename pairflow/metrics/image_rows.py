@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.data.images import to_images
@@ -17,6 +16,7 @@ from pairflow.errors import InputError
 from pairflow.metrics.extractors import Extractor
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.images import inception_score, kernel_distance, most_similar, nearest
+from pairflow.runtime.progress import bar
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def extract(
     extractor: Extractor, images: ImageRows, rows: np.ndarray, progress: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
     """(rows, features, class probabilities or None) of one batch after the other."""
-    with tqdm(total=len(rows), unit="image", disable=not progress, mininterval=1.0) as bar:
+    with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
         for first in range(0, len(rows), extractor.batch):
             part = rows[first : first + extractor.batch]
             yield part, *extractor(images[part])
-            bar.update(len(part))
+            extracted.update(len(part))
 
 
 def gather(batches: Iterable[tuple]) -> tuple[np.ndarray, np.ndarray | None]:

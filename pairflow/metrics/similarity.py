@@ -60,6 +60,13 @@ def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
     return total
 
 
+def compile_all() -> None:
+    """Compile all of this module, or read its machine code from disk, so that it costs no time later."""
+    empty = np.zeros((2, WORDS), np.uint64)
+    Neighbours(empty).similarity(empty)
+    internal_diversity(empty + np.uint64(1))
+
+
 class Neighbours:
     """Reference molecules among which the nearest is looked up: packed fingerprints (M, 32) uint64."""
 

@@ -83,6 +83,14 @@ def pair(
     return sources
 
 
+def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
+    """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
+
+    It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
+    """
+    pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
+
+
 def jumps_per_step(
     tokens: np.ndarray,
     rows: np.ndarray,

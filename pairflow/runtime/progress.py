@@ -1,22 +1,68 @@
-"""A progress bar for the steps that draw samples."""
+"""Progress bars: a line that moves in a terminal, whole lines in a log file."""
 
-from collections.abc import Iterator
+import math
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
 
-from torch import nn
 from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from torch import nn
+
+_LINE = "{l_bar} {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+
+
+class _LogLines:
+    """A file to which a bar writes whole lines, instead of writing one line over and over."""
+
+    def __init__(self, file: TextIO):
+        self.file, self.count = file, ""
+
+    def write(self, text: str) -> None:
+        """Write the text as a line, unless its count is that of the line before."""
+        line = text.strip()
+        count = line.partition("[")[0]
+        if line and count != self.count:
+            self.file.write(f"{line}\n")
+            self.count = count
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+def bar(
+    iterable: Iterable[Any] | None = None, *, total: float | None, quiet: bool = False, **options: Any
+) -> tqdm:
+    """A bar on stderr that counts to `total` (None: unknown), with further `options` of `tqdm`.
+
+    Where stderr is no terminal it writes lines without carriage returns: at most one per second and one per
+    per cent, or one in ten seconds if the total is unknown.
+    """
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:  # a notebook shows bars as a terminal does
+        options |= {"mininterval": 1.0, "dynamic_ncols": True}
+    elif total:
+        # Without an upper bound on the interval, tqdm's monitor would write more lines than one per per cent.
+        options |= {"miniters": math.ceil(total / 100), "mininterval": 1.0, "maxinterval": math.inf}
+        options |= {"bar_format": _LINE, "file": _LogLines(sys.stderr)}
+    else:
+        options |= {"mininterval": 10.0, "file": _LogLines(sys.stderr)}
+    return tqdm(iterable, total=total, disable=quiet, **options)
 
 
 @contextmanager
-def network_bar(network: nn.Module, calls: int, quiet: bool, rows: int) -> Iterator[None]:
+def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Iterator[None]:
     """A bar that counts the rows that pass through the network, so that it also moves within a batch.
 
     Each of `rows` samples takes at most `calls` calls; absorbing noise needs fewer.
     """
-    with tqdm(total=rows * calls, unit="row", unit_scale=True, disable=quiet, mininterval=1.0) as bar:
+    with bar(total=rows * calls, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 
-        def count(module: nn.Module, inputs: tuple, output: object) -> None:  # returns None: keeps the output
-            bar.update(len(inputs[0]))
+        def count(
+            module: "nn.Module", inputs: tuple, output: object
+        ) -> None:  # returns None: keeps the output
+            rows_bar.update(len(inputs[0]))
 
         hook = network.register_forward_hook(count)
         try:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from tqdm import tqdm
+from pairflow.runtime.progress import bar
 
 
 def run_blocks(
@@ -18,10 +18,10 @@ def run_blocks(
     try:
         slices = [slice(start, min(start + block, rows)) for start in range(0, rows, block)]
         tasks = {pool.submit(work, part): part.stop - part.start for part in slices}
-        with tqdm(total=rows, desc=name, unit="row", disable=not progress) as bar:
+        with bar(total=rows, desc=name, unit="row", quiet=not progress) as rows_bar:
             for task in as_completed(tasks):
                 task.result()
-                bar.update(tasks[task])
+                rows_bar.update(tasks[task])
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -35,6 +35,9 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions
     table = ResumableTable(out, written, "forward", resume, provenance)
     rule = {"vocabulary_size": metadata.dimensions[1], "steps": settings.steps, "seed": settings.seed}
 
+    with provenance.uncounted():
+        forward.sample(rows[:2], 1, **rule, progress=False)  # compiles
+
     def draw(block: BlockKey) -> np.ndarray:
         first, count = block
         return forward.sample(rows, count, **rule, first=first, threads=threads, progress=not quiet)

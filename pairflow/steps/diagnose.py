@@ -9,6 +9,7 @@ import pandas as pd
 from pairflow import rng
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, save_table, token_array
 from pairflow.metrics.coupling import diagnose
+from pairflow.pairing.pair import compile_for, jumps_per_step
 from pairflow.steps.command import existing, out, step
 
 JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jumps
@@ -26,6 +27,8 @@ def main(pairs: Path, method: str, out: Path):
     x1 = token_array(table["x1"])
     values = diagnose(token_array(table["x0"]), x1, metadata.dimensions[1])
     if metadata.parameters["coupling"] == "pairflow":
+        with provenance.uncounted():
+            compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata)
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     seed = metadata.parameters["seed"]
@@ -36,8 +39,6 @@ def main(pairs: Path, method: str, out: Path):
 
 def _jumps(x1: np.ndarray, metadata: Metadata) -> dict[str, float]:
     """`jumps_<s>` for s = 1..T: the mean number of positions that jump in the step from t = s/T."""
-    from pairflow.pairing.pair import jumps_per_step
-
     parameters = metadata.parameters
     rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
     rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}

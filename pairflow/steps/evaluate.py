@@ -61,9 +61,11 @@ def main(
 ):
     """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
     valid, and compare the distinct molecules with the training molecules."""
-    from pairflow.metrics import chemistry, training_molecules
+    from pairflow.metrics import chemistry, similarity, training_molecules
 
     provenance = Provenance()
+    with provenance.uncounted():
+        similarity.compile_all()
     strings, metadata, known = _read(inputs)
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
@@ -78,9 +80,8 @@ def main(
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
-        references = chemistry.REFERENCES
         rows += [
-            {**shared, "metric": name, "value": value, "reference": references.get(name)}
+            {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
             for name, value in values.items()
         ]
         rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]

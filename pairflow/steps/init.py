@@ -31,9 +31,9 @@ def main(folder: Path) -> None:
             shutil.copyfile(source, copy)
     enter = "" if folder.resolve() == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
     click.echo(
-        f"{folder} holds the workflow. Try it on the embedded molecules (about ten minutes):\n\n"
+        f"{folder} holds the workflow. Try it on the embedded molecules (a few minutes):\n\n"
         f"{enter}"
-        "  snakemake --cores 2 results/demo/report.html\n\n"
+        "  pairflow run demo\n\n"
         "`pairflow doctor` checks this machine; `pairflow new my_library.smi` adds your own molecules."
     )
 

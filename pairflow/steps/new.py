@@ -17,7 +17,6 @@ from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, S
 from pairflow.config.append import append, require_free
 from pairflow.config.file import read_text
 from pairflow.errors import InputError
-from pairflow.runtime.threads import available_cpus
 from pairflow.steps.command import configuration, device, quiet, step
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     click.echo(f"\nExperiment '{name}' is in {configuration}. Run it{where} with:\n")
-    click.echo(f"  snakemake --cores {available_cpus()} -- results/{name}/report.html")
+    click.echo(f"  pairflow run {name}")
 
 
 def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, "Survey"]:

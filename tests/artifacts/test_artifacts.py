@@ -100,6 +100,13 @@ def test_provenance_stands_beside_the_file(tmp_path):
     assert (facts["device"], facts["samples_seen"]) == ("cpu", 32)
 
 
+def test_time_that_does_not_count_is_not_in_the_record(tmp_path):
+    provenance = Provenance()
+    with provenance.uncounted():
+        time.sleep(0.5)
+    assert written(tmp_path / "a", provenance)["seconds"] < 0.5
+
+
 def written(path, provenance: Provenance) -> dict:
     provenance.write(path)
     return read_provenance(path)

@@ -115,7 +115,7 @@ def test_the_shipped_configuration_is_valid_and_carries_the_papers_numbers():
         ("methods", ["pairflw"], r"unknown method 'pairflw' \(did you mean 'pairflow'\?\): known are"),
         ("methods", ["udlm", "udlm"], r"methods: \['udlm', 'udlm'\] names one twice"),
         ("methods", [], r"methods: tuple should have at least 1 item"),
-        ("distillation", {}, r"methods: 'udlm\+dcd' needs the settings distillation\.dcd"),
+        ("distillation", {}, r"methods: 'pairflow\+dcd' needs the settings distillation\.dcd"),
         ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] names a number twice"),
         ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
         ("evaluations.main.methods", ["udlm+dc"], r"methods: 'udlm\+dc' is not among methods \(did you"),
@@ -161,7 +161,7 @@ def test_a_mistake_is_one_line_that_names_it(path, value, message):
 
 
 def test_settings_hold_only_what_the_step_depends_on():
-    experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
+    experiment = check(Configuration, SHIPPED, "x").experiments["demo_full"]
     assert experiment.couplings() == ["pairflow", "random"]
     assert experiment.pair_settings("random", 0).steps is None  # a changed step count does not affect it
     pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3}

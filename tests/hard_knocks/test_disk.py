@@ -68,8 +68,8 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
     ),
 }
 NO_WRITERS = {"doctor", "estimate"}
-# Tests of their own; a table like that of `reference`, by an optional package.
-ELSEWHERE = {"init", "new", "chemnet"}
+# Tests of their own; steps run by Snakemake; a table like that of `reference`, by an optional package.
+ELSEWHERE = {"init", "new", "run", "chemnet"}
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
 def test_a_project_holds_the_files_of_the_clone():
     finished = init("my project")
     assert finished.exit_code == 0, finished.output
-    assert "\n  cd 'my project'\n  snakemake --cores 2 results/demo/report.html\n" in finished.output
+    assert "\n  cd 'my project'\n  pairflow run demo\n" in finished.output
     copies = {path.relative_to("my project") for path in Path("my project").rglob("*") if path.is_file()}
     assert Path("rules/captions/report.rst") in copies
     assert Path("profiles/default/config.yaml") in copies

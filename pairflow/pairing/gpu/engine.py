@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from pairflow.errors import InputError
 from pairflow.pairing import rule
+from pairflow.runtime.progress import bar
 
 _HERE = Path(__file__).parent
 _KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
@@ -202,7 +202,7 @@ def pair_on(
     randomness = np.uint64(seed), np.uint32(vocabulary_size - 1)
     size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
     sources = np.empty_like(queries)
-    with tqdm(total=len(queries), desc="pairing", unit="row", disable=not progress) as bar:
+    with bar(total=len(queries), desc="pairing", unit="row", quiet=not progress) as paired:
         for start in range(0, len(queries), size):
             rows = slice(start, start + size)
             states = device.array(queries[rows].astype(np.uint16))
@@ -213,7 +213,7 @@ def pair_on(
             arguments = (*keys, *walking, *settings, *randomness)
             device.launch(kernels["walk"], blocks, threads, arguments, layout.shared_bytes)
             sources[rows] = device.numpy(states)
-            bar.update(len(states))
+            paired.update(len(states))
     return sources
 
 

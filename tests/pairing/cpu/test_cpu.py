@@ -7,13 +7,14 @@ import time
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 from pairflow.data import library, molecules, sources
 from pairflow.pairing import oracle
 from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import bitmaps
 from pairflow.pairing.cpu import engine as cpu
-from pairflow.runtime import threads
+from pairflow.runtime import progress
 
 
 def both(data, vocabulary_size, steps, *, queries=None, row_numbers=None, seed=0):
@@ -123,7 +124,7 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
     settings = {"vocabulary_size": 20, "steps": 20, "seed": 0, "threads": 2}
     walked = []
 
-    class Bar(threads.tqdm):
+    class Bar(tqdm):
         def update(self, n=1):
             raise KeyboardInterrupt
 
@@ -131,7 +132,7 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
         walked.append(args)
         time.sleep(0.02)
 
-    monkeypatch.setattr(threads, "tqdm", Bar)
+    monkeypatch.setattr(progress, "tqdm", Bar)
     monkeypatch.setattr(cpu, "walk", walk)
     monkeypatch.setattr(cpu, "_BLOCK", 1)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,53 @@
+"""What `pairflow run` says at the end, of molecules and of images."""
+
+import pandas as pd
+import pytest
+
+from pairflow.artifacts import Metadata, as_metrics, write_table
+from pairflow.config import Experiment
+from pairflow.report.closing import closing_lines
+
+DIGITS = {"data": {"source": "digits"}, "features": {"extractor": "classifier"}}
+
+
+@pytest.fixture
+def finish(tmp_path, miniature, monkeypatch):
+    """Write a finished experiment, with (method, NFE, value) of a metric; returns its closing lines."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(values, metric="valid", changes=None, **shared):
+        evaluations = {"main": {"nfe": [1, 4], "samples": 200, "trials": 2}}
+        settings = miniature(methods=["udlm", "pairflow"], evaluations=evaluations, **changes or {})
+        parameters = Experiment(**settings).model_dump(mode="json")
+        rows = pd.DataFrame(values, columns=["method", "nfe", "value"]).assign(metric=metric, seed=0, trial=0)
+        root = tmp_path / "results" / "mine"
+        root.mkdir(parents=True, exist_ok=True)
+        times = pd.DataFrame({"step": ["train"], "method": ["udlm"], "seconds": [1.0], "device": ["cpu"]})
+        frame = as_metrics(rows, evaluation="main", samples=200, **shared)
+        write_table(root / "metrics.parquet", frame, Metadata(kind="metrics", parameters=parameters))
+        write_table(root / "timings.parquet", times, Metadata(kind="timings"))
+        return closing_lines(root.relative_to(tmp_path))
+
+    return write
+
+
+@pytest.mark.parametrize(("most", "share"), [(150, "75.0 %"), (3, "only 1.50 %")])
+def test_molecules_end_with_the_best_share_and_a_command(finish, most, share):
+    lines = finish([("udlm", 1, 2), ("udlm", 4, most - 1), ("pairflow", 1, 1), ("pairflow", 4, most)])
+    assert lines == [
+        f"best of 2 methods: pairflow with 4 sampling steps, {share} of its samples are valid molecules",
+        "report: results/mine/report.html",
+        "new molecules: pairflow sample --model results/mine/seed0/models/pairflow --count 1000 --nfe 4 "
+        "--valid --unique --out mine.smi",
+    ]
+
+
+def test_images_end_with_the_least_distance(finish):
+    values = [("udlm", 1, 9.0), ("udlm", 4, 2.34), ("pairflow", 1, 5.0)]
+    lines = finish(values, "fd", DIGITS, reference="test", extractor="classifier-0")
+    best = "best of 2 methods: udlm with 4 sampling steps, FD 2.34 to the test images"
+    assert lines == [best, "report: results/mine/report.html"]
+
+
+def test_an_experiment_without_samples_has_only_a_report(finish):
+    assert finish([]) == ["report: results/mine/report.html"]

@@ -1,0 +1,195 @@
+"""`pairflow run` with a real Snakemake: lines for jobs, messages of failed steps, exit codes, the end."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from pairflow.plan import execution
+
+REPOSITORY = Path(__file__).parent.parent.parent
+SNAKEFILE = ("--snakefile", str(REPOSITORY / "Snakefile"))
+JOBS = (
+    "preprocess",
+    "describe_molecules",
+    "train udlm",
+    "sample udlm main nfe 1",
+    "evaluate udlm main nfe 1",
+)
+
+
+@pytest.fixture
+def workflow(tmp_path, miniature, monkeypatch):
+    """Write the configuration with one small experiment; it is in the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**changes):
+        text = yaml.safe_dump({"experiments": {"mini": miniature(**changes)}})
+        Path("workflow_config.yaml").write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def run():
+    """Start `pairflow run mini` in a process group of its own."""
+
+    def start(*arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "pairflow.steps.run", "mini", "--cores", "2", "--", *SNAKEFILE]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([*command, *arguments], **pipes, start_new_session=True)
+
+    return start
+
+
+@pytest.mark.workflow
+def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(workflow, run):
+    workflow()
+    process = run()
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    lines = re.findall(r"^(\d+)/6 (.+), \d+ s$", errors, re.MULTILINE)
+    assert [int(number) for number, _ in lines] == [1, 2, 3, 4, 5, 6]
+    assert {name for _, name in lines} == {*JOBS, "report"}
+    assert "rule " not in errors
+    best, report, command = output.splitlines()
+    share = r"(only )?\d+(\.\d+)? % of its samples are valid molecules"
+    assert re.fullmatch(rf"best of 1 method: udlm with 1 sampling step, {share}", best)
+    assert report == "report: results/mini/report.html"
+    assert command == (
+        "new molecules: pairflow sample --model results/mini/seed0/models/udlm --count 1000 --nfe 1 "
+        "--valid --unique --out mini.smi"
+    )
+    process = run()  # there is nothing to do
+    again, errors = process.communicate()
+    assert (process.returncode, again) == (0, output)
+    assert "/6" not in errors
+    process = run("--dry-run", "--forcerun", "evaluate")
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (0, "")
+    assert errors.count("\nrule ") == 2
+
+
+@pytest.mark.workflow
+def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
+    workflow(data={"source": "small_molecules", "length": 5, "max_heavy_atoms": 5})
+    process = run()
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    *_, last = errors.splitlines()
+    assert re.fullmatch(
+        r"failed: preprocess: pairflow preprocess: error: length: .* \(results/mini/logs/preprocess\.log\)",
+        last,
+    )
+    assert "Traceback" not in errors
+    assert "RuleException" not in errors
+
+
+@pytest.mark.workflow
+def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, run):
+    long = {"batch_size": 8, "iterations": 10**6, "learning_rate": 1e-3, "validate_every": 10**6}
+    workflow(training=long)
+    process, log = run(), Path("results/mini/logs/seed0/train-udlm.log")
+    until = time.monotonic() + 300
+    while not (log.is_file() and "loss=" in log.read_text()):
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    assert re.search(r"failed: train udlm: pairflow train: stopped after \d.* of 1,000,000 iter", errors)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ("", "snakemake --cores all -- {}"),
+        ("--cores 4 --gpus 2 -- --keep-going", "snakemake --cores 4 --resources gpu=2 --keep-going -- {}"),
+        ("-- --profile profiles/slurm", "snakemake --profile profiles/slurm -- {}"),
+        ("--cores 4 -- --executor=slurm", "snakemake --cores 4 --executor=slurm -- {}"),
+    ],
+)
+def test_print_shows_the_command_and_runs_nothing(workflow, step, arguments, command):
+    workflow()
+    output = step("run", "mini", "--print", *arguments.split()).output
+    assert output == command.format("results/mini/report.html") + "\n"
+    assert not Path("results").exists()
+
+
+def test_a_mistake_is_one_line(workflow, step, refused):
+    refused(
+        step("run", "mini"), "run", "workflow_config.yaml: no such file; run the command in a folder made by"
+    )
+    workflow()
+    refused(
+        step("run", "mimi"),
+        "run",
+        "workflow_config.yaml: no experiment 'mimi' (did you mean 'mini'?): it has mini",
+    )
+    text = "expected one experiment, then `--` and Snakemake's arguments; found 'digits'"
+    refused(step("run", "mini", "digits"), "run", text)
+    workflow(trainings={})
+    refused(step("run", "mini"), "run", "unknown key 'experiments.mini.trainings' (did you mean 'training'?)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "wildcards", "text"),
+    [
+        ("preprocess", {"experiment": "demo"}, "preprocess"),
+        ("train", {"experiment": "demo", "seed": "0", "base": "udlm"}, "train udlm"),
+        ("train", {"experiment": "demo", "seed": "2", "base": "udlm"}, "train udlm seed 2"),
+        ("distill", {"seed": "0", "parent": "udlm+dcd", "distillation": "redi"}, "distill udlm+dcd+redi"),
+        ("sample", {"method": "udlm", "evaluation": "main", "nfe": "4"}, "sample udlm main nfe 4"),
+    ],
+)
+def test_a_job_in_words(rule, wildcards, text):
+    assert execution.label(rule, wildcards) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  0%| 0/9 [00:00<?]\npairflow train: error: no room\nKilled\n", "pairflow train: error: no room"),
+        ("Traceback\n  line\nMemoryError\n\n", "MemoryError"),
+        ("", "it left no message"),
+        (None, "it left no message"),
+    ],
+)
+def test_the_message_of_a_failed_step(tmp_path, text, expected):
+    log = tmp_path / "step.log"
+    if text is not None:
+        log.write_text(text)
+    assert execution.message(log) == expected
+
+
+def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.log").write_text("  1%| 1/100\n 45%| 45/100 [00:45<00:55, loss=0.75]\n")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    for number, name in enumerate(("udlm", "mdlm")):
+        facts = {"rule_name": "train", "wildcards": {"base": name}, "log": [str(tmp_path / "a.log")]}
+        log(lines, LogEvent.JOB_INFO, jobid=number, **facts)
+    time.sleep(1.5)
+    log(lines, LogEvent.JOB_FINISHED, job_id=0)
+    log(lines, LogEvent.PROGRESS, done=7, total=60)
+    lines.close()
+    _, followed, finished, last = capsys.readouterr().err.split("\r\x1b[K")
+    assert followed == "train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"
+    assert re.fullmatch(r"7/60 train udlm, \d s\n", finished)
+    assert last == ""
+
+
+def log(handler, event, **facts):
+    """Give the handler a record as Snakemake makes it."""
+    record = logging.LogRecord("snakemake", logging.INFO, "", 0, None, (), None)
+    vars(record).update(event=event, **facts)
+    handler.handle(record)
