@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from pairflow.plan import paths
 from pairflow.report.results import FinishedExperiment, read_finished
 from pairflow.report.tables import METRICS, list_metrics, summarise
 from pairflow.report.words import REFERENCES, format_number, format_percent, join_steps, pluralise
@@ -19,10 +18,8 @@ def closing_lines(root: Path) -> list[str]:
     if best is None:
         return lines
     if finished.experiment.modality == "molecules":
-        model = paths.model(root, finished.experiment.seeds[0], best.method)
         out = f"{root.name}.smi"
-        command = ["pairflow", "sample", "--model", str(model), "--count", "1000", "--nfe", str(best.nfe)]
-        command += ["--valid", "--unique", "--out", out]
+        command = ["pairflow", "sample", "--model", str(root), "--count", "1000", "--unique", "--out", out]
         lines.append(f"new molecules: {shlex.join(command)}")
     return [_headline(finished, best), *lines]
 

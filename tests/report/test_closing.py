@@ -37,8 +37,7 @@ def test_molecules_end_with_the_best_share_and_a_command(finish, most, share):
     assert lines == [
         f"best of 2 methods: pairflow with 4 sampling steps, {share} of its samples are valid molecules",
         "report: results/mine/report.html",
-        "new molecules: pairflow sample --model results/mine/seed0/models/pairflow --count 1000 --nfe 4 "
-        "--valid --unique --out mine.smi",
+        "new molecules: pairflow sample --model results/mine --count 1000 --unique --out mine.smi",
     ]
 
 

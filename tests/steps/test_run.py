@@ -65,9 +65,8 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     share = r"(only )?\d+(\.\d+)? % of its samples are valid molecules"
     assert re.fullmatch(rf"best of 1 method: udlm with 1 sampling step, {share}", best)
     assert report == "report: results/mini/report.html"
-    assert command == (
-        "new molecules: pairflow sample --model results/mini/seed0/models/udlm --count 1000 --nfe 1 "
-        "--valid --unique --out mini.smi"
+    assert (
+        command == "new molecules: pairflow sample --model results/mini --count 1000 --unique --out mini.smi"
     )
     process = run()  # there is nothing to do
     again, errors = process.communicate()
