@@ -48,7 +48,8 @@ def pair(
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
 
     Returns:
-        (M, N) source states in the dtype of `tokens`. They depend only on `tokens`, K, T, P and `seed`.
+        (M, N) source states in the dtype of `tokens`, or, if that cannot hold K - 1, in the smallest unsigned
+        one that can. They depend only on `tokens`, K, T, P and `seed`.
 
     Raises:
         InputError: if an argument is out of range, or the backend is not available.
@@ -138,33 +139,38 @@ def runs_on_gpu(backend: str) -> bool:
 def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:
     if rows is None:
         return 0, count
-    first, last = rows
+    try:
+        first, last = map(operator.index, rows)
+    except (TypeError, ValueError):
+        raise InputError(f"rows: expected two integers (first, last), found {rows!r}") from None
     if not 0 <= first < last <= count:
         raise InputError(f"rows: expected 0 <= first < last <= {count}, found {first} and {last}")
     return first, last
 
 
 def _integer(name: str, value: Any, low: int, high: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}") from None
-    if not low <= number <= high:
-        raise InputError(f"{name}: expected an integer in {low}..{high}, found {number}")
+    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
+    if number is None or not low <= number <= high:
+        raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}")
     return number
 
 
 def checked_tokens(tokens: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """`tokens` as an array (M, N) of integers in [0, K); InputError names the first token that is not."""
+    """`tokens` as an array (M, N) of integers in [0, K), in a dtype that holds K - 1, as source states need.
+
+    InputError names the first token that is out of range.
+    """
     try:
         tokens = np.asarray(tokens)
     except ValueError:
         raise InputError(f"tokens: expected rows of one length, found {_ragged_rows(tokens)}") from None
+    except (TypeError, RuntimeError) as error:  # a tensor that NumPy cannot read says why
+        raise InputError(f"tokens: cannot be read as a NumPy array: {error}") from None
     if tokens.ndim != 2:
         raise InputError(f"tokens: expected a 2-D array (rows, positions), found {tokens.ndim} dimension(s)")
     if not tokens.size:
         raise InputError(f"tokens: expected at least one row and one position, found shape {tokens.shape}")
-    if not np.issubdtype(tokens.dtype, np.integer):
+    if tokens.dtype.kind not in "iu":
         raise InputError(f"tokens: expected an integer dtype, found {tokens.dtype}")
     if tokens.shape[1] > MAX_LENGTH:
         raise InputError(f"tokens: expected at most {MAX_LENGTH} positions per row, found {tokens.shape[1]}")
@@ -174,6 +180,8 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int) -> np.ndarray:
             f"tokens: row {row}, position {position}: expected a token in 0..{vocabulary_size - 1}, "
             f"found {tokens[row, position]}"
         )
+    if vocabulary_size - 1 > np.iinfo(tokens.dtype).max:
+        return tokens.astype(np.min_scalar_type(vocabulary_size - 1))
     return tokens
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, write_table
+from pairflow.artifacts.targets import require_own_folder
 from pairflow.config import PaperSettings
 from pairflow.steps.command import existing, out, out_folder, step
 
@@ -14,9 +15,7 @@ from pairflow.steps.command import existing, out, out_folder, step
     "--results",
     help="Folder that holds the experiments' folders. Those without a metrics.parquet are not finished.",
 )
-@out_folder(
-    "--tables", help="Folder for LaTeX and CSV files. An existing folder is deleted and written again."
-)
+@out_folder("--tables", help="Folder for LaTeX and CSV files. An existing folder of such files is replaced.")
 @out("--values", help="All printed and measured values, Parquet.")
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
@@ -25,6 +24,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
     from pairflow.report.paper.page import PaperPage, render
 
     provenance = Provenance()
+    require_own_folder("--tables", tables, (".tex", ".csv"))
     runs, left_out = read_experiments(results, settings.experiments)
     for line in left_out:
         click.echo(f"pairflow paper: left out: {line}", err=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, write_table
+from pairflow.artifacts.targets import require_own_folder
 from pairflow.config import Experiment
 from pairflow.plan import lineage
 from pairflow.steps.command import existing, out, out_folder, step
@@ -15,7 +16,7 @@ from pairflow.steps.command import existing, out, out_folder, step
 @out_folder(
     "--figures",
     help="Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG. An "
-    "existing folder is deleted and written again.",
+    "existing folder of such files is replaced.",
 )
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures: Path, out: Path):
@@ -28,6 +29,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     from pairflow.report.experiment.page import draw, render
 
     provenance = Provenance()
+    require_own_folder("--figures", figures, (".pdf", ".svg", ".png"))
     lineage.require(root, settings)
     rows, times = gather.read_metrics(root, settings), gather.read_timings(root, settings)
     contents = gather.read_contents(root, settings, rows, times)

@@ -8,6 +8,7 @@ import pytest
 
 import pairflow
 from pairflow import rng
+from pairflow.artifacts import read_table
 from pairflow.metrics import coupling
 from pairflow.pairing import local_consensus, oracle, rule
 from pairflow.pairing.pair import jumps_per_step, subset_rows
@@ -106,6 +107,29 @@ def test_importing_pairflow_is_light():
     assert run.stdout.strip() == "set()"
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize(("dtype", "size"), [(np.uint8, 300), (np.int8, 200), (np.int16, 40_000)])
+def test_tokens_of_a_small_dtype_give_the_sources_of_a_large_one(dtype, size, backend):
+    """K is larger than what occurs: a vocabulary with symbols that these rows do not use."""
+    tokens = np.random.default_rng(0).integers(0, 100, (40, 6))
+    rule = {"vocabulary_size": size, "steps": 5, "backend": backend, "progress": False}
+    wide, small = pairflow.pair(tokens, **rule), pairflow.pair(tokens.astype(dtype), **rule)
+    assert np.array_equal(wide, small)
+    assert wide.max() > np.iinfo(dtype).max
+    assert small.dtype == np.uint16 if size != 200 else small.dtype == np.uint8
+
+
+def test_the_command_reads_a_small_dtype_like_a_large_one(step, tmp_path):
+    tokens = np.random.default_rng(0).integers(0, 100, (40, 6))
+    tables = []
+    for dtype in (np.int64, np.uint8):
+        rows, out = tmp_path / f"{dtype.__name__}.npy", tmp_path / f"{dtype.__name__}.parquet"
+        np.save(rows, tokens.astype(dtype))
+        assert step("pair", tokens=rows, vocabulary_size=300, out=out, quiet=True).exit_code == 0
+        tables.append(read_table(out, "pairs")[0])
+    assert tables[0].equals(tables[1])
+
+
 GOOD = [[0, 1, 2], [3, 4, 5]]
 
 
@@ -117,6 +141,7 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
         ([0, 1, 2], {}, "tokens: expected a 2-D array (rows, positions), found 1 dimension(s)"),
         ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
         ([[]], {}, "tokens: expected at least one row and one position, found shape (1, 0)"),
+        (np.zeros((2, 2), "m8[s]"), {}, "tokens: expected an integer dtype, found timedelta64[s]"),
         (np.zeros((0, 3), int), {}, "tokens: expected at least one row and one position, found shape (0, 3)"),
         ([[0, 1], [2, -1]], {}, "tokens: row 1, position 1: expected a token in 0..7, found -1"),
         ([[0, 1], [8, 2]], {}, "tokens: row 1, position 0: expected a token in 0..7, found 8"),
@@ -125,6 +150,10 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
         (GOOD, {"vocabulary_size": 65537}, "vocabulary_size: expected an integer in 2..65536, found 65537"),
         (GOOD, {"vocabulary_size": 8.0}, "vocabulary_size: expected an integer in 2..65536, found 8.0"),
         (GOOD, {"steps": 0}, "steps: expected an integer in 1..4294967295, found 0"),
+        (GOOD, {"steps": True}, "steps: expected an integer in 1..4294967295, found True"),
+        (GOOD, {"rows": 5}, "rows: expected two integers (first, last), found 5"),
+        (GOOD, {"rows": (0,)}, "rows: expected two integers (first, last), found (0,)"),
+        (GOOD, {"rows": (0, 2.0)}, "rows: expected two integers (first, last), found (0, 2.0)"),
         (GOOD, {"steps": "20"}, "steps: expected an integer in 1..4294967295, found '20'"),
         (GOOD, {"subsets": 0}, "subsets (of 2 rows): expected an integer in 1..2, found 0"),
         (GOOD, {"subsets": 3}, "subsets (of 2 rows): expected an integer in 1..2, found 3"),
@@ -136,6 +165,12 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
 def test_bad_input(tokens, settings, message):
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(message)}$"):
         pair(tokens, **settings)
+
+
+def test_a_tensor_that_numpy_cannot_read_is_named():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(pairflow.InputError, match=r"^tokens: cannot be read as a NumPy array: .*grad"):
+        pair(torch.zeros(2, 2, requires_grad=True))
 
 
 @pytest.mark.parametrize("subsets", [1, 4])
