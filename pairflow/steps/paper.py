@@ -24,7 +24,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
     from pairflow.report.paper.page import PaperPage, render
 
     provenance = Provenance()
-    require_own_folder("--tables", tables, (".tex", ".csv"))
+    require_own_folder("--tables", tables, (".tex", ".csv"), (values, out))
     runs, left_out = read_experiments(results, settings.experiments)
     for line in left_out:
         click.echo(f"pairflow paper: left out: {line}", err=True)

@@ -29,7 +29,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     from pairflow.report.experiment.page import draw, render
 
     provenance = Provenance()
-    require_own_folder("--figures", figures, (".pdf", ".svg", ".png"))
+    require_own_folder("--figures", figures, (".pdf", ".svg", ".png"), (metrics, timings, out))
     lineage.require(root, settings)
     rows, times = gather.read_metrics(root, settings), gather.read_timings(root, settings)
     contents = gather.read_contents(root, settings, rows, times)

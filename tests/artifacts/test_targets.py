@@ -27,17 +27,29 @@ def test_a_folder_of_other_files_stays(tmp_path, monkeypatch, folder, text):
         Path(name).touch()
     Path("link").symlink_to("home")
     with pytest.raises(InputError) as raised:
-        require_own_folder("--figures", Path(folder), FIGURES)
+        require_own_folder("--figures", Path(folder), FIGURES, [Path("page.html")])
     assert str(raised.value).startswith(f"--figures {folder}: {text}")
     for free in ("figures", "absent"):
-        require_own_folder("--figures", Path(free), FIGURES)
+        require_own_folder("--figures", Path(free), FIGURES, [Path("page.html")])
 
 
-def test_paper_leaves_a_folder_of_other_files_as_it_is(step, refused, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/thesis.doc").write_text("mine")
-    files = {name: tmp_path / name for name in ("results", "values", "out")}
-    refused(
-        step("paper", **files, tables=tmp_path / "mine"), "paper", "would be replaced, but holds thesis.doc"
-    )
-    assert (tmp_path / "mine/thesis.doc").read_text() == "mine"
+@pytest.mark.parametrize(("name", "option"), [("report", "figures"), ("paper", "tables")])
+@pytest.mark.parametrize(
+    ("folder", "text"),
+    [
+        ("mine", "mine: would be replaced, but holds thesis.doc"),
+        ("new", "new: would be replaced with new/page.html in it; name a folder of its own"),
+    ],
+)
+def test_report_and_paper_leave_what_is_not_theirs(
+    step, refused, miniature, tmp_path, monkeypatch, name, option, folder, text
+):
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
+    Path("mine/thesis.doc").write_text("mine")
+    files = {"report": ("root", "metrics", "timings"), "paper": ("results", "values")}[name]
+    settings = miniature() if name == "report" else {}
+    options = {**{key: key for key in files}, "out": "new/page.html", option: folder}
+    refused(step(name, settings=settings, **options), name, f"--{option} {text}")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert Path("mine/thesis.doc").read_text() == "mine"
