@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pairflow.errors import InputError
-from pairflow.rng import MAX_VOCABULARY
+from pairflow.limits import MAX_VOCABULARY
 
 Check = Callable[[pa.DataType], bool]
 

@@ -94,6 +94,7 @@ def test_a_description_of_an_earlier_version_has_no_checksum(folder):
         ({"prediction": None}, "no prediction: written by another version; train the model again"),
         ({"network": {"name": "mlp", "heads": 2}}, "unknown key 'network.mlp.heads'"),
         ({"network": {"name": "mlp", "width": 8}}, "does not fit the network that its description names: "),
+        ({"network": {"name": "mlp", "width": 8192, "blocks": 128}}, "does not fit the network"),
         ({"network": {"name": "mlp", "blocks": 100_000}}, "blocks: input should be less"),
         ({"network": {"name": "rnn"}}, "network: unknown name 'rnn'"),
         ({"network": "mlp"}, "network: "),
