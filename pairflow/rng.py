@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-MAX_VOCABULARY, MAX_LENGTH = 2**16, 2**14  # the largest K and N to pair: kernels hold both in 16 bits
-
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MULTIPLIER_0 = np.uint64(0xD2511F53)

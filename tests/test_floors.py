@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pairflow"
 FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
-    ("_version", "errors", "rng"),
+    ("_version", "errors", "limits", "rng"),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pairflow.errors import InputError
-from pairflow.rng import MAX_VOCABULARY
+from pairflow.limits import MAX_VOCABULARY
 
 Check = Callable[[pa.DataType], bool]
 
@@ -33,7 +33,7 @@ def _any(kind: pa.DataType) -> bool:
 
 
 _COLUMNS: dict[str, dict[str, Check]] = {
-    "samples": {"trial": types.is_integer, "sample": types.is_integer},
+    "samples": {"trial": types.is_integer},
     "known molecules": {"hash": types.is_uint64},
     "smiles": {"smiles": _is_text, "split": _is_text},
     "training molecules": {"smiles": _is_text, "fingerprint": lambda kind: kind == pa.binary(256)},

@@ -22,7 +22,7 @@ from pairflow.config.steps import (
 )
 from pairflow.config.training import Distillations, Training
 from pairflow.errors import InputError
-from pairflow.rng import MAX_LENGTH
+from pairflow.limits import MAX_LENGTH
 
 OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from pairflow import rng
 from pairflow.errors import InputError
+from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.rng import MAX_LENGTH, MAX_VOCABULARY
 
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 

@@ -15,7 +15,6 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pairflow.artifacts import require_apart, require_file, require_own_folder
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 from pairflow.metrics.images import RealImages
@@ -35,6 +34,8 @@ class _Output(click.Path):
 
     def require_free(self, option: str, path: Path) -> None:
         """InputError if `path` holds what the command may not replace."""
+        from pairflow.artifacts import require_file, require_own_folder
+
         if self.suffixes:
             require_own_folder(option, path, self.suffixes)
         else:
@@ -193,14 +194,16 @@ def _require_free_outputs(ctx: click.Context) -> None:
         else:
             values += value if isinstance(value, tuple) else [value]
     inputs = [Path(value) for value in values if isinstance(value, str | Path) and _is_there(value)]
-    models = [value for value in values if isinstance(value, Path)]  # text may be a method's name
-    require_apart(outputs, [*inputs, *(folder / name for folder in models for name in MODEL_FILES)])
+    if outputs:
+        from pairflow.artifacts import require_apart  # not before: doctor has to start without NumPy
+
+        require_apart(outputs, [*inputs, *(folder / name for folder in inputs for name in MODEL_FILES)])
 
 
 def _is_there(value: str | Path) -> bool:
-    """Whether something has that name; InputError if a path can have no such name, which text may."""
+    """Whether a file has that name, or also a folder that of a path, which must be a possible name."""
     try:
-        return Path(value).exists()
+        return value.exists() if isinstance(value, Path) else Path(value).is_file()  # a method is no folder
     except OSError as error:
         if isinstance(value, Path):
             raise InputError(f"{value}: {error.strerror}") from None

@@ -27,7 +27,7 @@ from pairflow.config import DistillSettings, Settings, Training, TrainSettings, 
 from pairflow.config.networks import Network
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
-from pairflow.rng import MAX_VOCABULARY
+from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
 FORMAT = 1
@@ -105,8 +105,9 @@ class Model:
         build = partial(_build, told.network.model_dump(), told.length, facts.get("shape"), corruption)
         with torch.device("meta"):  # no memory is used before the weights are known to fit
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
+        tensors = _read_weights(weights, f"{which}.", shapes)
         network = build().to(device)
-        network.load_state_dict(_read_weights(weights, f"{which}.", shapes))
+        network.load_state_dict(tensors)
         training = facts.get("training")
         return cls(
             network=network.eval(),

@@ -41,7 +41,8 @@ def samples(path, trials, words):
         "trial": pa.array([trial for trial, texts in enumerate(trials) for _ in texts], pa.int32()),
     }
     facts = {"method": "udlm", "nfe": 2, "seed": 0, "samples": len(trials[0]) if trials else 8}
-    write_table(path, pa.table(table), Metadata(kind="samples", vocabulary=words.hash, parameters=facts))
+    sizes = {"length": LENGTH, "vocabulary_size": words.size, "vocabulary": words.hash}
+    write_table(path, pa.table(table), Metadata(kind="samples", parameters=facts, **sizes))
 
 
 @pytest.fixture(scope="module")

@@ -309,7 +309,11 @@ def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     short = samples(tmp_path / "short.parquet", tokens[:, :60], [0] * 20)
     refuse("short.parquet: expected rows of 64 tokens as in ", "--samples", short)
     masked = samples(tmp_path / "masked.parquet", tokens + 1, [0] * 20)
-    refuse("masked.parquet: token 2 is not one of the 2 levels of a pixel", "--samples", masked)
+    refuse(
+        "masked.parquet: column 'tokens': row 0, position 2: expected a token in 0..1, found 2",
+        "--samples",
+        masked,
+    )
     refuse("train.parquet: holds tokens, expected samples", "--samples", data / "train.parquet")
     refuse("was made from a file other than ", "--train-reference", data / "test-reference.parquet")
     weights = tmp_path / "classifier.safetensors"

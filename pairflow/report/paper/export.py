@@ -40,7 +40,12 @@ def _part(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | None
         for row in grid.rows
         if run is None or run.name in row.runs
     ]
-    best = [_best(column, grid.better) for column in zip(*(cells for _, cells in rows), strict=True)]
+    sampled = [
+        any(value and value.nfe for value in column)  # else of times, whose best is not marked
+        for column in zip(*(row.printed for row in grid.rows), strict=True)
+    ]
+    columns = zip(*(cells for _, cells in rows), strict=True)
+    best = [_best(column, grid.better * own) for column, own in zip(columns, sampled, strict=True)]
     lines: list[list[Entry | str]] = [
         [label, *(_entry(cell, top) for cell, top in zip(cells, best, strict=True))] for label, cells in rows
     ]

@@ -67,6 +67,14 @@ def test_latex_has_the_papers_layout_and_says_what_it_is(exported):
     assert r"MDLM & $615.8 \pm 875.0$ & --" in text  # alone in its column: nothing is best
 
 
+def test_latex_marks_no_pairing_time_as_best(exported):
+    """The times stand beside numbers of valid molecules, of which the highest is the best."""
+    lines = [line for line in exported["zinc250k_subset_validity.tex"].splitlines() if " & " in line]
+    head, *times = [line.rpartition(" & ")[2] for line in lines]
+    assert (head, times) == (r"pairing (min) \\", [rf"${text}$ \\" for text in (0, 0, 13, 6, 2.9, 1.5)])
+    assert r"\mathbf{937.3}" in lines[1]  # of 64 steps, the most valid molecules
+
+
 def test_csv_has_the_digits_of_the_page(exported):
     rows = list(csv.DictReader(io.StringIO(exported["qm9_results_valid.csv"])))
     assert len(rows) == 56
