@@ -1,13 +1,16 @@
 """Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+import pandas as pd
 
 from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 from pairflow.plan import paths
 
-CLOSE = 0.01  # shares of valid samples that differ by no more count as equal
+CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
 
 
 class ModelChoice(NamedTuple):
@@ -21,10 +24,9 @@ class ModelChoice(NamedTuple):
 def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
-    Of an experiment: the method and number of steps with the highest share of valid samples; where several
-    are within one percentage point of it, the one with the fewest steps. With `nfe`, the best method at that
-    number of steps, if the experiment was evaluated there. Raises InputError for a model without `nfe`, and
-    for an experiment without a metric `valid`.
+    Of an experiment: the `best_run` by the share of valid samples in its leading evaluation. With `nfe`, the
+    best method at that number of steps, if the experiment was evaluated there. Raises InputError for a model
+    without `nfe`, and for an experiment without a metric `valid`.
     """
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
@@ -35,12 +37,30 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     rows = rows[(rows.metric == "valid") & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric 'valid' to choose a model by; name the folder of a model")
-    shares = (rows.value / rows.samples).groupby([rows.method, rows.nfe]).mean().rename("share").reset_index()
-    at_nfe = shares[shares.nfe == nfe]
-    compared = shares if at_nfe.empty else at_nfe
-    close = compared[compared.share >= compared.share.max() - CLOSE]
-    best = close.sort_values(["nfe", "share"], ascending=[True, False]).iloc[0]
-    steps = nfe or int(best.nfe)
-    share = f"{best.share:.1%} of its samples are valid at NFE {best.nfe:.0f}"
-    reason = f"{folder}: takes {best.method} with --nfe {steps}; by the metrics {share}"
-    return ModelChoice(paths.model(folder, int(rows.seed.min()), best.method), steps, reason)
+    rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
+    shares = mean_values(rows.assign(value=rows.value / rows.samples))
+    at_nfe = {run: share for run, share in shares.items() if run[1] == nfe}
+    method, evaluated = best_run(at_nfe or shares)
+    steps = nfe or evaluated
+    share = f"{shares[method, evaluated]:.1%} of its samples are valid at NFE {evaluated}"
+    reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {share}"
+    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
+
+
+def leading_evaluation(names: Iterable[str]) -> str:
+    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
+    return min(names, key=lambda name: (name != "main", name))
+
+
+def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
+    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
+    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
+    means = of_seeds.groupby(["method", "nfe"]).mean()
+    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
+
+
+def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
+    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
+    best = (min if lowest else max)(means.values())
+    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
+    return min(close, key=lambda run: (run[1], abs(means[run] - best)))

@@ -5,7 +5,7 @@ import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.errors import InputError
-from pairflow.training.choice import choose
+from pairflow.training.choice import best_run, choose, leading_evaluation
 
 
 @pytest.fixture
@@ -37,6 +37,24 @@ def test_the_best_share_at_the_fewest_steps(experiment, runs, nfe, method, steps
     choice = choose(root, nfe)
     assert (choice.folder, choice.nfe) == (root / f"seed3/models/{method}", steps)
     assert choice.reason.startswith(f"{root}: takes {method} with --nfe {steps}; by the metrics ")
+
+
+@pytest.mark.parametrize(
+    ("means", "lowest", "best"),
+    [
+        ({("a", 8): 2.0, ("a", 1): 2.02, ("b", 2): 2.01}, True, ("a", 1)),  # within one per cent of 2
+        ({("a", 8): 2.0, ("a", 1): 2.03, ("b", 2): 2.01}, True, ("b", 2)),
+        ({("a", 1): 0.0, ("b", 1): 0.0}, False, ("a", 1)),
+        ({("a", 1): -5.0, ("b", 4): -4.0}, False, ("b", 4)),
+    ],
+)
+def test_the_best_run_has_the_fewest_of_the_steps_that_are_as_good(means, lowest, best):
+    assert best_run(means, lowest) == best
+
+
+def test_the_leading_evaluation_is_main_wherever_it_stands():
+    assert leading_evaluation(["check", "main", "a"]) == "main"
+    assert leading_evaluation(["second", "first"]) == "first"
 
 
 def test_the_folder_of_a_model_is_taken_as_it_is(experiment):

@@ -10,9 +10,9 @@ from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.quality import Panel, leading_panel, panels
 from pairflow.report.stats import estimate
 from pairflow.report.tables import choose_digits
-from pairflow.report.words import format_number, format_percent, join_steps
+from pairflow.report.words import USABLE, format_number, format_percent, join_steps
+from pairflow.training.choice import best_run
 
-USABLE = 0.5  # share of valid samples below which a model is not usable
 _DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # of molecules; the first one measured
 
 Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
@@ -84,10 +84,10 @@ def make_headline(contents: Contents) -> Headline | None:
     seconds, tail = _training_seconds(contents), _greedy_tail(contents, leading.evaluation)
     lines = []
     for method in contents.methods:
-        if steps := {nfe: mean for (name, nfe), mean in means.items() if name == method}:
-            nfe = (min if lower else max)(sorted(steps), key=steps.__getitem__)
+        if own := {run: mean for run, mean in means.items() if run[0] == method}:
+            nfe = best_run(own, lower)[1]
             lines.append(MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan)))
-    best = (min if lower else max)(lines, key=lambda line: means[line.method, line.nfe])
+    best = next(line for line in lines if line.method == best_run(means, lower)[0])
     of_images = contents.modality == "images"
     measures = _measure_images(contents, leading) if of_images else _measure_molecules(contents, leading)
     describe = _describe_images if of_images else _describe_molecules

@@ -15,6 +15,7 @@ from pairflow.report.experiment.contents import NOTES, Contents
 from pairflow.report.stats import Values, group_by_seed
 from pairflow.report.tables import Cell, Metric, Table
 from pairflow.report.words import REFERENCES
+from pairflow.training.choice import leading_evaluation
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
@@ -126,9 +127,13 @@ def panels(contents: Contents, evaluation: str) -> list[Panel]:
 
 
 def leading_panel(contents: Contents) -> Panel | None:
-    """The first metric with a headline, in the first evaluation that has values of one."""
-    every = (panel for name in contents.evaluations for panel in panels(contents, name))
-    return next((panel for panel in every if panel.about.headline), None)
+    """The first metric with a headline, in the leading one of the evaluations that have values of one."""
+    leading: dict[str, Panel] = {}
+    for name in contents.evaluations:
+        for panel in panels(contents, name):
+            if panel.about.headline:
+                leading.setdefault(name, panel)
+    return leading[leading_evaluation(leading)] if leading else None
 
 
 def _molecule_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:

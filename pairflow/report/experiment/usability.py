@@ -8,8 +8,8 @@ import pandas as pd
 
 from pairflow.config import BASES
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.headline import USABLE, Headline, MethodLine
-from pairflow.report.words import format_count, format_percent, join_words
+from pairflow.report.experiment.headline import Headline, MethodLine
+from pairflow.report.words import USABLE, format_count, format_percent, join_words
 
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 _FAR_BELOW = 0.7  # training loss over validation loss
