@@ -21,7 +21,14 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
 PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
+# Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely.
+ASK = """
+from snakemake.cli import main
+from snakemake_executor_plugin_slurm import Executor
+Executor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, seconds: None)
+main()
+"""
+SNAKEMAKE = (sys.executable, "-c", ASK, "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
 SPACES = ("--mount", "--pid", "--net", "--uts")
 ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
@@ -159,10 +166,10 @@ class Run:
 
     def __init__(self, cluster: Cluster, folder: Path, target: str):
         inside = [*cluster.enter, f"--wd={folder}", "env", "--default-signal=INT", "PAIRFLOW_DATA_DIR="]
-        quickly = ["--slurm-init-seconds-before-status-checks", "1", "--config", "pair_shards=2"]
+        shards = ["--config", "pair_shards=2"]
         with (folder / "output").open("w") as output:
             self.process = subprocess.Popen(
-                [*inside, *SNAKEMAKE, *quickly, "--", target], stdout=output, stderr=subprocess.STDOUT
+                [*inside, *SNAKEMAKE, *shards, "--", target], stdout=output, stderr=subprocess.STDOUT
             )
         self.output = folder / "output"
 
@@ -186,7 +193,10 @@ def folder(tmp_path, miniature):
     """A folder with the configuration of a miniature that trains for long enough."""
     training = {"batch_size": 32, "learning_rate": 1e-3, "iterations": ITERATIONS}
     training["validate_every"] = ITERATIONS
-    mini = miniature(pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"])
+    main = {"nfe": [1], "samples": 16, "trials": 2, "methods": ["pairflow"]}
+    mini = miniature(
+        pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"], evaluations={"main": main}
+    )
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": mini}}))
     return tmp_path
 

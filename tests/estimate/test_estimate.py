@@ -203,7 +203,8 @@ def test_own_files_are_read_for_their_sizes(project):
     for number in range(4):
         Image.new("RGB", (6, 4)).save(project / "pictures" / f"{number}.png")
     data = {"source": "image_folder", "folder": "pictures", "validation_fraction": 0.25, "flips": True}
-    found = sizes(project / "r", check(Experiment, {**IMAGES, "data": data}, "x"), project)
+    values = {**IMAGES, "data": data, "features": {"extractor": "inception"}}
+    found = sizes(project / "r", check(Experiment, values, "x"), project)
     assert found == DatasetSize(6, 1, 256, 72, (3, 4, 6))
 
 

@@ -181,7 +181,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     for change, text in (
         ({"shape": [1, 4, 4]}, "a model of images, but --count asks for molecules"),
         ({"vocabulary": None}, "a model of token rows without a vocabulary, but --count asks for molecules"),
-        ({"vocabulary_size": 99}, "model.json: this version cannot build the network"),
+        ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
         del facts["checksum"]

@@ -134,7 +134,7 @@ def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(p
     (project / "workflow_config.yaml").chmod(0o600)
     (project / "a.smi").write_text("\n".join(ODD))
     names = ["one", "two", "three"]
-    command = [sys.executable, "-m", "pairflow.cli", "new", "a.smi", "--device", "cpu", "--quiet", "--name"]
+    command = [sys.executable, "-m", "pairflow.steps.new", "a.smi", "--device", "cpu", "--quiet", "--name"]
     runs = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in names]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert {experiment(project, name).data.source for name in names} == {"a.smi"}

@@ -256,7 +256,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
         return paired(*positional, **options)
 
     monkeypatch.setattr(pair.pairflow, "pair", record)
-    assert step("pair", **rows, out="pairs.parquet").exit_code == 1
+    assert step("pair", **rows, out="pairs.parquet").exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path("pairs.parquet").exists()
     assert len(list(Path().glob(".pairs.parquet.resume/*/*.block"))) == 2
