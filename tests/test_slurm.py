@@ -266,7 +266,11 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
 
     run = start("results/mini/report.html")
     run.wait_until(lambda: pairflow.beyond(0))
-    [job] = cluster.jobs()["train_wildcards_mini_0_pairflow"]
+    jobs = cluster.jobs()
+    [job] = jobs["train_wildcards_mini_0_pairflow"]
+    shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
+    together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
+    assert max(job["StartTime"] for job in together) < min(job["EndTime"] for job in shards)
     cluster.command("scancel", job["JobId"])
     cancelled_at = run.wait_until(pairflow.saved)
     run.wait_until(lambda: pairflow.beyond(cancelled_at))
@@ -280,16 +284,12 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     assert udlm.iterations()[0] >= stopped_at
     assert pairflow.iterations()[0] == preempted_at
     assert not pairflow.states.exists()
-    jobs = cluster.jobs()
-    first, second = jobs["train_wildcards_mini_0_pairflow"]
+    first, second = cluster.jobs()["train_wildcards_mini_0_pairflow"]
     assert (first["JobState"], second["JobState"], second["Restarts"]) == ("CANCELLED", "COMPLETED", "1")
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("6000M", "12000M")
     # No attempt asks for more than the limit.
     assert first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
     assert second["TresPerJob"] == "gres:gpu:1"
-    shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
-    together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
-    assert max(job["StartTime"] for job in together) < min(job["EndTime"] for job in together)
 
 
 def test_a_killed_test_leaves_nothing_behind(tmp_path):
