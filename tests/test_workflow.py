@@ -272,6 +272,11 @@ def test_a_mistake_stops_before_any_rule(fresh, changes, target, error):
     assert not (fresh.folder / "results").exists()
 
 
+def test_a_key_that_stands_twice_stops_before_any_rule(fresh):
+    fresh.config.write_text(fresh.config.read_text() + "experiments: {}\n")
+    assert "not YAML: the key 'experiments' stands twice" in fresh.run(REPORT, code=1)
+
+
 def test_a_changed_picture_is_preprocessed_again(fresh):
     for number in range(20):
         fresh.folder.joinpath("faces").mkdir(exist_ok=True)
