@@ -9,6 +9,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 CORES ?= $(shell nproc)
 READY := .venv/.ready
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Every step of the workflow starts faster if Python may keep its bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## ?/  make \1\t/' | expand -t 14
@@ -19,9 +21,9 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
 	pairflow run demo --cores $(CORES)
 	pairflow run digits --cores $(CORES)
 
-# One process more than cores, because some tests wait for a scheduler or a browser.
+# Two processes more than cores, because some tests wait for a scheduler or a browser.
 test: lint  ## run all checks of `make lint`, then all tests
-	OMP_NUM_THREADS=1 python -m pytest -n $$(($(CORES) + 1)) --maxprocesses 8 --dist worksteal
+	OMP_NUM_THREADS=1 python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
 
 lint: $(READY)  ## check the format and the style of the package, the tests and the workflow
 	ruff format --check .
@@ -46,12 +48,14 @@ lock: $(READY)  ## update envs/requirements.txt to the newest versions that pypr
 clean:  ## remove .venv and built files; results stay
 	rm -rf .venv build dist site *.egg-info
 
+# pip unpacks with one core, so two of them install one half of the packages each.
 $(READY): envs/requirements.txt pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11, 3.12 or 3.13, found no such Python (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
 	  if [ $$(id -u) = 0 ]; then as=; else as=sudo; fi; $$as apt-get update -q && $$as apt-get install -qy python3-venv; }
 	rm -rf .venv && $(PYTHON) -m venv .venv
-	pip install -q --disable-pip-version-check --require-hashes --no-deps -r envs/requirements.txt || \
+	awk '/^[a-z0-9]/ {n++} {print > (".venv/half" n % 2)}' envs/requirements.txt
+	ls .venv/half? | xargs -P 2 -n 1 pip install -q --disable-pip-version-check --require-hashes --no-deps -r || \
 	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
 	pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -14,8 +15,29 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pairflow.artifacts import Metadata, token_column, write_table
+from pairflow.cli import STEPS
 
 REPOSITORY = Path(__file__).parent.parent
+_FORKED = """
+import os, sys
+os.chdir(folder)
+os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+import pairflow.steps.pair
+pairflow.steps.pair.BLOCK = block or pairflow.steps.pair.BLOCK
+from pairflow.cli import main
+sys.argv = ["pairflow", *arguments]
+main(arguments)
+"""
+_IMPORTED = [
+    "torch",
+    "torch._dynamo",  # which optimisers import when they are first used
+    "pairflow.pairing.cpu.engine",
+    "pairflow.training.loop",
+    "pairflow.training.demand",
+    "pairflow.report.experiment.page",
+    "pairflow.metrics.chemistry",
+    "rdkit.Chem",
+]
 
 
 def pytest_collection_modifyitems(items):
@@ -143,6 +165,24 @@ def pairflow_command():
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def fork():
+    """Start `pairflow` as a process in a folder, forked from one that has imported everything: at once.
+
+    What it says on stderr is appended to the file `errors`; `block` is the work of a block of a pairing.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _IMPORTED)
+
+    def start(arguments: list[str], folder: Path, errors: Path, block: int | None = None):
+        given = {"arguments": arguments, "folder": str(folder), "errors": str(errors), "block": block}
+        process = context.Process(target=exec, args=(_FORKED, given))
+        process.start()
+        return process
+
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,14 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
 PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
+# Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely.
+ASK = """
+from snakemake.cli import main
+from snakemake_executor_plugin_slurm import Executor
+Executor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, seconds: None)
+main()
+"""
+SNAKEMAKE = (sys.executable, "-c", ASK, "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)
 SPACES = ("--mount", "--pid", "--net", "--uts")
 ITERATIONS = 6_000  # enough for the tests to meet a training while it runs
 
@@ -159,10 +166,10 @@ class Run:
 
     def __init__(self, cluster: Cluster, folder: Path, target: str):
         inside = [*cluster.enter, f"--wd={folder}", "env", "--default-signal=INT", "PAIRFLOW_DATA_DIR="]
-        quickly = ["--slurm-init-seconds-before-status-checks", "1", "--config", "pair_shards=2"]
+        shards = ["--config", "pair_shards=2"]
         with (folder / "output").open("w") as output:
             self.process = subprocess.Popen(
-                [*inside, *SNAKEMAKE, *quickly, "--", target], stdout=output, stderr=subprocess.STDOUT
+                [*inside, *SNAKEMAKE, *shards, "--", target], stdout=output, stderr=subprocess.STDOUT
             )
         self.output = folder / "output"
 
@@ -186,7 +193,10 @@ def folder(tmp_path, miniature):
     """A folder with the configuration of a miniature that trains for long enough."""
     training = {"batch_size": 32, "learning_rate": 1e-3, "iterations": ITERATIONS}
     training["validate_every"] = ITERATIONS
-    mini = miniature(pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"])
+    main = {"nfe": [1], "samples": 16, "trials": 2, "methods": ["pairflow"]}
+    mini = miniature(
+        pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"], evaluations={"main": main}
+    )
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": mini}}))
     return tmp_path
 
@@ -256,7 +266,11 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
 
     run = start("results/mini/report.html")
     run.wait_until(lambda: pairflow.beyond(0))
-    [job] = cluster.jobs()["train_wildcards_mini_0_pairflow"]
+    jobs = cluster.jobs()
+    [job] = jobs["train_wildcards_mini_0_pairflow"]
+    shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
+    together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
+    assert max(job["StartTime"] for job in together) < min(job["EndTime"] for job in shards)
     cluster.command("scancel", job["JobId"])
     cancelled_at = run.wait_until(pairflow.saved)
     run.wait_until(lambda: pairflow.beyond(cancelled_at))
@@ -270,16 +284,12 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     assert udlm.iterations()[0] >= stopped_at
     assert pairflow.iterations()[0] == preempted_at
     assert not pairflow.states.exists()
-    jobs = cluster.jobs()
-    first, second = jobs["train_wildcards_mini_0_pairflow"]
+    first, second = cluster.jobs()["train_wildcards_mini_0_pairflow"]
     assert (first["JobState"], second["JobState"], second["Restarts"]) == ("CANCELLED", "COMPLETED", "1")
     assert (first["MinMemoryNode"], second["MinMemoryNode"]) == ("6000M", "12000M")
     # No attempt asks for more than the limit.
     assert first["TimeLimit"] == second["TimeLimit"] == "2-00:00:00"
     assert second["TresPerJob"] == "gres:gpu:1"
-    shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
-    together = [*shards, jobs["train_wildcards_mini_0_udlm"][1]]
-    assert max(job["StartTime"] for job in together) < min(job["EndTime"] for job in together)
 
 
 def test_a_killed_test_leaves_nothing_behind(tmp_path):

@@ -106,11 +106,14 @@ def _accumulate(
     """Add the gradients of a slice of the batch; return its share of the loss."""
     size = rows.stop - rows.start
     device = next(network.parameters()).device
-    # Dropout draws its masks for the whole batch, so that slices do not change them.
-    torch.manual_seed(rng.stream_seed(seed, "dropout", iteration))
+    # Dropout draws its masks for the whole batch, so that slices do not change them. (torch.manual_seed seeds
+    # all devices; without a GPU it spends more than a millisecond on keeping the seed for one.)
+    on_gpu = device.type == "cuda"
+    generator = torch.cuda.default_generators[device.index] if on_gpu else torch.default_generator
+    generator.manual_seed(rng.stream_seed(seed, "dropout", iteration))
     set_batch_slice(distributed.unwrap(network), rows, batch_size)
     try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
             loss = objective(network, iteration, rows)
         share = size / batch_size
         # The processes' gradients are averaged afterwards, but the shares are to be summed.

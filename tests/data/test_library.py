@@ -142,8 +142,16 @@ def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
         ("a.csv", b'smiles,name\nC,x\nN,"a" b\n', "the record in line 3 has a stray quote"),
         ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
         ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
-        ("a.smi.gz", gzip.compress(b"C\n" * 9)[:-9], "not a readable SMILES file: Compressed file ended"),
-        ("a.sdf.gz", gzip.compress(b"C\n" * 9)[:-8] + bytes(8), "not a readable SDF file: CRC check failed"),
+        (
+            "a.smi.gz",
+            gzip.compress(b"C\n" * 9, mtime=0)[:-9],
+            "not a readable SMILES file: Compressed file ended",
+        ),
+        (
+            "a.sdf.gz",
+            gzip.compress(b"C\n" * 9, mtime=0)[:-8] + bytes(8),
+            "not a readable SDF file: CRC check failed",
+        ),
     ],
 )
 def test_refusals(written, name, content, message):

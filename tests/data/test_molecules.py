@@ -70,6 +70,8 @@ def test_vocabulary_file(vocabulary, tmp_path):
         ('{"kind": "smiles", "tokens": [1]}', "not a vocabulary: expected"),
         ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
         (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "=cmd|'/C calc'!A10"]}), 'found "=cmd'),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "[C\nN]"]}), r"found '\[C\\nN\]'"),
         (None, "no such file; expected a vocabulary"),
     ],
 )

@@ -2,13 +2,14 @@
 
 import contextlib
 import json
-import multiprocessing
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from pairflow.cli import STEPS, main
+from pairflow.artifacts import sole_writer
+from pairflow.cli import main
 from pairflow.config import Configuration, check
 
 NASTY = "mini wörk $(touch pwned) 'ß' ; & \"q\""  # a folder's name that no shell may see unquoted
@@ -37,16 +38,6 @@ ROWS = [
     *["<script>alert('pwned')</script> x", "$(touch pwned)", "`touch pwned`", "'; touch pwned; '", "../../C"],
     *["C <script>alert('pwned')</script>", "CC ../../../etc/passwd", "CCCC $(touch pwned)"],
 ]
-_CODE = """
-import os, sys
-os.chdir(folder)
-os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-import pairflow.steps.pair
-pairflow.steps.pair.BLOCK = block
-from pairflow.cli import main
-sys.argv = ["pairflow", *arguments]
-main(arguments)
-"""
 
 
 @pytest.fixture(scope="session")
@@ -100,10 +91,10 @@ def _chain(experiment, model_files) -> dict[str, tuple[list[str], dict[str, str]
 class Place:
     """A working directory with the nasty library beside it, and the commands of the miniature's chain."""
 
-    def __init__(self, folder: Path, experiment, model_files):
+    def __init__(self, folder: Path, experiment, model_files, fork):
         self.folder, self.root, self.experiment = folder, folder / "results" / "mini", experiment
-        self.steps = _chain(experiment, model_files)
-        folder.mkdir(parents=True)
+        self.steps, self.fork = _chain(experiment, model_files), fork
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / LIBRARY).write_text("\n".join(ROWS) + "\n")
 
     def command(self, name: str, *more: str, **changes: object) -> list[str]:
@@ -124,16 +115,8 @@ class Place:
         return [self.folder / path for path in self.steps[name][1].values()]
 
     def start(self, step: str, *more: str):
-        """The step as a process of its own, forked from one that has imported everything."""
-        given = {
-            "folder": str(self.folder),
-            "errors": str(self.folder / "errors.txt"),
-            "arguments": self.command(step, *more),
-            "block": 1,
-        }
-        process = _forks().Process(target=exec, args=(_CODE, given))
-        process.start()
-        return process
+        """The step as a process of its own, with a block for each row of a pairing."""
+        return self.fork(self.command(step, *more), self.folder, self.folder / "errors.txt", block=1)
 
     def finish(self, step: str, *more: str) -> float:
         """Run a step to its end; the seconds that it took."""
@@ -147,31 +130,16 @@ class Place:
         return (self.folder / "errors.txt").read_text()
 
 
-def _forks():
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _HEAVY)
-    return context
-
-
-_HEAVY = [
-    "torch",
-    "pairflow.pairing.cpu.engine",
-    "pairflow.training.loop",
-    "pairflow.training.demand",
-    "pairflow.report.experiment.page",
-    "pairflow.metrics.chemistry",
-    "rdkit.Chem",
-]
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
 LOUD = ("diagnose", "report", "gather", "compare", "paper")  # steps without an option --quiet
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory, experiment, model_files):
+def place(tmp_path_factory, experiment, model_files, fork):
     """Make a working directory."""
 
     def make(name: str, experiment=experiment) -> Place:
-        return Place(tmp_path_factory.mktemp(name) / NASTY, experiment, model_files)
+        return Place(tmp_path_factory.mktemp(name) / NASTY, experiment, model_files, fork)
 
     return make
 
@@ -183,8 +151,14 @@ def chain():
 
 
 @pytest.fixture(scope="session")
-def calm(place):
-    """The miniature, undisturbed, one step after the other."""
-    made = place("calm")
-    made.seconds = {step: made.finish(step) for step in (*MAKE, "report")}
+def calm(tmp_path_factory, experiment, model_files, fork):
+    """The miniature, undisturbed, one step after the other; processes that share the tests share it too."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    times = base / "calm.json"
+    with sole_writer(times):
+        made = Place(base / "calm" / NASTY, experiment, model_files, fork)
+        if not times.exists():
+            times.write_text(json.dumps({step: made.finish(step) for step in (*MAKE, "report")}))
+    made.seconds = json.loads(times.read_text())
     return made

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment
@@ -117,23 +116,3 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
 def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
     with pytest.raises(ValueError, match="evaluations: 'correlation' is taken by other metric rows"):
         Experiment.model_validate(miniature(evaluations={"correlation": {"nfe": [1]}}))
-
-
-@pytest.mark.workflow
-def test_the_workflow_measures_it_and_the_report_shows_it(snakemake, tmp_path, miniature):
-    values = {"experiments": {"mini": miniature(**{**ASKED, "methods": ["udlm"]})}}
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(values))
-    run = snakemake(tmp_path, "results/mini/report.html")
-    assert run.returncode == 0, run.stderr + run.stdout
-    root = tmp_path / "results/mini"
-    rows = pd.read_parquet(root / "metrics.parquet").query("evaluation == 'correlation'")
-    assert rows["method"].tolist() == ["udlm"] * 3
-    timings = pd.read_parquet(root / "timings.parquet").query("step == 'correlate'")
-    assert timings["method"].tolist() == ["udlm"]
-    value = rows.set_index("metric")["value"].map("{:.2f}".format)
-    cell = f"{value['total_correlation']} <small>± {value['total_correlation_se']}</small>"
-    page = (root / "report.html").read_text()
-    assert f"<td>{cell}</td>" in page
-    assert f"<td>{value['total_correlation_ceiling']}</td>" in page
-    assert page.count("Evaluation <em>") == 1
-    assert 'id="coupling"' not in page

@@ -33,8 +33,61 @@ TORCHRUN = ("pairflow.runtime.launch", "2")
 METHODS = {"train": "udlm", "distill": "udlm+dcd"}
 
 
+class Forked:
+    """A process of the fixture `fork`, with what these tests use of `subprocess.Popen`."""
+
+    def __init__(self, process, errors: Path):
+        self.process, self.errors, self.pid = process, errors, process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def communicate(self) -> tuple[str, str]:
+        self.process.join()
+        return "", self.errors.read_text()
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def start(fork):
+    """Start a training or distillation of a name, by a launcher or plainly."""
+
+    def start(step, folder, name, *launcher, save_every=1000, options=(), **changes):
+        settings = {
+            "train": {"network": NETWORK, "training": {**TRAINING, **changes}},
+            "distill": {"distillation": {**DCD, **changes}},
+        }[step]
+        model = folder / name / METHODS[step]
+        flags = {
+            "--settings": json.dumps({"method": METHODS[step], **settings}),
+            "--data": folder / "train.parquet",
+            "--validation": folder / "validation.parquet",
+            "--model": model / "model.safetensors",
+            "--description": model / "model.json",
+            "--log": model / "log.parquet",
+            "--resume": folder / name / "states",
+            "--save-every": save_every,
+            "--threads": 2 if launcher else 1,
+            "--device": "cpu",
+        }
+        if step == "distill":
+            flags |= {"--parent": folder / "calm" / "udlm", "--cache": folder / "cache"}
+        pieces = [*(str(piece) for piece in (*itertools.chain(*flags.items()), *options)), "--quiet"]
+        if launcher:
+            command = [sys.executable, "-m", *launcher, f"pairflow.steps.{step}", *pieces]
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        errors = folder / f"{name}.txt"
+        errors.write_text("")
+        return Forked(fork([step, *pieces], folder, errors), errors)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, start):
     """Token rows for training and validation, and an undisturbed udlm and its distillation."""
     folder = tmp_path_factory.mktemp("resume")
     tokens = np.random.default_rng(0).integers(0, 5, (200, 8), np.uint8)
@@ -44,32 +97,6 @@ def folder(tmp_path_factory):
     for step in METHODS:
         finish(start(step, folder, "calm"))
     return folder
-
-
-def start(step, folder, name, *launcher, save_every=1000, options=(), **changes):
-    """A training or distillation of this name as a process, by `launcher` or plainly."""
-    settings = {
-        "train": {"network": NETWORK, "training": {**TRAINING, **changes}},
-        "distill": {"distillation": {**DCD, **changes}},
-    }[step]
-    model = folder / name / METHODS[step]
-    flags = {
-        "--settings": json.dumps({"method": METHODS[step], **settings}),
-        "--data": folder / "train.parquet",
-        "--validation": folder / "validation.parquet",
-        "--model": model / "model.safetensors",
-        "--description": model / "model.json",
-        "--log": model / "log.parquet",
-        "--resume": folder / name / "states",
-        "--save-every": save_every,
-        "--threads": 2 if launcher else 1,
-    }
-    if step == "distill":
-        flags |= {"--parent": folder / "calm" / "udlm", "--cache": folder / "cache"}
-    pieces = [str(piece) for piece in (*itertools.chain(*flags.items()), *options)]
-    command = [sys.executable, "-m", *launcher, f"pairflow.steps.{step}", *pieces, "--quiet"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, **pipes)
 
 
 def end(run) -> tuple[int, str]:
@@ -82,11 +109,10 @@ def finish(run) -> None:
     assert end(run) == (0, "")
 
 
-def stop(folder, name, number) -> tuple[int, str]:
-    """Start a training, and stop it by a signal once it has saved a state."""
-    run = start("train", folder, name, save_every=0)
+def stop(run, folder, name, number) -> tuple[int, str]:
+    """Stop a training by a signal once it has saved a state."""
     wait_for_a_state(folder, name, run)
-    run.send_signal(number)
+    os.kill(run.pid, number)
     return end(run)
 
 
@@ -94,7 +120,7 @@ def wait_for_a_state(folder, name, run) -> None:
     """Until a state newer than those that are there is saved."""
     before = set((folder / name / "states").rglob("[0-9]*.json"))
     while not set((folder / name / "states").rglob("[0-9]*.json")) - before:
-        assert run.poll() is None, run.stderr.read()
+        assert run.returncode is None, end(run)
         time.sleep(0.005)
 
 
@@ -104,7 +130,7 @@ def products(folder, name, step):
 
 
 @pytest.mark.parametrize("step", METHODS)
-def test_a_killed_step_ends_in_the_bytes_of_an_undisturbed_one(folder, step):
+def test_a_killed_step_ends_in_the_bytes_of_an_undisturbed_one(folder, start, step):
     """Killed at three random moments after it has saved something new."""
     name, moments = f"killed {step}", np.random.default_rng(1).uniform(0, 0.1, 3)
     for moment in moments:
@@ -131,16 +157,16 @@ def assert_stopped(code, said, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_training_says_so_and_goes_on(folder, number):
+def test_a_stopped_training_says_so_and_goes_on(folder, start, number):
     name = f"stopped {number.name}"
-    assert_stopped(*stop(folder, name, number), number)
+    assert_stopped(*stop(start("train", folder, name, save_every=0), folder, name, number), number)
     finish(start("train", folder, name))
     assert products(folder, name, "train") == products(folder, "calm", "train")
 
 
-def test_other_settings_never_take_up_a_state(folder):
+def test_other_settings_never_take_up_a_state(folder, start):
     name = "changed"
-    stop(folder, name, signal.SIGTERM)
+    stop(start("train", folder, name, save_every=0), folder, name, signal.SIGTERM)
     for options, changes in (
         ([], {"learning_rate": 0.02}),
         (["--micro-batch", 4], {}),
@@ -161,7 +187,7 @@ def process_of(run, rank: int) -> int:
     raise LookupError(rank)
 
 
-def test_a_training_goes_on_with_any_number_of_processes(folder):
+def test_a_training_goes_on_with_any_number_of_processes(folder, start):
     """Two processes told to stop, two of which one is killed, one told to stop, and two that end it."""
     for launcher, number in ((TORCHRUN, signal.SIGTERM), (TORCHRUN, signal.SIGKILL), ((), signal.SIGTERM)):
         run = start("train", folder, "moved", *launcher, save_every=0)
@@ -187,7 +213,7 @@ def test_a_training_goes_on_with_any_number_of_processes(folder):
     np.testing.assert_allclose(found.drop(columns="seconds"), calm.drop(columns="seconds"), rtol=2e-3)
 
 
-def test_a_mistake_that_all_processes_make_is_told_once(folder):
+def test_a_mistake_that_all_processes_make_is_told_once(folder, start):
     code, said = end(start("train", folder, "tiny", *TORCHRUN, batch_size=1))
     assert said == "pairflow train: error: batch_size: 1 rows are too few for 2 processes\n"
     assert code == 2

@@ -257,7 +257,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
         return paired(*positional, **options)
 
     monkeypatch.setattr(pair.pairflow, "pair", record)
-    assert step("pair", **rows, out=out).exit_code == 130
+    assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path(out).exists()
     assert len(list(Path().glob(f".{out}.resume/*/*.block"))) == 2

@@ -41,9 +41,10 @@ def _log(nvrtc, program) -> str:
     return log.decode()
 
 
-@pytest.mark.parametrize("fast_doubles", [True, False], ids=["float64", "int64"])
+@pytest.mark.parametrize(
+    ("shape", "fast_doubles"), [*((shape, True) for shape in SHAPES), ("qm9", False), ("cifar", False)]
+)
 @pytest.mark.parametrize("architecture", SHARED_LIMITS)
-@pytest.mark.parametrize("shape", SHAPES)
 def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture, fast_doubles):
     layout = gpu.KernelLayout.choose(*SHAPES[shape], SHARED_LIMITS[architecture])
     code = compiled(architecture, layout.macros(fast_doubles=fast_doubles))
