@@ -53,17 +53,17 @@ for end, experiments, evaluations, numbers, log_end in nfe_jobs("molecules"):
             f"evaluate{end}"
         input:
             unpack(chemnet_statistics),
-            samples=[f"results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet" for nfe in numbers],
+            samples=expand("results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
             vocabulary="results/{experiment}/data/vocabulary.json",
             smiles="results/{experiment}/data/smiles.parquet",
             molecules="results/{experiment}/reference/molecules.parquet",
         output:
-            metrics=[f"results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet" for nfe in numbers],
-            properties=[f"results/{{experiment}}/seed{{seed}}/properties/{{method}}/{{evaluation}}/nfe{nfe}.parquet" for nfe in numbers],
+            metrics=expand("results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            properties=expand("results/{{experiment}}/seed{{seed}}/properties/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
         log:
-            "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}" + log_end + ".log",
+            f"results/{{experiment}}/logs/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.log",
         benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}" + log_end + ".tsv"
+            f"results/{{experiment}}/benchmarks/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.tsv"
         wildcard_constraints:
             experiment=experiments,
             evaluation=evaluations,

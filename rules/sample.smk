@@ -8,11 +8,11 @@ for end, experiments, evaluations, numbers, log_end in nfe_jobs():
             model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
             description="results/{experiment}/seed{seed}/models/{method}/model.json",
         output:
-            samples=[f"results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet" for nfe in numbers],
+            samples=expand("results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
         log:
-            "results/{experiment}/logs/seed{seed}/sample-{method}-{evaluation}" + log_end + ".log",
+            f"results/{{experiment}}/logs/seed{{seed}}/sample-{{method}}-{{evaluation}}{log_end}.log",
         benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/sample-{method}-{evaluation}" + log_end + ".tsv"
+            f"results/{{experiment}}/benchmarks/seed{{seed}}/sample-{{method}}-{{evaluation}}{log_end}.tsv"
         wildcard_constraints:
             experiment=experiments,
             evaluation=evaluations,

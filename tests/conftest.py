@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
-from pairflow.artifacts import Metadata, token_column, write_table
+from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS
 
 REPOSITORY = Path(__file__).parent.parent
@@ -165,6 +165,24 @@ def pairflow_command():
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """A folder of a name, filled by `make(folder)` once for all processes that share the tests."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make) -> Path:
+        folder, done = base / name / "made", base / name / "done"
+        done.parent.mkdir(exist_ok=True)
+        with sole_writer(done):
+            if not done.exists():
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import copy
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -67,12 +68,18 @@ class Workflow:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, snakemake):
-    """The miniature experiment, run once from raw data to report."""
-    workflow = Workflow(tmp_path_factory.mktemp("mini workflow"), snakemake)  # a path with a space
-    workflow.configure()
-    workflow.run(REPORT)
-    return workflow
+def finished(tmp_path_factory, made_once, snakemake):
+    """The miniature experiment, run once from raw data to report, in a folder of this process's own."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        workflow = Workflow(folder, snakemake)
+        workflow.configure()
+        workflow.run(REPORT)
+
+    folder = tmp_path_factory.mktemp("mini workflow") / "copy"  # a path with a space
+    shutil.copytree(made_once("mini workflow", make), folder)
+    return Workflow(folder, snakemake)
 
 
 @pytest.fixture

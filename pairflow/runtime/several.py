@@ -14,7 +14,9 @@ from itertools import groupby
 def main(arguments: list[str]) -> None:
     """Run the step in the module `arguments[0]` once for each group of arguments that begins with `--`."""
     module, *rest = arguments
-    shared, *runs = (list(group) for is_mark, group in groupby(rest, lambda part: part == "--") if not is_mark)
+    shared, *runs = (
+        list(group) for is_mark, group in groupby(rest, lambda part: part == "--") if not is_mark
+    )
     command = importlib.import_module(module).main
     for own in runs:
         try:

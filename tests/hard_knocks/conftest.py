@@ -2,13 +2,11 @@
 
 import contextlib
 import json
-import os
 import time
 from pathlib import Path
 
 import pytest
 
-from pairflow.artifacts import sole_writer
 from pairflow.cli import main
 from pairflow.config import Configuration, check
 
@@ -151,14 +149,15 @@ def chain():
 
 
 @pytest.fixture(scope="session")
-def calm(tmp_path_factory, experiment, model_files, fork):
-    """The miniature, undisturbed, one step after the other; processes that share the tests share it too."""
-    base = tmp_path_factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    times = base / "calm.json"
-    with sole_writer(times):
-        made = Place(base / "calm" / NASTY, experiment, model_files, fork)
-        if not times.exists():
-            times.write_text(json.dumps({step: made.finish(step) for step in (*MAKE, "report")}))
-    made.seconds = json.loads(times.read_text())
+def calm(made_once, experiment, model_files, fork):
+    """The miniature, undisturbed, one step after the other."""
+
+    def make(folder: Path) -> None:
+        made = Place(folder / NASTY, experiment, model_files, fork)
+        seconds = {step: made.finish(step) for step in (*MAKE, "report")}
+        (folder / "seconds.json").write_text(json.dumps(seconds))
+
+    folder = made_once("calm", make)
+    made = Place(folder / NASTY, experiment, model_files, fork)
+    made.seconds = json.loads((folder / "seconds.json").read_text())
     return made
