@@ -124,7 +124,8 @@ def nfe_jobs(modality=None):
 def for_each(numbers, options):
     """`options` for each number of steps, as `pairflow.runtime.several` takes them: NFE is the number, # its place."""
     each = (str(nfe).replace("{", "{wildcards.") for nfe in numbers)
-    return "".join(" -- " + options.replace("NFE", nfe).replace("#", str(n)) for n, nfe in enumerate(each))
+    parts = [options.replace("NFE", nfe).replace("#", str(place)) for place, nfe in enumerate(each)]
+    return "".join(f" -- {part}" for part in parts)
 
 
 def teach_settings(wildcards):

@@ -53,13 +53,22 @@ for end, experiments, evaluations, numbers, log_end in nfe_jobs("molecules"):
             f"evaluate{end}"
         input:
             unpack(chemnet_statistics),
-            samples=expand("results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            samples=expand(
+                "results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
             vocabulary="results/{experiment}/data/vocabulary.json",
             smiles="results/{experiment}/data/smiles.parquet",
             molecules="results/{experiment}/reference/molecules.parquet",
         output:
-            metrics=expand("results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
-            properties=expand("results/{{experiment}}/seed{{seed}}/properties/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            metrics=expand(
+                "results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
+            properties=expand(
+                "results/{{experiment}}/seed{{seed}}/properties/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
         log:
             f"results/{{experiment}}/logs/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.log",
         benchmark:

@@ -95,13 +95,19 @@ for end, experiments, evaluations, numbers, log_end in nfe_jobs("images"):
             f"evaluate_images{end}"
         input:
             unpack(extractor_files),
-            samples=expand("results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            samples=expand(
+                "results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
             tokens="results/{experiment}/data/train.parquet",
             validation="results/{experiment}/data/validation.parquet",
             train="results/{experiment}/reference/train.parquet",
             test="results/{experiment}/reference/test.parquet",
         output:
-            metrics=expand("results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            metrics=expand(
+                "results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
         log:
             f"results/{{experiment}}/logs/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.log",
         benchmark:

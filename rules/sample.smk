@@ -8,7 +8,10 @@ for end, experiments, evaluations, numbers, log_end in nfe_jobs():
             model="results/{experiment}/seed{seed}/models/{method}/model.safetensors",
             description="results/{experiment}/seed{seed}/models/{method}/model.json",
         output:
-            samples=expand("results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet", nfe=numbers),
+            samples=expand(
+                "results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
+                nfe=numbers,
+            ),
         log:
             f"results/{{experiment}}/logs/seed{{seed}}/sample-{{method}}-{{evaluation}}{log_end}.log",
         benchmark:

@@ -206,8 +206,8 @@ class Configuration(Settings):
     )
     split_nfe: bool = Field(
         False,
-        description="Whether each number of sampling steps (NFE) of an evaluation has jobs of its own; set it "
-        "in the profile. Without it, one job samples all of them, and one evaluates them.",
+        description="Whether each number of sampling steps (NFE) of an evaluation has jobs of its own; set "
+        "it in the profile. Without it, one job samples all of them, and one evaluates them.",
     )
 
     @model_validator(mode="after")

@@ -2,8 +2,8 @@
 
     python -m pairflow.runtime.several pairflow.steps.sample --model M -- --nfe 1 --out a -- --nfe 2 --out b
 
-The arguments before the first `--` are for every run; the others are for one run each. The first run that fails
-ends the process with its exit code.
+The arguments before the first `--` are for every run; the others are for one run each. The first run that
+fails ends the process with its exit code.
 """
 
 import importlib

@@ -19,9 +19,9 @@ def rows(tmp_path, monkeypatch):
 def test_each_run_has_its_own_arguments_and_those_of_all(step):
     several.main([*PAIR, "--", "--seed=1", "--out=a.parquet", "--", "--seed=2", "--out=b.parquet"])
     for seed, name in ((1, "a"), (2, "b")):
-        options = {"tokens": "rows.npy", "vocabulary_size": 5, "seed": seed, "out": "alone.parquet"}
+        options = {"tokens": "rows.npy", "vocabulary_size": 5, "seed": seed, "out": f"only_{name}.parquet"}
         assert step("pair", **options, quiet=True).exit_code == 0
-        assert Path("alone.parquet").read_bytes() == Path(f"{name}.parquet").read_bytes()
+        assert Path(f"only_{name}.parquet").read_bytes() == Path(f"{name}.parquet").read_bytes()
 
 
 def test_the_first_failure_ends_it_with_its_exit_code(capsys):
