@@ -99,35 +99,6 @@ def settings_of(method, *names):
     return settings
 
 
-def sample_settings(wildcards):
-    """Those for all numbers of sampling steps, of which a job may take several."""
-    settings = experiment_of(wildcards).sample_settings(wildcards.evaluation, 1, int(wildcards.seed))
-    return json.dumps(settings.model_dump(mode="json", exclude={"nfe"}), sort_keys=True)
-
-
-def nfe_jobs(modality=None):
-    """The rules that sample or evaluate, each for one evaluation, as its jobs take all its numbers of steps.
-
-    With `split_nfe` there is one rule, whose jobs take one number. Yields the end of the rule's name, the
-    experiments and the evaluations that it is for, the numbers, and the end of the names of its logs.
-    """
-    if CONFIGURATION.split_nfe:
-        experiments = only(modality) if modality else r"[A-Za-z0-9_-]+"
-        yield "", experiments, r"[A-Za-z0-9_]+", ["{nfe}"], "-nfe{nfe}"
-        return
-    for name, settings in EXPERIMENTS.items():
-        for evaluation, protocol in settings.evaluations.items():
-            if modality in (None, settings.modality):
-                yield f"_{name}_{evaluation}", re.escape(name), re.escape(evaluation), protocol.nfe, ""
-
-
-def for_each(numbers, options):
-    """`options` for each number of steps, as `pairflow.runtime.several` takes them: NFE is the number, # its place."""
-    each = (str(nfe).replace("{", "{wildcards.") for nfe in numbers)
-    parts = [options.replace("NFE", nfe).replace("#", str(place)) for place, nfe in enumerate(each)]
-    return "".join(f" -- {part}" for part in parts)
-
-
 def teach_settings(wildcards):
     return as_json(experiment_of(wildcards).teach_settings(distilled(wildcards), int(wildcards.seed)))
 

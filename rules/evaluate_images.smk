@@ -88,46 +88,34 @@ rule floor:
 
 
 # Samples of images -> metric rows.
-for end, experiments, evaluations, numbers, log_end in nfe_jobs("images"):
-
-    rule:
-        name:
-            f"evaluate_images{end}"
-        input:
-            unpack(extractor_files),
-            samples=expand(
-                "results/{{experiment}}/seed{{seed}}/samples/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
-                nfe=numbers,
-            ),
-            tokens="results/{experiment}/data/train.parquet",
-            validation="results/{experiment}/data/validation.parquet",
-            train="results/{experiment}/reference/train.parquet",
-            test="results/{experiment}/reference/test.parquet",
-        output:
-            metrics=expand(
-                "results/{{experiment}}/seed{{seed}}/metrics/{{method}}/{{evaluation}}/nfe{nfe}.parquet",
-                nfe=numbers,
-            ),
-        log:
-            f"results/{{experiment}}/logs/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.log",
-        benchmark:
-            f"results/{{experiment}}/benchmarks/seed{{seed}}/evaluate-{{method}}-{{evaluation}}{log_end}.tsv"
-        wildcard_constraints:
-            experiment=experiments,
-            evaluation=evaluations,
-        conda:
-            "../envs/cpu.yaml"
-        threads: 1
-        resources:
-            gpu=gpu,
-            mem_mb=grown(4000),
-            runtime=grown(480),
-        params:
-            settings=settings_of("extractor_settings"),
-        shell:
-            "python -m pairflow.runtime.several pairflow.steps.evaluate_images --settings {params.settings:q} --threads {threads}"
-            " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
-            " --evaluation {wildcards.evaluation:q} --tokens {input.tokens:q} --validation {input.validation:q}"
-            " --train-reference {input.train:q} --test-reference {input.test:q}"
-            + for_each(numbers, "--samples {input.samples[#]:q} --out {output.metrics[#]:q}")
-            + " > {log:q} 2>&1"
+rule evaluate_images:
+    input:
+        unpack(extractor_files),
+        samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
+        tokens="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        train="results/{experiment}/reference/train.parquet",
+        test="results/{experiment}/reference/test.parquet",
+    output:
+        metrics="results/{experiment}/seed{seed}/metrics/{method}/{evaluation}/nfe{nfe}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
+    wildcard_constraints:
+        experiment=only("images"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=grown(4000),
+        runtime=grown(480),
+    params:
+        settings=settings_of("extractor_settings"),
+    shell:
+        "python -m pairflow.steps.evaluate_images --settings {params.settings:q} --threads {threads}"
+        " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
+        " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --tokens {input.tokens:q}"
+        " --validation {input.validation:q} --train-reference {input.train:q} --test-reference {input.test:q}"
+        " --out {output.metrics:q} > {log:q} 2>&1"

@@ -239,9 +239,8 @@ class Training:
 
 def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     rules = "\n".join(path.read_text() for path in (REPOSITORY / "rules").glob("*.smk"))
-    start = r'^ *rule(?: (\w+):|:\n +name:\n +f"(\w+))'  # the second: a rule for each evaluation
-    blocks = re.findall(rf"{start}(.*?)(?=^\S|^ *rule[ :]|\Z)", rules, re.M | re.S)
-    with_gpu = {name or named for name, named, block in blocks if re.search(r"^ +gpu=", block, re.M)}
+    blocks = re.findall(r"^ *rule (\w+):\n(.*?)(?=^\S|^ *rule |\Z)", rules, re.M | re.S)
+    with_gpu = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
     with_gpu |= {new for old, new in re.findall(r"^use rule (\w+) as (\w+)", rules, re.M) if old in with_gpu}
     profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu

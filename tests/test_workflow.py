@@ -97,8 +97,8 @@ def workflow(finished):
     finished.configure()
 
 
-def downstream(methods):
-    return [f"{rule}_mini_main {method}" for rule in ("evaluate", "sample") for method in methods]
+def downstream(methods, nfe):
+    return [f"{rule} {method} {nfe}" for rule in ("evaluate", "sample") for method in methods]
 
 
 REDI = ["teach udlm redi", "distill udlm redi", "diagnose udlm+redi"]
@@ -171,19 +171,19 @@ ROUND = ["teach udlm+redi redi", "distill udlm+redi redi", "diagnose udlm+redi+r
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "made", "methods"),
+    ("key", "value", "made", "methods", "nfe"),
     [
-        ("network.width", 24, TRAINING, MINI["methods"]),
-        ("pairing.steps", 6, PAIRING, ["pairflow", "pairflow+dcd"]),
-        ("distillation.dcd.learning_rate", 2.0e-4, ["distill pairflow dcd"], ["pairflow+dcd"]),
-        ("distillation.redi.pairs.count", 50, REDI, ["udlm+redi"]),
-        ("methods", [*MINI["methods"], "udlm+redi+redi"], ROUND, ["udlm+redi+redi"]),
-        ("evaluations.main.nfe", [1, 4], [], MINI["methods"]),
+        ("network.width", 24, TRAINING, MINI["methods"], 1),
+        ("pairing.steps", 6, PAIRING, ["pairflow", "pairflow+dcd"], 1),
+        ("distillation.dcd.learning_rate", 2.0e-4, ["distill pairflow dcd"], ["pairflow+dcd"], 1),
+        ("distillation.redi.pairs.count", 50, REDI, ["udlm+redi"], 1),
+        ("methods", [*MINI["methods"], "udlm+redi+redi"], ROUND, ["udlm+redi+redi"], 1),
+        ("evaluations.main.nfe", [1, 4], [], MINI["methods"], 4),
     ],
 )
-def test_a_change_reruns_only_what_depends_on_it(workflow, key, value, made, methods):
+def test_a_change_reruns_only_what_depends_on_it(workflow, key, value, made, methods, nfe):
     workflow.configure({key: value})
-    assert workflow.planned() == sorted([*made, *downstream(methods), "report"])
+    assert workflow.planned() == sorted([*made, *downstream(methods, nfe), "report"])
 
 
 def test_the_number_of_shards_is_the_machines_and_changes_no_byte(workflow, fresh):
@@ -192,16 +192,6 @@ def test_the_number_of_shards_is_the_machines_and_changes_no_byte(workflow, fres
     assert len(re.findall("rule pair_shard:", fresh.run(pairs, "--config", "pair_shards=3"))) == 3
     assert (fresh.folder / pairs).read_bytes() == (workflow.folder / pairs).read_bytes()
     assert not list((fresh.folder / "results").rglob("*-of-3.parquet*"))
-
-
-def test_whether_each_number_of_steps_has_a_job_of_its_own_is_the_machines(workflow, fresh):
-    assert workflow.planned("--config", "split_nfe=true") == []
-    fresh.configure({"evaluations.main.nfe": [1, 2]})
-    assert fresh.planned().count("sample_mini_main udlm") == 1
-    assert {"sample udlm 1", "sample udlm 2"} <= set(fresh.planned("--config", "split_nfe=true"))
-    unknown = f"{SEED}/metrics/udlm/mian/nfe1.parquet"
-    run = fresh.run("--config", "split_nfe=true", "--", unknown, code=1)
-    assert "unknown evaluation 'mian' (did you mean 'main'?)" in run
 
 
 def test_how_many_gpus_train_a_model_is_the_machines_and_reruns_nothing(workflow):
@@ -275,7 +265,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
             "unknown key 'experiments.mini.pairing.stepz' (did you mean 'steps'?)",
         ),
         ({}, "results/minni/report.html", "unknown experiment 'minni' (did you mean 'mini'?)"),
-        ({}, f"{SEED}/metrics/udlm/mian/nfe1.parquet", "MissingRuleException"),
+        ({}, f"{SEED}/metrics/udlm/mian/nfe1.parquet", "unknown evaluation 'mian' (did you mean 'main'?)"),
         (
             {"distillation": {}, "methods": ["udlm"]},
             f"{SEED}/models/udlm+dcd/model.json",
@@ -311,7 +301,6 @@ def test_the_papers_plan_carries_gpu_resources(fresh):
     """The whole plan of qm9; the GPUs are those that a profile or the command line grants."""
     wants = {"train": 4, "teach": 6, "distill": 8, "sample": 12 * 7, "correlate": 11}
     command = ["--dry-run", "--set-resources", *(f"{rule}:gpu=1" for rule in wants), "--resources", "gpu=1"]
-    command += ["--config", "split_nfe=true"]
     fresh.config.write_text((REPOSITORY / "workflow_config.yaml").read_text())
     plan = fresh.run(*command, "--", "results/qm9/report.html")
     assert {rule: len(re.findall(rf"rule {rule}:", plan)) for rule in wants} == wants

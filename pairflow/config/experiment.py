@@ -204,11 +204,6 @@ class Configuration(Settings):
     pair_shards: int = Field(
         1, ge=1, le=10_000, description="Number of jobs that a pairing is split into; set it in the profile."
     )
-    split_nfe: bool = Field(
-        False,
-        description="Whether each number of sampling steps (NFE) of an evaluation has jobs of its own; set "
-        "it in the profile. Without it, one job samples all of them, and one evaluates them.",
-    )
 
     @model_validator(mode="after")
     def _paper_is_taken(self) -> "Configuration":

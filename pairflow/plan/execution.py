@@ -31,11 +31,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
-    """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named.
-
-    Of the rules for one evaluation, the names of experiment and evaluation are left out.
-    """
-    rule = rule.removesuffix(f"_{wildcards.get('experiment')}_{wildcards.get('evaluation')}")
+    """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
     names = {name: value for name, value in wildcards.items() if name not in ("experiment", "seed")}
     if "distillation" in names:
         names["parent"] += f"+{names.pop('distillation')}"

@@ -274,7 +274,7 @@ def test_the_schema_in_the_repository_is_up_to_date():
     assert (REPOSITORY / "config.schema.json").read_text() == schema()
     first = (REPOSITORY / "workflow_config.yaml").read_text().partition("\n")[0]
     assert first == "# yaml-language-server: $schema=config.schema.json"
-    assert {"experiments", "pair_shards", "split_nfe"} == set(json.loads(schema())["properties"])
+    assert {"experiments", "pair_shards"} == set(json.loads(schema())["properties"])
 
 
 def test_every_help_is_a_sentence_or_a_noun_phrase():

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -55,22 +54,17 @@ def described(job: Job, images: bool) -> dict:
         "rule": job.rule + "_images" * (images and job.rule in SUFFIXED),
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
-        "settings": job.settings and json.dumps(_passed_on(job), sort_keys=True),
+        "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
         "threads": CORES if job.threads is None else job.threads,
         "gpu": int(job.gpu),
         "priority": job.priority,
     }
 
 
-def _passed_on(job: Job) -> dict:
-    """A job's settings as its rule has them: one that takes several numbers of sampling steps has none."""
-    return job.settings.model_dump(mode="json", exclude={"nfe"} if job.rule == "sample" else None)
-
-
 @pytest.mark.parametrize("shards", [1, 3])
 def test_the_jobs_are_snakemakes(tmp_path, shards):
     """Every shipped experiment, and one that has what these have not."""
-    config = {"experiments": EXPERIMENTS, "pair_shards": shards, "split_nfe": True}
+    config = {"experiments": EXPERIMENTS, "pair_shards": shards}
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
     expected = snakemake_jobs(tmp_path, *EXPERIMENTS)
     table = {}
@@ -80,29 +74,6 @@ def test_the_jobs_are_snakemakes(tmp_path, shards):
     assert table.keys() == expected.keys()
     for path, job in table.items():
         assert job == expected[path]
-
-
-def test_one_job_makes_the_files_of_all_numbers_of_steps(tmp_path):
-    names = ("demo", "digits", "cifar10")
-    config = {"experiments": {name: SHIPPED[name] for name in names}}
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
-    found = snakemake_jobs(tmp_path, *names).values()
-    table = [
-        job
-        for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items()
-        for job in jobs(Path("results", name), experiment)
-    ]
-    files = [path for job in found for group in job["outputs"].values() for path in group]
-    assert sorted(files) == sorted(path.as_posix() for job in table for path in job.outputs.values())
-    counts = Counter(job["rule"] for job in found)
-    assert {rule: count for rule, count in counts.items() if rule.startswith("sample")} == {
-        "sample_demo_main": len(SHIPPED["demo"]["methods"]),
-        "sample_digits_main": len(SHIPPED["digits"]["methods"]),
-        "sample_cifar10_main": len(SHIPPED["cifar10"]["methods"]),
-        "sample_cifar10_check": 2,
-    }
-    assert counts["evaluate_demo_main"] == counts["sample_demo_main"]
-    assert counts["evaluate_images_cifar10_main"] == counts["sample_cifar10_main"]
 
 
 @pytest.mark.parametrize("name", ["own", "cifar10"])

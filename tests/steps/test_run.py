@@ -22,8 +22,8 @@ JOBS = (
     "preprocess",
     "describe_molecules",
     "train udlm",
-    "sample udlm main",
-    "evaluate udlm main",
+    "sample udlm main nfe 1",
+    "evaluate udlm main nfe 1",
 )
 
 
@@ -72,7 +72,7 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     again, errors = process.communicate()
     assert (process.returncode, again) == (0, output)
     assert "/6" not in errors
-    process = run("--dry-run", "--forcerun", "evaluate_mini_main")
+    process = run("--dry-run", "--forcerun", "evaluate")
     output, errors = process.communicate()
     assert (process.returncode, output) == (0, "")
     assert errors.count("\nrule ") == 2
@@ -148,11 +148,6 @@ def test_a_mistake_is_one_line(workflow, step, refused):
         ("train", {"experiment": "demo", "seed": "2", "base": "udlm"}, "train udlm seed 2"),
         ("distill", {"seed": "0", "parent": "udlm+dcd", "distillation": "redi"}, "distill udlm+dcd+redi"),
         ("sample", {"method": "udlm", "evaluation": "main", "nfe": "4"}, "sample udlm main nfe 4"),
-        (
-            "sample_demo_main",
-            {"experiment": "demo", "method": "udlm", "evaluation": "main"},
-            "sample udlm main",
-        ),
     ],
 )
 def test_a_job_in_words(rule, wildcards, text):
