@@ -2,7 +2,7 @@
 # environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs lock clean
+.PHONY: help setup demo test lint style types graph kernels format docs lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -22,15 +22,27 @@ demo: $(READY)  ## run the experiments "demo" (molecules) and "digits" (images)
 	pairflow run digits --cores $(CORES)
 
 # Two processes more than cores, because some tests wait for a scheduler or a browser.
-test: lint  ## run all checks of `make lint`, then all tests
+test: $(READY)  ## run all checks of `make lint`, then all tests
+	@$(MAKE) --no-print-directory -j$(CORES) lint kernels
 	OMP_NUM_THREADS=1 python -m pytest -n $$(($(CORES) + 2)) --maxprocesses 8 --dist worksteal
 
-lint: $(READY)  ## check the format and the style of the package, the tests and the workflow
+lint: style types graph  ## check the format and the style of the package, the tests and the workflow
+
+style: $(READY)
 	ruff format --check .
 	ruff check .
+
+types: $(READY)
 	mypy
+
+graph: $(READY)
 	snakefmt --check Snakefile workflow/Snakefile rules
 	snakemake --lint
+
+# The kernels for small and for large vocabularies, compiled before all processes of the tests do so at once.
+kernels: $(READY)
+	python -c "import numpy as np; from pairflow.pairing.pair import compile_for; \
+	  [compile_for(np.zeros((2, 2), kind), vocabulary_size=1 + np.iinfo(kind).max) for kind in (np.uint8, np.uint16)]"
 
 format: $(READY)  ## format the code and fix what ruff can fix
 	ruff check --fix .
@@ -48,14 +60,15 @@ lock: $(READY)  ## update envs/requirements.txt to the newest versions that pypr
 clean:  ## remove .venv and built files; results stay
 	rm -rf .venv build dist site *.egg-info
 
-# pip unpacks with one core, so two of them install one half of the packages each.
+# pip unpacks with one core, so two of them install one half of the packages each. Python compiles the modules that it
+# needs when it first needs them, which are few of all.
 $(READY): envs/requirements.txt pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11, 3.12 or 3.13, found no such Python (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
 	  if [ $$(id -u) = 0 ]; then as=; else as=sudo; fi; $$as apt-get update -q && $$as apt-get install -qy python3-venv; }
 	rm -rf .venv && $(PYTHON) -m venv .venv
 	awk '/^[a-z0-9]/ {n++} {print > (".venv/half" n % 2)}' envs/requirements.txt
-	ls .venv/half? | xargs -P 2 -n 1 pip install -q --disable-pip-version-check --require-hashes --no-deps -r || \
+	ls .venv/half? | xargs -P 2 -n 1 pip install -q --disable-pip-version-check --no-compile --require-hashes --no-deps -r || \
 	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
 	pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@

@@ -41,8 +41,24 @@ _IMPORTED = [
 
 
 def pytest_collection_modifyitems(items):
-    """Runs of Snakemake and SLURM take minutes and come first, so that none is left for the end."""
-    items.sort(key=lambda item: not {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()})
+    """Each process begins with its share of the files whose tests run Snakemake or SLURM, which take minutes.
+
+    pytest-xdist gives every process an equal part of the list in one piece.
+    """
+    processes = int(os.getenv("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow: dict[Path, list] = {}
+    fast = []
+    for item in items:
+        takes_minutes = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
+        (slow.setdefault(item.path, []) if takes_minutes else fast).append(item)
+    size = -(-len(items) // processes)
+    items.clear()
+    for number in range(processes):
+        share = [item for path in list(slow)[number::processes] for item in slow[path]]
+        room = max(0, size - len(share))
+        items += share + fast[:room]
+        del fast[:room]
+    items += fast
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,19 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "munged", "slurmctld", "slurmd")
 PROFILE = ("--profile", str(REPOSITORY / "profiles/slurm"))
-# Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely.
+# Snakemake asks for the states of its jobs every second. By itself it would ask ever more rarely. While it
+# asks, it knows of no job that it could cancel, so a cancellation waits until it has asked.
 ASK = """
+import time
 from snakemake.cli import main
 from snakemake_executor_plugin_slurm import Executor
 Executor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, seconds: None)
+cancel = Executor.cancel
+def cancel_when_jobs_are_known(executor):
+    while not executor.active_jobs:
+        time.sleep(0.01)
+    cancel(executor)
+Executor.cancel = cancel_when_jobs_are_known
 main()
 """
 SNAKEMAKE = (sys.executable, "-c", ASK, "--snakefile", str(REPOSITORY / "Snakefile"), *PROFILE)

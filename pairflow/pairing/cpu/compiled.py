@@ -45,7 +45,7 @@ class _Cache(FunctionCache):
 
 def compiled(function):
     """`numba.njit` that releases the GIL and keeps its machine code on disk, if a folder can be written."""
-    dispatcher = numba.njit(nogil=True)(function)
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)  # no C code calls it
     before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
     try:
         dispatcher._cache = _Cache(function)
