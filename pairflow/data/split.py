@@ -25,7 +25,7 @@ def split_rows(
     `held_out_groups`. The training set is the first `training_rows` of the other rows in the same permutation
     (None: all of them); the rest is only a reference for novelty.
 
-    Raises InputError if there are fewer than `training_rows` left, or none.
+    Raises InputError if no row is held out, and if there are fewer than `training_rows` left, or none.
     """
     order = np.random.default_rng(split_seed).permutation(len(rows))
     # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
@@ -36,6 +36,8 @@ def split_rows(
         held_out = order[:number]
     else:
         held_out = np.flatnonzero(np.isin(rows, validation_rows))
+    if not len(held_out):
+        raise InputError(f"no row of {len(rows)} is held out for validation; expected at least 1")
     split = np.full(len(rows), "train", object)
     split[held_out] = "validation"
     training = order[split[order] == "train"]

@@ -148,6 +148,7 @@ def test_a_published_split():
         (ROWS, {"max_too_long_share": 0.1}, r"allowed is 10.00%; all fit N = 10"),
         (ROWS, {"training_rows": 4}, r"training_rows: expected 1 to 3 \(the training split\), found 4"),
         (ROWS, {"validation_rows": [8]}, r"validation rows: expected 0 to 7 \(the data's rows\), found 8"),
+        (ROWS, {"validation_rows": [3]}, r"no row of 4 is held out for validation; expected at least 1"),
         (["", "x", "y"], {}, r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"),
         ([], {}, "no molecule is left: there are no rows"),
     ],
