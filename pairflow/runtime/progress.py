@@ -59,10 +59,8 @@ def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Ite
     """
     with bar(total=rows * calls, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 
-        def count(
-            module: "nn.Module", inputs: tuple, output: object
-        ) -> None:  # returns None: keeps the output
-            rows_bar.update(len(inputs[0]))
+        def count(module: "nn.Module", inputs: tuple, output: object) -> None:
+            rows_bar.update(len(inputs[0]))  # the hook returns None, which keeps the output
 
         hook = network.register_forward_hook(count)
         try:
