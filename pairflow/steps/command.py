@@ -69,6 +69,7 @@ threads = click.option(
 
 WORKFLOW = Path("workflow_config.yaml")
 GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step of which one has failed
+SAME_MISTAKE = 60.0  # seconds in which the first process makes a mistake that another has made, on any machine
 
 
 def configuration(text: str) -> Callable:
@@ -163,7 +164,7 @@ class Command(click.Command):
                 return super().invoke(ctx)
         except InputError as error:
             if distributed.rank():
-                time.sleep(GIVE_WAY)  # all processes make most mistakes; only the first reports them
+                time.sleep(SAME_MISTAKE)  # most are made by all processes, and only the first reports them
             click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
             sys.exit(2)
         except PermissionError as error:
