@@ -7,13 +7,14 @@ line from 1 on, as editors count, or of its record in an SDF file.
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from rdkit import Chem, rdBase
 
@@ -36,6 +37,8 @@ SMILES_COLUMNS = (
     *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
     *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
 )
+# Columns that hold names, if there is none called `name`, such as "Compound ID", "catalog_id", "MolName".
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
 _LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
 _LONGEST_RECORD = 100_000  # lines
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
@@ -49,7 +52,12 @@ class Unreadable:
     reason: str
 
 
-NumberedRow = tuple[int, str | Unreadable]
+class Row(NamedTuple):
+    """A row: its number, its SMILES or why there is none, and its name, which may be empty."""
+
+    number: int
+    text: str | Unreadable
+    name: str = ""
 
 
 def format_of(path: str | Path) -> str:
@@ -71,15 +79,16 @@ def unit_of(path: str | Path) -> str:
 
 def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
     """The SMILES of a file as `numbered_rows` reads them, without the numbers."""
-    return (row for _, row in numbered_rows(path, column, progress))
+    return (row.text for row in numbered_rows(path, column, progress))
 
 
-def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[NumberedRow]:
-    """The SMILES of a file with their numbers, row by row, unchanged (of an SDF file as RDKit writes them).
+def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+    """The rows of a file one by one, their SMILES unchanged (of an SDF file as RDKit writes them).
 
-    SMILES files: the first field of each line, the rest is a name; a first line that holds a name of
-    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`. Bytes that are not UTF-8 become
-    U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
+    SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
+    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
+    `name_column`. SDF files: the name is the title, the first line of a record. Bytes that are not UTF-8
+    become U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
 
     Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
     and for an unknown column.
@@ -143,21 +152,32 @@ class _Lines:
             yield line
 
 
-def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
-    fields = ((n, line.split(maxsplit=1)[0]) for n, line in enumerate(lines, 1) if not line.isspace())
-    first = next(fields, None)
-    if first is not None and first[1].lower() not in SMILES_COLUMNS:
+def name_column(header: Iterable[str], column: str) -> str | None:
+    """The column of a CSV file that holds the names, beside the SMILES in `column`; None if there is none."""
+    named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
+    return min(named, key=lambda name: name.lower() != "name", default=None)
+
+
+def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+    first = next(rows, None)
+    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
         yield first
-    yield from fields
+    yield from rows
 
 
-def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     header, records = _table(lines, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
-    place = header.index(column)
+    place, named = header.index(column), name_column(header, column)
+    name_place = len(header) if named is None else header.index(named)
+
+    def field(record: list[str], place: int) -> str:
+        return record[place] if place < len(record) else ""
+
     for number, record in records:
-        yield number, record[place] if place < len(record) else ""
+        yield Row(number, field(record, place), field(record[: len(header)], name_place).strip())
 
 
 def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -189,16 +209,17 @@ def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, 
             raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
 
 
-def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     for number, record in enumerate(_records(lines, path), 1):
+        title = "".join(record[:1]).strip()
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
         if molecule is None:
-            yield number, Unreadable("".join(record[:1]).strip(), "broken record")
+            yield Row(number, Unreadable(title, "broken record"))
         elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield number, Unreadable(record[0].strip(), TOO_MANY_ATOMS)
+            yield Row(number, Unreadable(title, TOO_MANY_ATOMS))
         else:
-            yield number, Chem.MolToSmiles(molecule)
+            yield Row(number, Chem.MolToSmiles(molecule), title)
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:

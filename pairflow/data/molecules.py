@@ -139,7 +139,8 @@ class PreparedMolecules:
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
     `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
-    still counts as known in the measure of novelty). `rejected` has `row`, `text` (raw) and `reason`.
+    still counts as known in the measure of novelty), and `name` if an own file names its rows. `rejected` has
+    `row`, `text` (raw) and `reason`.
     """
 
     train: np.ndarray

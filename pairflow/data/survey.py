@@ -13,7 +13,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.config import Standardisation
 from pairflow.data.known import hash_text
-from pairflow.data.library import SMILES_COLUMNS, NumberedRow, Unreadable, columns
+from pairflow.data.library import SMILES_COLUMNS, Row, Unreadable, columns
 from pairflow.data.molecules import SPECIALS, canonicalise, tokenize
 from pairflow.data.standardise import parse, scaffold
 from pairflow.errors import InputError
@@ -61,7 +61,7 @@ class Survey:
 
 
 def survey(
-    rows: Iterable[NumberedRow], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
+    rows: Iterable[Row], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
 ) -> Survey:
     """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
 
@@ -74,7 +74,7 @@ def survey(
     rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
     with rdBase.BlockLogs():
-        for number, text in rows:
+        for number, text, _ in rows:
             try:
                 raw, molecule, smiles = canonicalise(text, rules)
                 tokens = tokenize(smiles)

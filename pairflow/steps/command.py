@@ -69,7 +69,9 @@ threads = click.option(
 
 WORKFLOW = Path("workflow_config.yaml")
 GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step of which one has failed
-SAME_MISTAKE = 60.0  # seconds in which the first process makes a mistake that another has made, on any machine
+SAME_MISTAKE = (
+    60.0  # seconds in which the first process makes a mistake that another has made, on any machine
+)
 
 
 def configuration(text: str) -> Callable:
@@ -268,7 +270,8 @@ def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> 
 
 
 def _dashed(name: str) -> str:
-    return name.replace("_", "-")
+    """The option of a setting, without the first dashes."""
+    return "3d" if name == "three_d" else name.replace("_", "-")  # no setting's name begins with a digit
 
 
 def _settings_json(text: str | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from pairflow.data.library import Unreadable, columns, format_of, numbered_rows, rows, unit_of
+from pairflow.data.library import Unreadable, columns, format_of, name_column, numbered_rows, rows, unit_of
 from pairflow.errors import InputError
 
 
@@ -87,21 +87,40 @@ def test_separators(written):
 @pytest.mark.parametrize(
     ("name", "content", "numbered"),
     [
-        ("a.smi", "C\nN\n", [(1, "C"), (2, "N")]),
-        ("a.smi.gz", "\nsmiles id\nC 1\n\n  \nN 2", [(3, "C"), (6, "N")]),
-        ("a.csv", "smiles,name\nC,1\n\nN,2\n", [(2, "C"), (4, "N")]),
-        ("a.csv", '\n\nsmiles,name\nC,"two\nlines"\nN,2\r\n\r\nO,3', [(4, "C"), (6, "N"), (8, "O")]),
+        ("a.smi", "C\nN\n", [(1, "C", ""), (2, "N", "")]),
+        ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
+        ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
+        (
+            "a.csv",
+            '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\nO,3',
+            [(4, "C", "A\nB"), (6, "N", "2"), (8, "O", "3")],
+        ),
+        ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
         (
             "a.sdf",
             sdf("C", "N").replace("  0  0", "  9  9", 1),
-            [(1, Unreadable("mol0", "broken record")), (2, "N")],
+            [(1, Unreadable("mol0", "broken record"), ""), (2, "N", "mol1")],
         ),
     ],
 )
-def test_rows_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
+def test_rows_have_names_and_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
     path = written(name, content)
     assert list(numbered_rows(path)) == numbered
     assert unit_of(path) == ("record" if name == "a.sdf" else "line")
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        (["id", "smiles", "Name"], "Name"),
+        (["smiles", "Catalog ID", "code"], "Catalog ID"),
+        (["smiles", "zinc_id"], "zinc_id"),
+        (["smiles", "MoleculeName"], "MoleculeName"),
+        (["smiles", "acid", "solid", "mass"], None),
+    ],
+)
+def test_the_column_of_names_is_found(header, column):
+    assert name_column(header, "smiles") == column
 
 
 @pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])

@@ -1,12 +1,13 @@
 """A survey counts like a count by hand, and agrees with `prepare`."""
 
 import tracemalloc
+from itertools import count
 
 import numpy as np
 import pytest
 
 from pairflow.config import Standardisation
-from pairflow.data.library import Unreadable
+from pairflow.data.library import Row, Unreadable
 from pairflow.data.molecules import prepare
 from pairflow.data.survey import find_column, first_rejected, survey
 from pairflow.errors import InputError
@@ -20,7 +21,7 @@ LARGEST = Standardisation(fragments="largest")
 
 def survey_texts(texts, *rules, **options):
     """The survey of texts that stand in one line each."""
-    return survey(enumerate(texts, 1), *rules, **options)
+    return survey(map(Row, count(1), texts), *rules, **options)
 
 
 def test_counts():

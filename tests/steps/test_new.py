@@ -96,7 +96,9 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
     assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
     assert rejected["row"].tolist() == [300, 301]
-    sizes = pd.read_parquet(project / "smiles")["split"].value_counts()
+    smiles = pd.read_parquet(project / "smiles")
+    assert set(smiles["name"]) == {"7"}
+    sizes = smiles["split"].value_counts()
     for label, split in (("for training", "train"), ("for validation", "validation")):
         assert re.search(rf"{label} +(\d+)", run.stdout)[1] == str(sizes[split])
     vocabulary = json.loads((project / "vocabulary").read_text())["tokens"]
