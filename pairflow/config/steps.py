@@ -31,11 +31,20 @@ class NewSettings(Standardisation):
     fragments: Literal["keep", "largest", "reject"] = Field(
         "largest", description=Standardisation.model_fields["fragments"].description
     )
+    dummies: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["dummies"].description
+    )
+    metals: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["metals"].description
+    )
     split: Split = "random"
     validation_fraction: Share = Field(
         0.05, gt=0, description="Share of the molecules that is held out for validation."
     )
     max_too_long_share: LongShare = 0.001
+    compare: bool = Field(
+        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
+    )
 
 
 class PairSettings(Settings):

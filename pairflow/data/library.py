@@ -8,10 +8,13 @@ import csv
 import gzip
 import io
 import re
+import warnings
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -26,11 +29,14 @@ _FORMATS = {
     **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
     **dict.fromkeys((".csv", ".tsv"), "CSV"),
     **dict.fromkeys((".sdf", ".sd"), "SDF"),
+    ".xlsx": "Excel",
 }
+TABLES = ("CSV", "Excel")  # the formats with columns
 _CONTENT = {
     "SMILES": "a SMILES at the start of each line",
     "CSV": "a header line, and rows below it",
     "SDF": "records that end in $$$$",
+    "Excel": "a sheet with a header line, and rows below it",
 }
 # Names of columns that hold SMILES, in lower case, the most likely first.
 SMILES_COLUMNS = (
@@ -61,7 +67,7 @@ class Row(NamedTuple):
 
 
 def format_of(path: str | Path) -> str:
-    """SMILES, CSV or SDF, by the end of the name without `.gz`; InputError for any other."""
+    """SMILES, CSV, SDF or Excel, by the end of the name without `.gz`; InputError for any other."""
     path = Path(path)
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     if suffix.lower() not in _FORMATS:
@@ -70,6 +76,12 @@ def format_of(path: str | Path) -> str:
             "followed by .gz"
         )
     return _FORMATS[suffix.lower()]
+
+
+def require_openpyxl(path: Path) -> None:
+    """InputError unless the package that reads and writes Excel files is installed."""
+    if find_spec("openpyxl") is None:
+        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
 
 
 def unit_of(path: str | Path) -> str:
@@ -87,7 +99,8 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
 
     SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
     `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
-    `name_column`. SDF files: the name is the title, the first line of a record. Bytes that are not UTF-8
+    `name_column`; Excel files: the same, of the first sheet. SDF files: the name is the title, the first line
+    of a record. Bytes that are not UTF-8
     become U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
 
     Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
@@ -109,7 +122,7 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
 
 
 def columns(path: str | Path, number: int) -> dict[str, list[str]]:
-    """The columns of a CSV file: their names, and the fields of the first `number` rows."""
+    """The columns of a CSV or Excel file: their names, and the fields of the first `number` rows."""
     path = Path(path)
     with _opened(path) as (text, _):
         header, records = _table(text, path)
@@ -122,7 +135,7 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
+def _opened(path: Path) -> Iterator[tuple[Iterable[str], BinaryIO]]:
     """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
@@ -131,7 +144,7 @@ def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
             if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
-            yield _Lines(unpacked, path), raw
+            yield (_sheet if format_of(path) == "Excel" else _Lines)(unpacked, path), raw
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except _UNREADABLE as error:
@@ -156,6 +169,23 @@ def name_column(header: Iterable[str], column: str) -> str | None:
     """The column of a CSV file that holds the names, beside the SMILES in `column`; None if there is none."""
     named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
     return min(named, key=lambda name: name.lower() != "name", default=None)
+
+
+def _sheet(binary: Any, path: Path) -> Iterator[str]:
+    """The first sheet of an Excel file as lines of CSV; a line has the number of its row."""
+    require_openpyxl(path)
+    from openpyxl import load_workbook
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
+            sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
+        for row in sheet.iter_rows(values_only=True):
+            fields = ["" if value is None else " ".join(str(value).split()) for value in row]
+            line = io.StringIO()
+            csv.writer(line, lineterminator="\n").writerow(fields if any(fields) else [])
+            yield line.getvalue()
+    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, SyntaxError) as error:
+        raise InputError(f"{path}: not a readable Excel file: {error}") from None
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
@@ -185,9 +215,9 @@ def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[
     numbered = enumerate(lines, 1)
     number, first = next(((n, line) for n, line in numbered if not line.isspace()), (0, None))
     if first is None:
-        raise InputError(f"{path}: empty; expected {_CONTENT['CSV']}")
-    tabs = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower() == ".tsv"
-    separator = "\t" if tabs else max(",;\t", key=first.count)
+        raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
+    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
+    separator = {".tsv": "\t", ".xlsx": ","}.get(suffix) or max(",;\t", key=first.count)
     reader = csv.reader(chain([first], (line for _, line in numbered)), delimiter=separator, strict=True)
     records = (row for row in _quoted_rightly(reader, path, number) if row[1])
     _, header = next(records)
@@ -239,4 +269,4 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
         yield record
 
 
-_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf}
+_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf, "Excel": _csv}

@@ -5,7 +5,6 @@ A table of molecules has `name`, `smiles`, a column for each property, and for a
 """
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
 from pairflow.artifacts import Metadata, write_table
+from pairflow.data.library import require_openpyxl
 from pairflow.errors import InputError
 
 DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3}
@@ -43,12 +43,6 @@ def writer(
     if suffix == ".xlsx":
         require_openpyxl(path)
     return _WRITERS[suffix]
-
-
-def require_openpyxl(path: Path) -> None:
-    """InputError unless the package that reads and writes Excel files is installed."""
-    if find_spec("openpyxl") is None:
-        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
 
 
 def _rounded(name: str, value: Any) -> Any:

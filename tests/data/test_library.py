@@ -43,7 +43,8 @@ def sdf(*smiles):
 def test_format_is_told_by_the_name():
     names = ["a.smi", "a.SMI.gz", "a.b.txt", "a.csv", "a.tsv.gz", "a.sdf", "a.sd"]
     assert [format_of(name) for name in names] == ["SMILES"] * 3 + ["CSV"] * 2 + ["SDF"] * 2
-    for name in ("a.xlsx", "a.gz", "a"):
+    assert format_of("a.xlsx") == "Excel"
+    for name in ("a.docx", "a.gz", "a"):
         with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
             format_of(name)
 
@@ -196,6 +197,34 @@ def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(wr
     assert read(written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")) == [
         Unreadable("", "over 4,096 atoms")
     ]
+
+
+def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for number, row in (
+        (2, ["x;y;z;Mol ID", "SMILES"]),
+        (3, [7, "CCO"]),
+        (5, ["two\nlines", "C,N"]),
+        (6, [8]),
+    ):
+        for column, value in enumerate(row, 1):
+            book.active.cell(number, column, value)
+    book.create_sheet().append(["other"])
+    book.save(tmp_path / "a.xlsx")
+    expected = [(3, "CCO", "7"), (5, "C,N", "two lines"), (6, "", "8")]
+    assert list(numbered_rows(tmp_path / "a.xlsx", "SMILES")) == expected
+    assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
+    (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
+    with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
+        read(tmp_path / "b.xlsx")
+
+
+def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.data.library.find_spec", lambda name: None)
+    (tmp_path / "a.xlsx").touch()
+    with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
+        read(tmp_path / "a.xlsx")
 
 
 def test_no_file_and_a_folder(tmp_path):

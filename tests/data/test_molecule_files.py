@@ -76,7 +76,7 @@ def test_excel_shows_rounded_numbers_and_takes_no_text_for_a_formula(write):
 
 
 def test_excel_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("pairflow.data.molecule_files.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.data.library.find_spec", lambda name: None)
     message = r'x\.xlsx: Excel files need the package openpyxl: pip install "pairflow\[excel\]"$'
     with pytest.raises(InputError, match=message):
         writer(tmp_path / "x.xlsx", True, True)
