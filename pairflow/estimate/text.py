@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.costs import busy_seconds, wall_seconds
-from pairflow.estimate.plan import Estimate
+from pairflow.estimate.forecast import Forecast
 from pairflow.plan.jobs import Job
 
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
@@ -17,11 +17,11 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
 
 
-def step_lines(estimate: Estimate) -> str:
+def step_lines(forecast: Forecast) -> str:
     """A line per rule and method, in the order of the jobs."""
-    finished, costs = estimate.finished, estimate.costs
+    finished, costs = forecast.finished, forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
-    for job in estimate.table:
+    for job in forecast.table:
         groups.setdefault((job.rule, job.method or ""), []).append(job)
     lines = [_HEAD]
     for names, group in groups.items():
@@ -41,15 +41,15 @@ def step_lines(estimate: Estimate) -> str:
     return "\n".join("  ".join(row).rstrip() for row in rows)
 
 
-def sums(estimate: Estimate, printed: str) -> str:
+def sums(forecast: Forecast, printed: str) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
     A sum with a part that nobody knows is unknown; then `printed` is the cost by the paper, if it has one.
     """
-    todo, costs = estimate.todo, estimate.costs
+    todo, costs = forecast.todo, forecast.costs
     if not todo:
-        return f"\nall {len(estimate.table)} jobs are done"
-    untimed = _untimed(estimate)
+        return f"\nall {len(forecast.table)} jobs are done"
+    untimed = _untimed(forecast)
     untimed_on_gpu = {costs[job].gpu for job in untimed}
     cpu, gpu = (
         "unknown" if on_gpu in untimed_on_gpu else f"{seconds / 3600:,.2g}"
@@ -57,33 +57,33 @@ def sums(estimate: Estimate, printed: str) -> str:
     )
     _, memory, disk, _, _ = zip(*(costs[job] for job in todo), strict=True)
     lines = [
-        f"\nto do      {len(todo)} of {len(estimate.table)} jobs",
-        f"wall time  {wall_time(estimate)}",
+        f"\nto do      {len(todo)} of {len(forecast.table)} jobs",
+        f"wall time  {wall_time(forecast)}",
         *([f"           {printed}"] if printed and untimed else []),
         f"CPU-hours  {cpu}",
-        f"GPU-hours  {gpu if estimate.device == 'cuda' else 'none'}",
+        f"GPU-hours  {gpu if forecast.device == 'cuda' else 'none'}",
         f"memory     {'unknown' if None in memory else _gigabytes(max(memory)) + ' for the largest job'}",
         f"disk       {'unknown' if None in disk else _bytes(sum(disk))}",
     ]
     return "\n".join(lines)
 
 
-def wall_time(estimate: Estimate) -> str:
+def wall_time(forecast: Forecast) -> str:
     """The time until all jobs are done, or why it is unknown."""
-    if untimed := _untimed(estimate):
+    if untimed := _untimed(forecast):
         return f"unknown, because {len(untimed)} of these jobs have never been timed"
-    seconds = wall_seconds(estimate.todo, estimate.costs, estimate.cores)
-    gpu = " and a GPU" * (estimate.device == "cuda")
-    return f"{describe_duration(seconds)} on {_count(estimate.cores, 'core')}{gpu}"
+    seconds = wall_seconds(forecast.todo, forecast.costs, forecast.cores)
+    gpu = " and a GPU" * (forecast.device == "cuda")
+    return f"{describe_duration(seconds)} on {_count(forecast.cores, 'core')}{gpu}"
 
 
-def _untimed(estimate: Estimate) -> list[Job]:
-    return [job for job in estimate.todo if estimate.costs[job].seconds is None]
+def _untimed(forecast: Forecast) -> list[Job]:
+    return [job for job in forecast.todo if forecast.costs[job].seconds is None]
 
 
-def basis(estimate: Estimate) -> str:
+def basis(forecast: Forecast) -> str:
     """What the numbers rest on and how far they may be off."""
-    works, rates = estimate.works, estimate.rates
+    works, rates = forecast.works, forecast.rates
     origins = sorted({rates[work].origin for work in works if work in rates})
     lines = [
         f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",

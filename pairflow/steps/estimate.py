@@ -8,7 +8,7 @@ import click
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.estimate import text
-from pairflow.estimate.plan import estimate
+from pairflow.estimate.forecast import forecast
 from pairflow.estimate.sizes import sizes
 from pairflow.steps.command import configuration, device, quiet, step
 
@@ -39,7 +39,7 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     size = sizes(root, plan, configuration.parent, not quiet)
     cores, where = cores or available_cpus(), _device(device)
     shards, progress = workflow.pair_shards, not quiet
-    expected = estimate(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
+    expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
     click.echo(text.head(experiment, plan, size))
     click.echo(text.step_lines(expected))
     click.echo(text.sums(expected, advice.cost(plan) if plan.scale == "paper" else ""))

@@ -61,19 +61,12 @@ def main(
     data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
     device = _device(device)
     experiment, sizes = plan(counts, settings, data, device)
-    comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
-    with sole_writer(configuration), atomic(configuration) as [temporary]:
-        text = read_text(configuration)  # again: reading the molecules took a while
-        if not force:
-            require_free(text, name, configuration)
-        extended = append(text, name, experiment, comment, configuration)
-        temporary.write_text(extended, encoding="utf-8", newline="")
+    _add(configuration, name, experiment, counts, force)
     _write_rejected(rejects, counts)
     click.echo(_table(title, counts, experiment, sizes, rejects))
     folder = configuration.resolve().parent
-    outlook = _outlook(
-        folder / "results" / name, experiment, counts, sizes, device if estimate else None, quiet
-    )
+    timed_on = device if estimate else None
+    outlook = _outlook(folder / "results" / name, experiment, counts, sizes, timed_on, quiet)
     for paragraph in chain(_proposals(counts, settings), outlook):
         click.echo(f"\n{paragraph}")
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
@@ -95,6 +88,17 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
     rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
     rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
     return f"{file} ({kind}{remark})", column, survey(rows, rules, settings.split == "scaffold", unit)
+
+
+def _add(configuration: Path, name: str, experiment: dict[str, Any], counts: "Survey", force: bool) -> None:
+    """Write the experiment into the configuration."""
+    comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
+    with sole_writer(configuration), atomic(configuration) as [temporary]:
+        text = read_text(configuration)  # again: reading the molecules took a while
+        if not force:
+            require_free(text, name, configuration)
+        extended = append(text, name, experiment, comment, configuration)
+        temporary.write_text(extended, encoding="utf-8", newline="")
 
 
 def _write_rejected(path: Path, counts: "Survey") -> None:
@@ -233,21 +237,21 @@ def _outlook(
     entry: dict[str, Any],
     counts: "Survey",
     sizes: Counter[str],
-    device: str | None,
+    timed_on: str | None,
     quiet: bool,
 ) -> Iterator[str]:
-    """The quality to expect, and the time on this machine, if a device is given."""
+    """The quality to expect, and the time on the device `timed_on` of this machine, if it is given."""
     from pairflow.config import Experiment, check
     from pairflow.data.source import DatasetSize
     from pairflow.estimate import quality, text
-    from pairflow.estimate.plan import estimate
+    from pairflow.estimate.forecast import forecast
     from pairflow.runtime.threads import available_cpus
 
     experiment, length = check(Experiment, entry, root.name), entry["data"]["length"]
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
     yield quality.describe(experiment, size)
-    if device:
-        expected = estimate(root, experiment, size, available_cpus(), device, progress=not quiet)
+    if timed_on:
+        expected = forecast(root, experiment, size, available_cpus(), timed_on, progress=not quiet)
         yield (
             f"Time: {text.wall_time(expected)}, give or take a factor of two. "
             f"`pairflow estimate {root.name}` has the details."

@@ -1,4 +1,4 @@
-"""The estimate of an experiment: its jobs, those that are done, the rates of the others, and their costs."""
+"""The forecast for an experiment: its jobs, those that are done, the rates of the others, and their costs."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
 
-class Estimate(NamedTuple):
+class Forecast(NamedTuple):
     """Jobs, the finished ones among them, the work of the others, the known rates, and the jobs' costs."""
 
     table: list[Job]
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
         return [job for job in self.table if job not in self.finished]
 
 
-def estimate(
+def forecast(
     root: Path,
     experiment: Experiment,
     sizes: DatasetSize,
@@ -38,11 +38,11 @@ def estimate(
     shards: int = 1,
     recorded: bool = False,
     progress: bool = True,
-) -> Estimate:
-    """The estimate of the experiment in `root` on `cores` cores; with `recorded` nothing is measured."""
+) -> Forecast:
+    """The forecast for the experiment in `root` on `cores` cores; with `recorded` nothing is measured."""
     table = jobs(root, experiment, shards)
     finished = done(table)
     works = needed([job for job in table if job not in finished], experiment, sizes, device)
     rates = collect(works, root, experiment, sizes, recorded, progress)
     costs = job_costs(table, experiment, sizes, rates, cores, device)
-    return Estimate(table, finished, works, rates, costs, cores, device)
+    return Forecast(table, finished, works, rates, costs, cores, device)
