@@ -71,7 +71,7 @@ class Molecules(Standardisation):
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
-        "own file (.smi, .csv, .tsv or .sdf, plain or .gz)."
+        "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")

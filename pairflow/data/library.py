@@ -1,7 +1,7 @@
 """Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
 
 Header lines and blank lines are not rows. A row has a number by which its user finds it: that of its (first)
-line from 1 on, as editors count, or of its record in an SDF file.
+line from 1 on, as editors count, of its record in an SDF file or of its row in an Excel file.
 """
 
 import csv
@@ -85,8 +85,8 @@ def require_openpyxl(path: Path) -> None:
 
 
 def unit_of(path: str | Path) -> str:
-    """What the number of a row counts: lines or, in an SDF file, records."""
-    return "record" if format_of(path) == "SDF" else "line"
+    """What the number of a row counts: lines or, in an SDF file, records, in an Excel file rows."""
+    return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
 def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:

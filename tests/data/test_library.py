@@ -43,7 +43,7 @@ def sdf(*smiles):
 def test_format_is_told_by_the_name():
     names = ["a.smi", "a.SMI.gz", "a.b.txt", "a.csv", "a.tsv.gz", "a.sdf", "a.sd"]
     assert [format_of(name) for name in names] == ["SMILES"] * 3 + ["CSV"] * 2 + ["SDF"] * 2
-    assert format_of("a.xlsx") == "Excel"
+    assert (format_of("a.xlsx"), unit_of("a.xlsx")) == ("Excel", "row")
     for name in ("a.docx", "a.gz", "a"):
         with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
             format_of(name)
