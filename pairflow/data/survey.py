@@ -37,8 +37,8 @@ FEATURES = {  # what molecules are counted by -> the rule that treats it
 class Survey:
     """Counts over a file, its molecules standardised as the experiment will do it.
 
-    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line, record, row) is
-    what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
+    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line, record, row)
+    is what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
     standardised, duplicates and molecules that a rule rejects included. `ions` counts those that are charged
     because a counter-ion was removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
     D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None if they

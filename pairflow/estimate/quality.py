@@ -33,8 +33,8 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     """Sentences on the quality to expect, from what was measured with the same kind of network."""
     name, iterations, length = experiment.network.name, experiment.training.iterations, sizes.length
     sentences = [
-        f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules of "
-        f"up to {length} tokens. In the most similar experiment that was measured, {_result(name, length)}."
+        f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
+        f"of up to {length} tokens. In the most similar experiment measured so far, {_result(name, length)}."
     ]
     if name == "mlp" and length > _PRECEDENTS[name][0].length:
         sentences.append(

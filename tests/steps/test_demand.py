@@ -298,7 +298,9 @@ def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, op
 
 def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path, refused):
     options = {"model": model, "out": tmp_path / "x.smi"}
-    refused(step("sample", nfe=2, unique=True, **options), "sample", "--unique needs --count: see --help")
+    for option in ("unique", "3d"):
+        run = step("sample", nfe=2, **{option: True}, **options)
+        refused(run, "sample", f"--{option} needs --count: see --help")
     run = step("sample", settings={"count": 3}, **options)
     refused(run, "sample", f"{model}: a model does not say how many steps to take; add --nfe")
 
