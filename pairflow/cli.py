@@ -6,8 +6,12 @@ import click
 
 from pairflow._version import __version__
 
-# Besides the steps, in the order in which a user needs them.
-COMMANDS = ("doctor", "init", "new", "sample", "estimate", "run", "compare")
+# Besides the steps, in the order of a user's day.
+GROUPS = {
+    "Molecules and results": ("sample", "new", "run", "compare"),
+    "Before you start": ("doctor", "init", "estimate"),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 STEPS = (
     "preprocess",
     "preprocess_images",
@@ -39,7 +43,7 @@ class Steps(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands for users come first, the steps of the workflow below them."""
-        for title, names in (("Commands", COMMANDS), ("Steps, in the order of the workflow", STEPS)):
+        for title, names in {**GROUPS, "Steps, in the order of the workflow": STEPS}.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
 
@@ -58,7 +62,8 @@ def main() -> None:
     data in closed form.
 
     There are two ways to start. `pairflow run demo` runs the demo on embedded molecules. `pairflow new
-    my_library.smi` adds an experiment on your own molecules and prints how to run it.
+    my_library.smi` adds an experiment on your own molecules and prints how to run it. Afterwards `pairflow
+    sample` generates as many molecules as you want.
 
     Snakemake runs the steps in order; you can also run each step by itself.
     """

@@ -33,7 +33,10 @@ MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
-    """Rules that are applied to each molecule, in this order, before it is written as canonical SMILES."""
+    """Rules that are applied to each molecule before it is written as canonical SMILES.
+
+    The last three are not written into files where they have their defaults: earlier versions lack them.
+    """
 
     fragments: Literal["keep", "largest", "reject"] = Field(
         "keep",
@@ -45,6 +48,22 @@ class Standardisation(Settings):
     )
     isotopes: Literal["keep", "drop"] = Field("keep", description="Isotope labels: keep or drop them.")
     stereo: Literal["keep", "drop"] = Field("keep", description="Stereochemistry: keep or drop it.")
+    dummies: Literal["keep", "reject"] = Field(
+        "keep",
+        description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
+        exclude_if=lambda value: value == "keep",
+    )
+    metals: Literal["keep", "reject"] = Field(
+        "keep",
+        description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row.",
+        exclude_if=lambda value: value == "keep",
+    )
+    min_heavy_atoms: int = Field(
+        1,
+        ge=1,
+        description="Leave out molecules with fewer heavy atoms.",
+        exclude_if=lambda value: value == 1,
+    )
 
 
 class Molecules(Standardisation):
@@ -52,7 +71,7 @@ class Molecules(Standardisation):
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
-        "own file (.smi, .csv, .tsv or .sdf, plain or .gz)."
+        "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")

@@ -31,11 +31,20 @@ class NewSettings(Standardisation):
     fragments: Literal["keep", "largest", "reject"] = Field(
         "largest", description=Standardisation.model_fields["fragments"].description
     )
+    dummies: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["dummies"].description
+    )
+    metals: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["metals"].description
+    )
     split: Split = "random"
     validation_fraction: Share = Field(
         0.05, gt=0, description="Share of the molecules that is held out for validation."
     )
     max_too_long_share: LongShare = 0.001
+    compare: bool = Field(
+        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
+    )
 
 
 class PairSettings(Settings):
@@ -156,13 +165,26 @@ class DemandSettings(Update):
         (), description="Substructure (SMARTS) that a molecule must not have. May be given several times."
     )
     properties: bool = Field(
-        False, description="Add QED, synthetic accessibility, logP and molecular weight in g/mol."
+        False,
+        description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
+        "InChIKey.",
     )
-    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+    nearest: bool = Field(
+        False,
+        description="Add the most similar training molecule, its name in your library, and the similarity "
+        "(Tanimoto; Morgan fingerprints, radius 2, 2,048 bits).",
+    )
+    three_d: bool = Field(
+        False,
+        description="Write coordinates in space and all hydrogens (.sdf), by RDKit's ETKDGv3 and MMFF94. "
+        "Drops molecules for which there are none.",
+    )
+    seed: Seed = Field(0, description="Seed of the source states, of the sampler and of --3d.")
 
     @model_validator(mode="after")
     def _raw_strings_are_not_filtered(self) -> "DemandSettings":
-        needing = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts", "properties")
+        filters = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts")
+        needing = (*filters, "properties", "nearest", "three_d")
         given = [name for name in needing if getattr(self, name) not in (None, False, ())]
         if self.raw and given:
             raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")

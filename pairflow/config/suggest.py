@@ -14,13 +14,21 @@ def training_rows(available: int, device: str) -> int | None:
     return _ROWS[device] if available > _ROWS[device] else None
 
 
-def scale(length: int, vocabulary_size: int, rows: int, device: str) -> dict[str, Any]:
-    """Network, pairing, training, distillation, methods and evaluations for `rows` training rows."""
+def scale(length: int, vocabulary_size: int, rows: int, device: str, compare: bool) -> dict[str, Any]:
+    """Network, pairing, training, methods and evaluations for `rows` training rows.
+
+    With `compare`, the methods that the experiment `demo` compares and their distillation.
+    """
     batch_size = min(BATCH, 1 << (rows.bit_length() - 1))
     if device == "cuda":
-        return _paper_like(length, batch_size)
-    iterations = max(300, min(2000, round(_BUDGET / iteration_seconds(length, vocabulary_size), -2)))
-    return _small(int(iterations), batch_size)
+        experiment = _paper_like(length, batch_size)
+    else:
+        iterations = max(300, min(2000, round(_BUDGET / iteration_seconds(length, vocabulary_size), -2)))
+        experiment = _small(int(iterations), batch_size)
+    if not compare:
+        del experiment["distillation"]
+        experiment["methods"] = ["pairflow"]
+    return experiment
 
 
 def iteration_seconds(length: int, vocabulary_size: int) -> float:
@@ -65,6 +73,6 @@ def _experiment(network, steps, training, dcd, nfe, trials):
         "pairing": {"steps": steps},
         "training": training,
         "distillation": {"dcd": dcd},
-        "methods": ["udlm", "pairflow", "udlm+dcd", "pairflow+dcd"],
+        "methods": ["udlm", "pairflow", "pairflow+dcd"],
         "evaluations": {"main": {"nfe": nfe, "samples": 1024, "trials": trials}},
     }

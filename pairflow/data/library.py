@@ -1,19 +1,23 @@
 """Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
 
 Header lines and blank lines are not rows. A row has a number by which its user finds it: that of its (first)
-line from 1 on, as editors count, or of its record in an SDF file.
+line from 1 on, as editors count, of its record in an SDF file or of its row in an Excel file.
 """
 
 import csv
 import gzip
 import io
+import re
+import warnings
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from rdkit import Chem, rdBase
 
@@ -25,17 +29,22 @@ _FORMATS = {
     **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
     **dict.fromkeys((".csv", ".tsv"), "CSV"),
     **dict.fromkeys((".sdf", ".sd"), "SDF"),
+    ".xlsx": "Excel",
 }
+TABLES = ("CSV", "Excel")  # the formats with columns
 _CONTENT = {
     "SMILES": "a SMILES at the start of each line",
     "CSV": "a header line, and rows below it",
     "SDF": "records that end in $$$$",
+    "Excel": "a sheet with a header line, and rows below it",
 }
 # Names of columns that hold SMILES, in lower case, the most likely first.
 SMILES_COLUMNS = (
     *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
     *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
 )
+# Columns that hold names, if there is none called `name`, such as "Compound ID", "catalog_id", "MolName".
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
 _LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
 _LONGEST_RECORD = 100_000  # lines
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
@@ -49,11 +58,16 @@ class Unreadable:
     reason: str
 
 
-NumberedRow = tuple[int, str | Unreadable]
+class Row(NamedTuple):
+    """A row: its number, its SMILES or why there is none, and its name, which may be empty."""
+
+    number: int
+    text: str | Unreadable
+    name: str = ""
 
 
 def format_of(path: str | Path) -> str:
-    """SMILES, CSV or SDF, by the end of the name without `.gz`; InputError for any other."""
+    """SMILES, CSV, SDF or Excel, by the end of the name without `.gz`; InputError for any other."""
     path = Path(path)
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     if suffix.lower() not in _FORMATS:
@@ -64,22 +78,30 @@ def format_of(path: str | Path) -> str:
     return _FORMATS[suffix.lower()]
 
 
+def require_openpyxl(path: Path) -> None:
+    """InputError unless the package that reads and writes Excel files is installed."""
+    if find_spec("openpyxl") is None:
+        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
+
+
 def unit_of(path: str | Path) -> str:
-    """What the number of a row counts: lines or, in an SDF file, records."""
-    return "record" if format_of(path) == "SDF" else "line"
+    """What the number of a row counts: lines or, in an SDF file, records, in an Excel file rows."""
+    return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
 
 
 def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
     """The SMILES of a file as `numbered_rows` reads them, without the numbers."""
-    return (row for _, row in numbered_rows(path, column, progress))
+    return (row.text for row in numbered_rows(path, column, progress))
 
 
-def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[NumberedRow]:
-    """The SMILES of a file with their numbers, row by row, unchanged (of an SDF file as RDKit writes them).
+def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+    """The rows of a file one by one, their SMILES unchanged (of an SDF file as RDKit writes them).
 
-    SMILES files: the first field of each line, the rest is a name; a first line that holds a name of
-    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`. Bytes that are not UTF-8 become
-    U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
+    SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
+    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
+    `name_column`; Excel files: the same, of the first sheet. SDF files: the name is the title, the first line
+    of a record. Bytes that are not UTF-8
+    become U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
 
     Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
     and for an unknown column.
@@ -100,7 +122,7 @@ def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = Fal
 
 
 def columns(path: str | Path, number: int) -> dict[str, list[str]]:
-    """The columns of a CSV file: their names, and the fields of the first `number` rows."""
+    """The columns of a CSV or Excel file: their names, and the fields of the first `number` rows."""
     path = Path(path)
     with _opened(path) as (text, _):
         header, records = _table(text, path)
@@ -113,7 +135,7 @@ def columns(path: str | Path, number: int) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
+def _opened(path: Path) -> Iterator[tuple[Iterable[str], BinaryIO]]:
     """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
@@ -122,7 +144,7 @@ def _opened(path: Path) -> Iterator[tuple["_Lines", BinaryIO]]:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
             if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
-            yield _Lines(unpacked, path), raw
+            yield (_sheet if format_of(path) == "Excel" else _Lines)(unpacked, path), raw
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except _UNREADABLE as error:
@@ -143,21 +165,49 @@ class _Lines:
             yield line
 
 
-def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
-    fields = ((n, line.split(maxsplit=1)[0]) for n, line in enumerate(lines, 1) if not line.isspace())
-    first = next(fields, None)
-    if first is not None and first[1].lower() not in SMILES_COLUMNS:
+def name_column(header: Iterable[str], column: str) -> str | None:
+    """The column of a CSV file that holds the names, beside the SMILES in `column`; None if there is none."""
+    named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
+    return min(named, key=lambda name: name.lower() != "name", default=None)
+
+
+def _sheet(binary: Any, path: Path) -> Iterator[str]:
+    """The first sheet of an Excel file as lines of CSV; a line has the number of its row."""
+    require_openpyxl(path)
+    from openpyxl import load_workbook
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
+            sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
+        for row in sheet.iter_rows(values_only=True):
+            fields = ["" if value is None else " ".join(str(value).split()) for value in row]
+            line = io.StringIO()
+            csv.writer(line, lineterminator="\n").writerow(fields if any(fields) else [])
+            yield line.getvalue()
+    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, SyntaxError) as error:
+        raise InputError(f"{path}: not a readable Excel file: {error}") from None
+
+
+def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+    first = next(rows, None)
+    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
         yield first
-    yield from fields
+    yield from rows
 
 
-def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     header, records = _table(lines, path)
     if column not in header:
         raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
-    place = header.index(column)
+    place, named = header.index(column), name_column(header, column)
+    name_place = len(header) if named is None else header.index(named)
+
+    def field(record: list[str], place: int) -> str:
+        return record[place] if place < len(record) else ""
+
     for number, record in records:
-        yield number, record[place] if place < len(record) else ""
+        yield Row(number, field(record, place), field(record[: len(header)], name_place).strip())
 
 
 def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -165,9 +215,9 @@ def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[
     numbered = enumerate(lines, 1)
     number, first = next(((n, line) for n, line in numbered if not line.isspace()), (0, None))
     if first is None:
-        raise InputError(f"{path}: empty; expected {_CONTENT['CSV']}")
-    tabs = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower() == ".tsv"
-    separator = "\t" if tabs else max(",;\t", key=first.count)
+        raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
+    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
+    separator = {".tsv": "\t", ".xlsx": ","}.get(suffix) or max(",;\t", key=first.count)
     reader = csv.reader(chain([first], (line for _, line in numbered)), delimiter=separator, strict=True)
     records = (row for row in _quoted_rightly(reader, path, number) if row[1])
     _, header = next(records)
@@ -189,16 +239,17 @@ def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, 
             raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
 
 
-def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[NumberedRow]:
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     for number, record in enumerate(_records(lines, path), 1):
+        title = "".join(record[:1]).strip()
         with rdBase.BlockLogs():
             molecule = Chem.MolFromMolBlock("\n".join(record))
         if molecule is None:
-            yield number, Unreadable("".join(record[:1]).strip(), "broken record")
+            yield Row(number, Unreadable(title, "broken record"))
         elif molecule.GetNumAtoms() > MOST_ATOMS:
-            yield number, Unreadable(record[0].strip(), TOO_MANY_ATOMS)
+            yield Row(number, Unreadable(title, TOO_MANY_ATOMS))
         else:
-            yield number, Chem.MolToSmiles(molecule)
+            yield Row(number, Chem.MolToSmiles(molecule), title)
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
@@ -218,4 +269,4 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
         yield record
 
 
-_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf}
+_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf, "Excel": _csv}

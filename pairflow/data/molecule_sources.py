@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 class MoleculeSource(DataSource):
-    """Molecules: a table or another file, of which each row is one molecule."""
+    """Molecules: a table or another file, of which each row is one molecule.
+
+    With `named` the names of the rows are kept, in the column `name` of the prepared SMILES.
+    """
+
+    named = False
 
     @abstractmethod
     def fetch(self) -> Path:
@@ -43,22 +48,26 @@ class MoleculeSource(DataSource):
         """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
         from pairflow.data import library, molecules
 
-        numbers = array("q")
+        numbers, names = array("q"), []
 
-        def rows() -> Iterator[str | library.Unreadable]:
-            for number, row in library.numbered_rows(self.fetch(), settings.column, progress):
-                numbers.append(number)
-                yield row
+        def texts() -> Iterator[str | library.Unreadable]:
+            for row in library.numbered_rows(self.fetch(), settings.column, progress):
+                numbers.append(row.number)
+                names.append(row.name if self.named else "")
+                yield row.text
 
         prepared = molecules.prepare(
-            rows(),
+            texts(),
             **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
             validation_rows=self.validation_rows(),
         )
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
         lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]
-        return replace(prepared, rejected=prepared.rejected.assign(line=lines))
+        smiles = prepared.smiles
+        if any(names):
+            smiles = smiles.assign(name=[names[row] for row in smiles["row"]])
+        return replace(prepared, smiles=smiles, rejected=prepared.rejected.assign(line=lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +138,7 @@ class MoleculeFile(MoleculeSource):
     """A user's own file of molecules."""
 
     path: Path
+    named = True
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -139,7 +139,8 @@ class PreparedMolecules:
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
     `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
     `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
-    still counts as known in the measure of novelty). `rejected` has `row`, `text` (raw) and `reason`.
+    still counts as known in the measure of novelty), and `name` if an own file names its rows. `rejected` has
+    `row`, `text` (raw) and `reason`.
     """
 
     train: np.ndarray
@@ -227,7 +228,7 @@ class _Read:
             for row, text in enumerate(rows):
                 self.total += 1
                 try:
-                    _, molecule, smiles = canonicalise(text, rules)
+                    molecule, smiles = canonicalise(read_molecule(text), rules)
                     if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
                         raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
                     tokens = tokenize(smiles)
@@ -252,13 +253,17 @@ def _check_fits(tokens: list[str], length: int) -> None:
         raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
 
 
-def canonicalise(text: str | Unreadable, rules: Standardisation) -> tuple[Chem.Mol, Chem.Mol, str]:
-    """A raw row's molecule as it is, the standardised one, and its SMILES; InputError says what is wrong."""
+def read_molecule(text: str | Unreadable) -> Chem.Mol:
+    """The molecule of a raw row as it is; InputError says what is wrong with the row."""
     if isinstance(text, Unreadable):
         raise InputError(text.reason)
-    raw = parse(text.strip())
+    return parse(text.strip())
+
+
+def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
+    """The standardised molecule and its SMILES; InputError says which rule rejects it."""
     molecule = standardise(raw, rules)
-    return raw, molecule, Chem.MolToSmiles(molecule)
+    return molecule, Chem.MolToSmiles(molecule)
 
 
 def _check_length(counts: Sequence[int], length: int, max_too_long_share: float) -> None:

@@ -8,6 +8,8 @@ from pairflow.config import LONGEST, Standardisation
 from pairflow.errors import InputError
 
 MOST_ATOMS = LONGEST  # RDKit writes larger molecules too slowly, and the largest end the process
+_COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 but for hydrogen
+_METALS = _COUNTER_IONS | {13, *range(21, 32), *range(39, 51), *range(57, 85), *range(89, 104)}
 TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
 
 
@@ -28,13 +30,19 @@ def parse(text: str) -> Chem.Mol:
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     """The molecule after all rules; the same object if no rule changes it.
 
-    Raises InputError, with the reason against the row, for several fragments if the rule is `reject`.
+    Raises InputError, with the reason against the row, where a rule rejects it.
     """
     changed = molecule
+    if rules.metals == "reject" and has_metal(molecule):
+        raise InputError("with a metal")
     if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
         if rules.fragments == "reject":
             raise InputError(f"{parts} fragments (the experiment allows only one)")
         changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
+    if rules.dummies == "reject" and has_dummy(changed):
+        raise InputError("with an R group or dummy atom")
+    if changed.GetNumHeavyAtoms() < rules.min_heavy_atoms:
+        raise InputError(f"under {rules.min_heavy_atoms} heavy atoms")
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in changed.GetAtoms()):
         changed = rdMolStandardize.Uncharger().uncharge(changed)
     if rules.isotopes == "drop" and any(atom.GetIsotope() for atom in changed.GetAtoms()):
@@ -49,6 +57,19 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     if changed is None:
         raise InputError("unparsable after the rules have been applied")
     return changed
+
+
+def has_dummy(molecule: Chem.Mol) -> bool:
+    """Whether an atom stands for an R group, an attachment point or anything: `*` in SMILES."""
+    return any(atom.GetAtomicNum() == 0 for atom in molecule.GetAtoms())
+
+
+def has_metal(molecule: Chem.Mol) -> bool:
+    """Whether there is a metal other than lone ions of groups 1 and 2, which are counter-ions."""
+    return any(
+        atom.GetAtomicNum() in _METALS and (atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS)
+        for atom in molecule.GetAtoms()
+    )
 
 
 def scaffold(molecule: Chem.Mol) -> str:

@@ -13,29 +13,34 @@ from rdkit import Chem, rdBase
 
 from pairflow.config import Standardisation
 from pairflow.data.known import hash_text
-from pairflow.data.library import SMILES_COLUMNS, NumberedRow, Unreadable, columns
-from pairflow.data.molecules import SPECIALS, canonicalise, tokenize
-from pairflow.data.standardise import parse, scaffold
+from pairflow.data.library import SMILES_COLUMNS, Row, Unreadable, columns
+from pairflow.data.molecules import SPECIALS, canonicalise, read_molecule, tokenize
+from pairflow.data.standardise import has_dummy, has_metal, parse, scaffold
 from pairflow.errors import InputError
 
 _SAMPLED_ROWS = 200
 
-FEATURES = (
-    "of several fragments",
-    "with charged atoms",
-    "with isotope labels",
-    "with stereocentres",
-    "with double bond geometry",
-)
+TINY = 4  # heavy atoms; smaller molecules are mostly solvents, gases and ions
+FEATURES = {  # what molecules are counted by -> the rule that treats it
+    "of several fragments": "fragments",
+    "with charged atoms": "charges",
+    "with isotope labels": "isotopes",
+    "with stereocentres": "stereo",
+    "with double bond geometry": "stereo",
+    "with R groups or dummy atoms": "dummies",
+    "with metals": "metals",
+    f"of under {TINY} heavy atoms": "min_heavy_atoms",
+}
 
 
 @dataclass(frozen=True)
 class Survey:
     """Counts over a file, its molecules standardised as the experiment will do it.
 
-    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line or record) is
-    what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
-    standardised, duplicates included. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
+    `rejected` lists the rejected rows: `number` in the file, `text` and `reason`; `unit` (line, record, row)
+    is what the number counts. `features` counts the molecules that have each of `FEATURES` before they are
+    standardised, duplicates and molecules that a rule rejects included. `ions` counts those that are charged
+    because a counter-ion was removed. `lengths` (D,) are the rows' lengths, with `<bos>` and `<eos>`, of the
     D distinct molecules; `scaffolds` (D,) are numbers of their scaffolds by first appearance, None if they
     were not asked for. `shortest` has token -> length of the shortest row that holds it.
     """
@@ -44,6 +49,7 @@ class Survey:
     rejected: pd.DataFrame
     unit: str
     features: dict[str, int]
+    ions: int
     duplicates: int
     lengths: np.ndarray
     scaffolds: np.ndarray | None
@@ -61,7 +67,7 @@ class Survey:
 
 
 def survey(
-    rows: Iterable[NumberedRow], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
+    rows: Iterable[Row], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
 ) -> Survey:
     """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
 
@@ -73,16 +79,19 @@ def survey(
     shortest: dict[str, int] = {}
     rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
+    ions = 0
     with rdBase.BlockLogs():
-        for number, text in rows:
+        for number, text, _ in rows:
             try:
-                raw, molecule, smiles = canonicalise(text, rules)
+                raw = read_molecule(text)
+                features.update(_features(raw))
+                molecule, smiles = canonicalise(raw, rules)
                 tokens = tokenize(smiles)
             except InputError as error:
                 raw_text = text.text if isinstance(text, Unreadable) else text
                 rejects.append((number, raw_text, str(error).partition(":")[0]))
                 continue
-            features.update(_features(raw))
+            ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
             hashes.append(hash_text("".join(tokens)))
             lengths.append(len(tokens) + 2)
             if scaffolds:
@@ -103,6 +112,7 @@ def survey(
         rejected=rejected,
         unit=unit,
         features={name: features[name] for name in FEATURES},
+        ions=ions,
         duplicates=len(hashes) - len(first),
         lengths=np.frombuffer(lengths, np.uint32)[first].astype(np.int64),
         scaffolds=pd.factorize(np.frombuffer(groups, np.uint64)[first])[0] if scaffolds else None,
@@ -160,5 +170,8 @@ def _features(molecule: Chem.Mol) -> list[str]:
         any(atom.GetIsotope() for atom in atoms),
         any(atom.GetChiralTag() != unknown for atom in atoms),
         any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()),
+        has_dummy(molecule),
+        has_metal(molecule),
+        molecule.GetNumHeavyAtoms() < TINY,
     )
     return [name for name, here in zip(FEATURES, present, strict=True) if here]

@@ -1,14 +1,13 @@
 """An estimate in words: what the experiment has, a line per step, the sums, and what they rest on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.costs import JobCost, busy_seconds, wall_seconds
-from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.costs import busy_seconds, wall_seconds
+from pairflow.estimate.forecast import Forecast
 from pairflow.plan.jobs import Job
 
-Costs = Mapping[Job, JobCost]
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
@@ -18,10 +17,11 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
 
 
-def step_lines(table: Sequence[Job], finished: set[Job], costs: Costs) -> str:
+def step_lines(forecast: Forecast) -> str:
     """A line per rule and method, in the order of the jobs."""
+    finished, costs = forecast.finished, forecast.costs
     groups: dict[tuple[str, str], list[Job]] = {}
-    for job in table:
+    for job in forecast.table:
         groups.setdefault((job.rule, job.method or ""), []).append(job)
     lines = [_HEAD]
     for names, group in groups.items():
@@ -41,20 +41,15 @@ def step_lines(table: Sequence[Job], finished: set[Job], costs: Costs) -> str:
     return "\n".join("  ".join(row).rstrip() for row in rows)
 
 
-def sums(
-    table: Sequence[Job], finished: set[Job], costs: Costs, cores: int, device: str, printed: str
-) -> str:
+def sums(forecast: Forecast, printed: str) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
     A sum with a part that nobody knows is unknown; then `printed` is the cost by the paper, if it has one.
     """
-    todo = [job for job in table if job not in finished]
+    todo, costs = forecast.todo, forecast.costs
     if not todo:
-        return f"\nall {len(table)} jobs are done"
-    untimed = [job for job in todo if costs[job].seconds is None]
-    wall = f"{describe_duration(wall_seconds(todo, costs, cores))} on {_count(cores, 'core')}"
-    if untimed:
-        wall = f"unknown, because {len(untimed)} of these jobs have never been timed"
+        return f"\nall {len(forecast.table)} jobs are done"
+    untimed = _untimed(forecast)
     untimed_on_gpu = {costs[job].gpu for job in untimed}
     cpu, gpu = (
         "unknown" if on_gpu in untimed_on_gpu else f"{seconds / 3600:,.2g}"
@@ -62,19 +57,33 @@ def sums(
     )
     _, memory, disk, _, _ = zip(*(costs[job] for job in todo), strict=True)
     lines = [
-        f"\nto do      {len(todo)} of {len(table)} jobs",
-        f"wall time  {wall}",
+        f"\nto do      {len(todo)} of {len(forecast.table)} jobs",
+        f"wall time  {wall_time(forecast)}",
         *([f"           {printed}"] if printed and untimed else []),
         f"CPU-hours  {cpu}",
-        f"GPU-hours  {gpu if device == 'cuda' else 'none'}",
+        f"GPU-hours  {gpu if forecast.device == 'cuda' else 'none'}",
         f"memory     {'unknown' if None in memory else _gigabytes(max(memory)) + ' for the largest job'}",
         f"disk       {'unknown' if None in disk else _bytes(sum(disk))}",
     ]
     return "\n".join(lines)
 
 
-def basis(works: Sequence[Work], rates: Mapping[Work, Rate]) -> str:
+def wall_time(forecast: Forecast) -> str:
+    """The time until all jobs are done, or why it is unknown."""
+    if untimed := _untimed(forecast):
+        return f"unknown, because {len(untimed)} of these jobs have never been timed"
+    seconds = wall_seconds(forecast.todo, forecast.costs, forecast.cores)
+    gpu = " and a GPU" * (forecast.device == "cuda")
+    return f"{describe_duration(seconds)} on {_count(forecast.cores, 'core')}{gpu}"
+
+
+def _untimed(forecast: Forecast) -> list[Job]:
+    return [job for job in forecast.todo if forecast.costs[job].seconds is None]
+
+
+def basis(forecast: Forecast) -> str:
     """What the numbers rest on and how far they may be off."""
+    works, rates = forecast.works, forecast.rates
     origins = sorted({rates[work].origin for work in works if work in rates})
     lines = [
         f"\nbased on   {'; '.join(origins) or 'nothing that was measured'}",

@@ -5,7 +5,7 @@ fingerprint, no scaffold and NaN for properties: a few molecules' canonical SMIL
 """
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -37,23 +37,45 @@ accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib); th
 coefficient by atom contributions (Wildman and Crippen 1999); molecular weight in g/mol."""
 
 
+IDENTIFIERS: dict[str, Callable[[Chem.Mol], str]] = {
+    "scaffold": lambda molecule: MurckoScaffold.MurckoScaffoldSmiles(mol=molecule),
+    "inchikey": Chem.MolToInchiKey,
+}
+"""The Bemis-Murcko scaffold as in `structures`; the InChIKey, empty for a molecule that InChI lacks."""
+
+
+def describe(molecule: Chem.Mol) -> dict[str, float | str]:
+    """The `PROPERTIES` and the `IDENTIFIERS` of a molecule."""
+    with rdBase.BlockLogs():
+        return {name: value(molecule) for name, value in (PROPERTIES | IDENTIFIERS).items()}
+
+
 def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 4) float64: the `PROPERTIES` of each molecule."""
     chunks = _mapped(_properties, smiles, threads, progress, "properties")
     return np.array([row for chunk in chunks for row in chunk], np.float64).reshape(-1, len(PROPERTIES))
 
 
+def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
+    """(M, 32) uint64: the fingerprint of each molecule as `metrics.similarity` has it."""
+    chunks = _mapped(_fingerprints, smiles, threads, progress, "fingerprints")
+    return _unpacked(row for chunk in chunks for row in chunk)
+
+
 def structures(
     smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> tuple[np.ndarray, list[str]]:
-    """Fingerprints (M, 32) uint64 as `metrics.similarity` has them, and Bemis-Murcko scaffolds.
+    """`fingerprints`, and Bemis-Murcko scaffolds.
 
     A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
     it is empty where there is no ring.
     """
     rows = [row for chunk in _mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
-    packed = b"".join(fingerprint for fingerprint, _ in rows)
-    return np.frombuffer(packed, np.uint64).reshape(-1, WORDS), [scaffold for _, scaffold in rows]
+    return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
+
+
+def _unpacked(packed: Iterable[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(packed), np.uint64).reshape(-1, WORDS)
 
 
 def _properties(smiles: Sequence[str]) -> list[list[float]]:
@@ -64,17 +86,30 @@ def _properties(smiles: Sequence[str]) -> list[list[float]]:
         ]
 
 
-def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
+def _fingerprinter() -> Callable[[Chem.Mol | None], bytes]:
     morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
 
-    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
+    def fingerprint(molecule: Chem.Mol | None) -> bytes:
         if molecule is None:
-            return bytes(BITS // 8), ""
-        fingerprint = DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
-        return fingerprint, MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+            return bytes(BITS // 8)
+        return DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
+
+    return fingerprint
+
+
+def _fingerprints(smiles: Sequence[str]) -> list[bytes]:
+    with rdBase.BlockLogs():
+        return list(map(_fingerprinter(), map(Chem.MolFromSmiles, smiles)))
+
+
+def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
+    fingerprint, scaffold = _fingerprinter(), IDENTIFIERS["scaffold"]
+
+    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
+        return fingerprint(molecule), "" if molecule is None else scaffold(molecule)
 
     with rdBase.BlockLogs():
-        return [structure(molecule) for molecule in map(Chem.MolFromSmiles, smiles)]
+        return list(map(structure, map(Chem.MolFromSmiles, smiles)))
 
 
 def _mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:

@@ -7,6 +7,7 @@ from rdkit import Chem, rdBase
 
 from pairflow.config import DemandSettings, parse_range
 from pairflow.errors import InputError
+from pairflow.metrics.conformers import embed
 from pairflow.metrics.descriptors import PROPERTIES
 
 Filter = Callable[[Chem.Mol], bool]
@@ -27,6 +28,8 @@ def filters_from(settings: DemandSettings) -> dict[str, Filter]:
         filters[f"--not-smarts {pattern}"] = _lacks(_read_smarts("not_smarts", pattern))
     if settings.min_qed is not None:
         filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
+    if settings.three_d:
+        filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
     return filters
 
 

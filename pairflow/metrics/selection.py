@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Mapping
 
-from rdkit import Chem, rdBase
+from rdkit import Chem
 
 from pairflow.metrics.filters import Filter
 from pairflow.metrics.molecules import canonical
@@ -12,7 +12,8 @@ from pairflow.metrics.molecules import canonical
 class Selection:
     """Judges samples one by one and counts the verdicts: `kept`, or the first reason against a sample.
 
-    The reasons, in order: `invalid` (RDKit cannot read it), `known` (among the canonical SMILES `known`),
+    The reasons, in order: `invalid` (RDKit cannot read it, or cannot read back the canonical SMILES that it
+    writes), `known` (among the canonical SMILES `known`),
     `repeated` (kept before, with `unique`) and `refused by` one of `filters`. With `raw` every sample is
     delivered, and only `kept` and `invalid` occur. `counts` covers all samples, `since` those since the last
     one that was delivered.
@@ -39,7 +40,7 @@ class Selection:
     def keep(self, text: str) -> str | None:
         """The string to keep (canonical SMILES, or with `raw` the sample itself), or None."""
         molecule = canonical(text)
-        verdict = self._verdict(text, molecule)
+        verdict = self._verdict(molecule)
         self.counts[verdict] += 1
         if self.raw:
             return text
@@ -60,18 +61,16 @@ class Selection:
             left = passed
         return shares
 
-    def _verdict(self, text: str, molecule: str | None) -> str:
-        if molecule is None:
+    def _verdict(self, molecule: str | None) -> str:
+        if molecule is None or canonical(molecule) is None:
             return "invalid"
         if self.known is not None and molecule in self.known:
             return "known"
         if molecule in self._kept:
             return "repeated"
-        return self._refusal(text) if self.filters else "kept"
+        return self._refusal(Chem.MolFromSmiles(molecule)) if self.filters else "kept"
 
-    def _refusal(self, text: str) -> str:
+    def _refusal(self, molecule: Chem.Mol) -> str:
         """The verdict of the filters on a valid sample."""
-        with rdBase.BlockLogs():
-            molecule = Chem.MolFromSmiles(text)  # RDKit cannot read every canonical SMILES that it writes
         refusing = next((name for name, passes in self.filters.items() if not passes(molecule)), None)
         return self._reasons[refusing] if refusing else "kept"

@@ -27,16 +27,23 @@ def _common(one: np.ndarray, i: int, other: np.ndarray, j: int) -> int:
 
 @compiled
 def _nearest(
-    samples: np.ndarray, sizes: np.ndarray, reference: np.ndarray, starts: np.ndarray, best: np.ndarray
+    samples: np.ndarray,
+    sizes: np.ndarray,
+    reference: np.ndarray,
+    starts: np.ndarray,
+    best: np.ndarray,
+    rows: np.ndarray,
 ) -> None:
-    """`best[i]`: the largest similarity of samples[i] to a reference row; those lie in order of their size.
+    """`best[i]`: the largest similarity of samples[i] to a reference row; `rows[i]`: a row with it.
+
+    The reference rows lie in order of their size.
 
     Sizes a <= b bound the similarity by a / b (Swamidass and Baldi 2007): the search starts at rows of the
     sample's own size and goes outwards until the bound is no larger than the similarity found so far.
     """
     largest = len(starts) - 2
     for i in range(len(samples)):
-        size, highest = sizes[i], 0.0
+        size, highest, nearest = sizes[i], 0.0, -1
         for away in range(max(size, largest - size) + 1 if size else 0):
             below, above = size - away, size + away
             if (size / above if above <= largest else below / size) <= highest:
@@ -46,8 +53,10 @@ def _nearest(
                     continue
                 for row in range(starts[other], starts[other + 1]):
                     common = _common(samples, i, reference, row)
-                    highest = max(highest, common / (size + other - common))
-        best[i] = highest
+                    similarity = common / (size + other - common)
+                    if similarity > highest:
+                        highest, nearest = similarity, row
+        best[i], rows[i] = highest, nearest
 
 
 @compiled
@@ -72,7 +81,8 @@ class Neighbours:
 
     def __init__(self, fingerprints: np.ndarray):
         sizes = _sizes(fingerprints)
-        self._rows = np.ascontiguousarray(fingerprints[np.argsort(sizes, kind="stable")])
+        self._order = np.argsort(sizes, kind="stable")
+        self._rows = np.ascontiguousarray(fingerprints[self._order])
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
     def similarity(self, fingerprints: np.ndarray) -> np.ndarray:
@@ -80,10 +90,17 @@ class Neighbours:
 
         It is 1 for a molecule of the reference (or one that its fingerprint does not tell from such).
         """
-        best = np.empty(len(fingerprints))
-        rows = np.ascontiguousarray(fingerprints)
-        _nearest(rows, _sizes(rows), self._rows, self._starts, best)
-        return best
+        return self.nearest(fingerprints)[0]
+
+    def nearest(self, fingerprints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same similarities (B,), and the rows (B,) of the most similar reference molecules.
+
+        The row is -1 where the similarity is 0.
+        """
+        best, found = np.empty(len(fingerprints)), np.empty(len(fingerprints), np.int64)
+        samples = np.ascontiguousarray(fingerprints)
+        _nearest(samples, _sizes(samples), self._rows, self._starts, best, found)
+        return best, np.where(found < 0, -1, np.append(self._order, -1)[found])
 
 
 def internal_diversity(fingerprints: np.ndarray) -> float:

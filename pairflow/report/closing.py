@@ -38,8 +38,9 @@ def _headline(finished: FinishedExperiment) -> str:
         part = part[part.extractor == part.extractor.min()]
         means = mean_values(part)
         method, nfe = best_run(means, METRICS[metric].best == "lowest")
-        of_methods = pluralise(len(finished.experiment.methods), "method")
-        start = f"best of {of_methods}: {method} with {join_steps([nfe])}, "
+        methods = finished.experiment.methods
+        contest = f"best of {pluralise(len(methods), 'method')}: " if len(methods) > 1 else ""
+        start = f"{contest}{method} with {join_steps([nfe])}, "
         if finished.experiment.modality == "molecules":
             share = means[method, nfe] / int(part.samples.max())
             only = "only " if share < USABLE else ""

@@ -268,7 +268,8 @@ def _misplaced(key: str, mode: str | None, modes: dict[str, type[Settings]]) -> 
 
 
 def _dashed(name: str) -> str:
-    return name.replace("_", "-")
+    """The option of a setting, without the first dashes."""
+    return "3d" if name == "three_d" else name.replace("_", "-")  # no setting's name begins with a digit
 
 
 def _settings_json(text: str | None) -> dict[str, Any]:

@@ -8,12 +8,8 @@ import click
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.estimate import text
-from pairflow.estimate.collect import collect
-from pairflow.estimate.costs import job_costs
-from pairflow.estimate.rates import needed
+from pairflow.estimate.forecast import forecast
 from pairflow.estimate.sizes import sizes
-from pairflow.plan.jobs import jobs
-from pairflow.plan.lineage import done
 from pairflow.steps.command import configuration, device, quiet, step
 
 
@@ -42,17 +38,13 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     root = configuration.parent / "results" / experiment
     size = sizes(root, plan, configuration.parent, not quiet)
     cores, where = cores or available_cpus(), _device(device)
-    table = jobs(root, plan, workflow.pair_shards)
-    finished = done(table)
-    works = needed([job for job in table if job not in finished], plan, size, where)
-    rates = collect(works, root, plan, size, recorded, not quiet)
-    costs = job_costs(table, plan, size, rates, cores, where)
+    shards, progress = workflow.pair_shards, not quiet
+    expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
     click.echo(text.head(experiment, plan, size))
-    click.echo(text.step_lines(table, finished, costs))
-    printed = advice.cost(plan) if plan.scale == "paper" else ""
-    click.echo(text.sums(table, finished, costs, cores, where, printed))
-    if len(finished) < len(table):
-        click.echo(text.basis(works, rates))
+    click.echo(text.step_lines(expected))
+    click.echo(text.sums(expected, advice.cost(plan) if plan.scale == "paper" else ""))
+    if expected.todo:
+        click.echo(text.basis(expected))
 
 
 def _device(name: str) -> str:

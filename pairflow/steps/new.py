@@ -5,7 +5,8 @@ import re
 import shlex
 import unicodedata
 from collections import Counter
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +30,27 @@ MINIMUM = 100  # distinct molecules
 @click.argument("file", type=click.Path(path_type=Path))
 @configuration("The configuration that the experiment is added to.")
 @click.option("--force", is_flag=True, help="Replace an experiment of that name.")
+@click.option(
+    "--estimate/--no-estimate",
+    default=True,
+    help="Measure for half a minute how long the experiment will take on this machine.  [default: yes]",
+)
 @device
 @quiet
-def main(settings: NewSettings, file: Path, configuration: Path, force: bool, device: str, quiet: bool):
+def main(
+    settings: NewSettings,
+    file: Path,
+    configuration: Path,
+    force: bool,
+    estimate: bool,
+    device: str,
+    quiet: bool,
+):
     """Add an experiment on your own molecules to the configuration, and print how to run it.
 
-    FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv) or an SDF file (.sdf),
-    optionally followed by .gz. It is read once; a table of its content is printed.
+    FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
+    (.sdf), optionally followed by .gz. It is read once. The command prints a table of its content, the rules
+    that treat it, the quality and the time to expect.
     """
     name = settings.name or name_of(file)
     if not force:
@@ -44,17 +59,16 @@ def main(settings: NewSettings, file: Path, configuration: Path, force: bool, de
     require_apart({"--name": rejects}, [file])
     title, column, counts = _read(file, settings, quiet)
     data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
-    experiment, sizes = plan(counts, settings, data, _device(device))
-    comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
-    with sole_writer(configuration), atomic(configuration) as [temporary]:
-        text = read_text(configuration)  # again: reading the molecules took a while
-        if not force:
-            require_free(text, name, configuration)
-        extended = append(text, name, experiment, comment, configuration)
-        temporary.write_text(extended, encoding="utf-8", newline="")
+    device = _device(device)
+    experiment, sizes = plan(counts, settings, data, device)
+    _add(configuration, name, experiment, counts, force)
     _write_rejected(rejects, counts)
     click.echo(_table(title, counts, experiment, sizes, rejects))
     folder = configuration.resolve().parent
+    timed_on = device if estimate else None
+    outlook = _outlook(folder / "results" / name, experiment, counts, sizes, timed_on, quiet)
+    for paragraph in chain(_proposals(counts, settings), outlook):
+        click.echo(f"\n{paragraph}")
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     click.echo(f"\nExperiment '{name}' is in {configuration}. Run it{where} with:\n")
     click.echo(f"  pairflow run {name}")
@@ -66,11 +80,25 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
     from pairflow.data.survey import find_column, survey
 
     kind, unit = library.format_of(file), library.unit_of(file)
-    column = (settings.column or find_column(file)) if kind == "CSV" else None
+    column, remark = None, ""
+    if kind in library.TABLES:
+        column = settings.column or find_column(file)
+        names = library.name_column(library.columns(file, 1), column)
+        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
     rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
     rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
-    title = f"{file} ({kind}{f', column {column!r}' if column else ''})"
-    return title, column, survey(rows, rules, settings.split == "scaffold", unit)
+    return f"{file} ({kind}{remark})", column, survey(rows, rules, settings.split == "scaffold", unit)
+
+
+def _add(configuration: Path, name: str, experiment: dict[str, Any], counts: "Survey", force: bool) -> None:
+    """Write the experiment into the configuration."""
+    comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
+    with sole_writer(configuration), atomic(configuration) as [temporary]:
+        text = read_text(configuration)  # again: reading the molecules took a while
+        if not force:
+            require_free(text, name, configuration)
+        extended = append(text, name, experiment, comment, configuration)
+        temporary.write_text(extended, encoding="utf-8", newline="")
 
 
 def _write_rejected(path: Path, counts: "Survey") -> None:
@@ -133,7 +161,7 @@ def plan(
         "scale": "reduced",
         "seeds": [0],
         "data": data,
-        **suggest.scale(length, counts.vocabulary_size(length), sizes["train"], device),
+        **suggest.scale(length, counts.vocabulary_size(length), sizes["train"], device, settings.compare),
     }
     return experiment, sizes
 
@@ -159,7 +187,7 @@ def _table(
     title: str, counts: "Survey", experiment: dict[str, Any], sizes: Counter[str], rejects: Path
 ) -> str:
     """The content of the file, in lines of a label, a number and a remark."""
-    from pairflow.data.survey import first_rejected
+    from pairflow.data.survey import FEATURES, first_rejected
 
     data = experiment["data"]
     length, distinct = data["length"], len(counts.lengths)
@@ -167,7 +195,7 @@ def _table(
         (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
         for reason, number, place, text in islice(first_rejected(counts.rejected), 8)
     ]
-    rules = [f"{key}: {data[key]}" for key in ("fragments", "charges", "isotopes", "stereo", "stereo")]
+    features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
     too_long = np.count_nonzero(counts.lengths > length)
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
@@ -176,7 +204,7 @@ def _table(
         ("rejected", len(counts.rejected), f"all are listed in {rejects}" * bool(len(counts.rejected))),
         *rejected,
         ("duplicates", counts.duplicates, "drop_duplicates: true"),
-        *((name, number, rule) for (name, number), rule in zip(counts.features.items(), rules, strict=True)),
+        *features,
         ("distinct molecules", distinct, ""),
         ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
         ("  for training", sizes["train"], f"split: {data['split']}"),
@@ -186,8 +214,48 @@ def _table(
         ("K, symbols", counts.vocabulary_size(length), ""),
     ]
     return "\n".join(
-        [title, *(f"  {label:<28}{number:>12,}  {remark}".rstrip() for label, number, remark in lines)]
+        [title, *(f"  {label:<34}{number:>12,}  {remark}".rstrip() for label, number, remark in lines)]
     )
+
+
+def _proposals(counts: "Survey", settings: NewSettings) -> Iterator[str]:
+    """Rules that the file suggests, beside those in force."""
+    from pairflow.data.survey import TINY
+
+    if counts.ions and settings.charges == "keep":
+        yield (
+            f"Consider --charges neutralise: {counts.ions:,} molecules are charged because their counter-ion "
+            "was removed."
+        )
+    tiny = [*counts.features.values()][-1]
+    if tiny and settings.min_heavy_atoms == 1:
+        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} molecules are smaller, such as solvents and ions."
+
+
+def _outlook(
+    root: Path,
+    entry: dict[str, Any],
+    counts: "Survey",
+    sizes: Counter[str],
+    timed_on: str | None,
+    quiet: bool,
+) -> Iterator[str]:
+    """The quality to expect, and the time on the device `timed_on` of this machine, if it is given."""
+    from pairflow.config import Experiment, check
+    from pairflow.data.source import DatasetSize
+    from pairflow.estimate import quality, text
+    from pairflow.estimate.forecast import forecast
+    from pairflow.runtime.threads import available_cpus
+
+    experiment, length = check(Experiment, entry, root.name), entry["data"]["length"]
+    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+    yield quality.describe(experiment, size)
+    if timed_on:
+        expected = forecast(root, experiment, size, available_cpus(), timed_on, progress=not quiet)
+        yield (
+            f"Time: {text.wall_time(expected)}, give or take a factor of two. "
+            f"`pairflow estimate {root.name}` has the details."
+        )
 
 
 if __name__ == "__main__":

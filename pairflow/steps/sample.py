@@ -34,7 +34,7 @@ former = partial(click.option, hidden=True, is_eager=True, expose_value=False, c
 )
 @out(
     "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .sdf or .parquet).",
+    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet).",
 )
 @resumable
 @on_device
@@ -63,7 +63,7 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
     stream = MoleculeStream(model, settings, device)
     if stream.choice.reason:
         click.echo(stream.choice.reason, err=True)
-    click.echo(deliver(stream, out, quiet), err=True)
+    click.echo(deliver(stream, out, quiet, threads), err=True)
     provenance.write(out)
 
 

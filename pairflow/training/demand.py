@@ -3,18 +3,19 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
 
-from pairflow.artifacts import Metadata, atomic, require_apart
+from pairflow.artifacts import Metadata, atomic, read_metadata, require_apart
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
+from pairflow.runtime.threads import available_cpus
 from pairflow.training.choice import choose
 from pairflow.training.model import Model
 from pairflow.training.options import MODEL_FILES
@@ -59,6 +60,19 @@ class MoleculeStream:
             raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
         self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None
+        self.training_smiles = self._training_smiles() if settings.nearest else None
+
+    def _training_smiles(self) -> Path:
+        """The file of the training molecules; InputError if there is none, or only that of other data."""
+        from pairflow.metrics.nearest import training_smiles
+
+        model, folder = self.model, self.choice.folder
+        path = training_smiles(folder)
+        metadata = read_metadata(path)
+        metadata.require_same_vocabulary(model.vocabulary, path, folder)
+        metadata.require_same_data(model.data, path, folder)
+        self.inputs.append(path)
+        return path
 
     def __iter__(self) -> Iterator[str]:
         from pairflow.metrics.selection import Selection
@@ -100,7 +114,7 @@ def _reason(since: Counter[str]) -> str:
     return f"none of the last {since.total():,} samples was accepted ({shares}): {advice}"
 
 
-def deliver(stream: MoleculeStream, out: Path, quiet: bool) -> str:
+def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None = None) -> str:
     """Write the molecules of a stream to `out`; a line about their number, the shares kept and the time.
 
     If the search is interrupted or accepts too few samples, the molecules found so far are written to
@@ -110,7 +124,8 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool) -> str:
     from pairflow.data import molecule_files
 
     settings, model = stream.settings, stream.model
-    write = molecule_files.writer(out, not settings.raw, settings.properties)
+    columns = settings.properties or settings.nearest
+    write = molecule_files.writer(out, not settings.raw, columns, settings.three_d)
     require_apart({"--out": out}, stream.inputs)
     _require_writable(out)
     metadata = Metadata(
@@ -120,11 +135,12 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool) -> str:
         inputs={"model": str(model.weights)},
     )
     table = _GrowingTable(out, settings.count, lambda path, rows: write(path, pd.DataFrame(rows), metadata))
+    describe = _describer(stream, quiet, threads)
     started = time.perf_counter()
     try:
         with signals.interruptible(table.save_part):
             try:
-                _collect(stream, table.rows, quiet)
+                _collect(stream, table.rows, describe, quiet)
                 table.save(out)
             except signals.Stopped as stop:
                 raise Interrupted(f"stopped: {table.save_part()}", stop.number) from None
@@ -166,26 +182,42 @@ class _GrowingTable:
             self.part.unlink(missing_ok=True)
 
 
-def _collect(stream: MoleculeStream, rows: list[dict[str, Any]], quiet: bool) -> None:
+def _describer(
+    stream: MoleculeStream, quiet: bool, threads: int | None
+) -> Callable[[str], Mapping[str, Any]]:
+    """The function that gives the columns of a molecule that the settings ask for, beside name and SMILES."""
+    from rdkit import Chem
+
+    from pairflow.metrics.conformers import embed
+    from pairflow.metrics.descriptors import describe
+    from pairflow.metrics.nearest import TrainingNeighbours
+
+    settings, parts = stream.settings, list[Callable[[str], Mapping[str, Any]]]()
+    if settings.properties:
+        parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
+    if stream.training_smiles:
+        neighbours = TrainingNeighbours(stream.training_smiles, threads or available_cpus(), not quiet)
+        parts.append(neighbours.describe)
+    if settings.three_d:
+        parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
+    return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
+
+
+def _collect(
+    stream: MoleculeStream,
+    rows: list[dict[str, Any]],
+    describe: Callable[[str], Mapping[str, Any]],
+    quiet: bool,
+) -> None:
     """Append a row per molecule, under a bar with the share of accepted samples."""
     settings = stream.settings
     with bar(total=settings.count, unit=" molecules", quiet=quiet) as molecules:
         for number, smiles in enumerate(stream, 1):
-            properties = _properties(smiles) if settings.properties else {}
-            rows.append({"name": f"pairflow-{number}", "smiles": smiles, **properties})
+            rows.append({"name": f"pairflow-{number}", "smiles": smiles, **describe(smiles)})
             molecules.set_postfix_str(
                 f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
             )
             molecules.update()
-
-
-def _properties(smiles: str) -> dict[str, float]:
-    from rdkit import Chem
-
-    from pairflow.metrics.descriptors import PROPERTIES
-
-    molecule = Chem.MolFromSmiles(smiles)
-    return {name: value(molecule) for name, value in PROPERTIES.items()}
 
 
 def _shares(selection: "Selection") -> str:

@@ -269,6 +269,19 @@ def test_an_evaluation_of_some_methods_samples_only_those():
     assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
 
 
+def test_rules_that_earlier_versions_lack_are_not_written_at_their_defaults():
+    """Token rows name their settings, so that they would otherwise differ from those made before."""
+    new = {"dummies": "reject", "metals": "reject", "min_heavy_atoms": 2}
+    rules = config.Standardisation()
+    assert rules.model_dump(mode="json").keys() == config.Standardisation.model_fields.keys() - new
+    assert config.Standardisation(**new).model_dump(include=set(new)) == new
+    assert {key: getattr(rules, key) for key in new} == {
+        "dummies": "keep",
+        "metals": "keep",
+        "min_heavy_atoms": 1,
+    }
+
+
 def test_the_schema_in_the_repository_is_up_to_date():
     """`python -m pairflow.config.file > config.schema.json` writes it again."""
     assert (REPOSITORY / "config.schema.json").read_text() == schema()

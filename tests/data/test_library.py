@@ -9,7 +9,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from pairflow.data.library import Unreadable, columns, format_of, numbered_rows, rows, unit_of
+from pairflow.data.library import Unreadable, columns, format_of, name_column, numbered_rows, rows, unit_of
 from pairflow.errors import InputError
 
 
@@ -43,7 +43,8 @@ def sdf(*smiles):
 def test_format_is_told_by_the_name():
     names = ["a.smi", "a.SMI.gz", "a.b.txt", "a.csv", "a.tsv.gz", "a.sdf", "a.sd"]
     assert [format_of(name) for name in names] == ["SMILES"] * 3 + ["CSV"] * 2 + ["SDF"] * 2
-    for name in ("a.xlsx", "a.gz", "a"):
+    assert (format_of("a.xlsx"), unit_of("a.xlsx")) == ("Excel", "row")
+    for name in ("a.docx", "a.gz", "a"):
         with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
             format_of(name)
 
@@ -87,21 +88,40 @@ def test_separators(written):
 @pytest.mark.parametrize(
     ("name", "content", "numbered"),
     [
-        ("a.smi", "C\nN\n", [(1, "C"), (2, "N")]),
-        ("a.smi.gz", "\nsmiles id\nC 1\n\n  \nN 2", [(3, "C"), (6, "N")]),
-        ("a.csv", "smiles,name\nC,1\n\nN,2\n", [(2, "C"), (4, "N")]),
-        ("a.csv", '\n\nsmiles,name\nC,"two\nlines"\nN,2\r\n\r\nO,3', [(4, "C"), (6, "N"), (8, "O")]),
+        ("a.smi", "C\nN\n", [(1, "C", ""), (2, "N", "")]),
+        ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
+        ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
+        (
+            "a.csv",
+            '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\nO,3',
+            [(4, "C", "A\nB"), (6, "N", "2"), (8, "O", "3")],
+        ),
+        ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
         (
             "a.sdf",
             sdf("C", "N").replace("  0  0", "  9  9", 1),
-            [(1, Unreadable("mol0", "broken record")), (2, "N")],
+            [(1, Unreadable("mol0", "broken record"), ""), (2, "N", "mol1")],
         ),
     ],
 )
-def test_rows_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
+def test_rows_have_names_and_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
     path = written(name, content)
     assert list(numbered_rows(path)) == numbered
     assert unit_of(path) == ("record" if name == "a.sdf" else "line")
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        (["id", "smiles", "Name"], "Name"),
+        (["smiles", "Catalog ID", "code"], "Catalog ID"),
+        (["smiles", "zinc_id"], "zinc_id"),
+        (["smiles", "MoleculeName"], "MoleculeName"),
+        (["smiles", "acid", "solid", "mass"], None),
+    ],
+)
+def test_the_column_of_names_is_found(header, column):
+    assert name_column(header, "smiles") == column
 
 
 @pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])
@@ -177,6 +197,34 @@ def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(wr
     assert read(written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")) == [
         Unreadable("", "over 4,096 atoms")
     ]
+
+
+def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for number, row in (
+        (2, ["x;y;z;Mol ID", "SMILES"]),
+        (3, [7, "CCO"]),
+        (5, ["two\nlines", "C,N"]),
+        (6, [8]),
+    ):
+        for column, value in enumerate(row, 1):
+            book.active.cell(number, column, value)
+    book.create_sheet().append(["other"])
+    book.save(tmp_path / "a.xlsx")
+    expected = [(3, "CCO", "7"), (5, "C,N", "two lines"), (6, "", "8")]
+    assert list(numbered_rows(tmp_path / "a.xlsx", "SMILES")) == expected
+    assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
+    (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
+    with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
+        read(tmp_path / "b.xlsx")
+
+
+def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.data.library.find_spec", lambda name: None)
+    (tmp_path / "a.xlsx").touch()
+    with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
+        read(tmp_path / "a.xlsx")
 
 
 def test_no_file_and_a_folder(tmp_path):

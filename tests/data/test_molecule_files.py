@@ -9,7 +9,7 @@ from pairflow.data.molecule_files import writer
 from pairflow.errors import InputError
 
 SMILES = ["CCO", "c1ccncc1", "C[C@H](N)C(=O)O", "F/C=C/F", "[NH3+]CC(=O)[O-]", "C"]
-NAMES, WEIGHTS = [f"pairflow-{n}" for n in range(1, 7)], [46.069, 79.102, 89.094, 64.034, 75.067, 16.043]
+NAMES, WEIGHTS = [f"pairflow-{n}" for n in range(1, 7)], [46.07, 79.1, 89.09, 64.03, 75.07, 16.04]
 TABLE = pd.DataFrame({"name": NAMES, "smiles": SMILES, "weight": WEIGHTS})
 MADE = Metadata(kind="molecules", parameters={"seed": 0})
 
@@ -50,15 +50,36 @@ def test_csv_and_parquet_hold_the_table(write):
     assert metadata.parameters == {"seed": 0}
 
 
-def test_text_has_three_decimals_and_parquet_all_digits(write):
-    table = TABLE.assign(weight=[46.06949, 1 / 3, 2.0, 1e-5, 123456.0, -0.5])
-    text = ["46.069", "0.333", "2.000", "0.000", "123456.000", "-0.500"]
-    assert [line.split(",")[2] for line in write("x.csv", table).read_text().splitlines()[1:]] == text
-    molecules = Chem.SDMolSupplier(str(write("x.sdf", table)))
-    assert [molecule.GetProp("weight") for molecule in molecules] == text
-    assert list(read_table(write("x.parquet", table), "molecules")[0]["weight"].to_pylist()) == list(
-        table.weight
-    )
+PROPERTIES = {"qed": 0.54321, "sa": 2.0, "logp": -0.5678, "weight": 180.1593, "similarity": 1 / 3}
+ROUNDED = {"qed": "0.543", "sa": "2.00", "logp": "-0.57", "weight": "180.16", "similarity": "0.333"}
+
+
+def test_text_is_rounded_and_parquet_has_all_digits(write):
+    table = TABLE.assign(**PROPERTIES)
+    header, first, *_ = write("x.csv", table).read_text().splitlines()
+    assert dict(list(zip(header.split(","), first.split(","), strict=True))[2:]) == {**ROUNDED}
+    molecule = next(Chem.SDMolSupplier(str(write("x.sdf", table))))
+    assert {name: molecule.GetProp(name) for name in ROUNDED} == ROUNDED
+    row = read_table(write("x.parquet", table), "molecules")[0].to_pylist()[0]
+    assert {name: row[name] for name in PROPERTIES} == PROPERTIES
+
+
+def test_excel_shows_rounded_numbers_and_takes_no_text_for_a_formula(write):
+    openpyxl = pytest.importorskip("openpyxl")
+    table = TABLE.assign(**PROPERTIES, nearest_name="=1+1\x07")
+    sheet = openpyxl.load_workbook(write("x.xlsx", table)).active
+    header, first, *rows = sheet.iter_rows()
+    cells = {name.value: cell for name, cell in zip(header, first, strict=True)}
+    assert list(cells) == list(table)
+    assert (len(rows), cells["qed"].value, cells["qed"].number_format) == (5, 0.54321, "0.000")
+    assert (cells["nearest_name"].value, cells["nearest_name"].data_type) == ("=1+1", "s")
+
+
+def test_excel_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.data.library.find_spec", lambda name: None)
+    message = r'x\.xlsx: Excel files need the package openpyxl: pip install "pairflow\[excel\]"$'
+    with pytest.raises(InputError, match=message):
+        writer(tmp_path / "x.xlsx", True, True)
 
 
 def test_strings_that_are_no_molecules_come_back_from_csv(write):
@@ -67,14 +88,15 @@ def test_strings_that_are_no_molecules_come_back_from_csv(write):
 
 
 @pytest.mark.parametrize(
-    ("name", "parsed", "properties", "message"),
+    ("name", "holds", "message"),
     [
-        ("x.txt", True, False, r"x\.txt: unknown suffix '\.txt'; expected \.smi, \.csv, \.sdf, \.parquet"),
-        ("x", True, False, "x: unknown suffix ''"),
-        ("x.sdf", False, False, r"x\.sdf: SDF files can only hold valid molecules; leave out --raw"),
-        ("x.smi", True, True, r"SMILES files cannot hold properties; expected \.csv, \.sdf or \.parquet"),
+        ("x.txt", (True, False), r"unknown suffix '\.txt'; expected \.smi, \.csv, \.xlsx, \.sdf, \.parquet"),
+        ("x", (True, False), "x: unknown suffix ''"),
+        ("x.sdf", (False, False), r"x\.sdf: SDF files can only hold valid molecules; leave out --raw"),
+        ("x.smi", (True, True), r"cannot hold properties; expected \.csv, \.xlsx, \.sdf or \.parquet"),
+        ("x.csv", (True, False, True), r"x\.csv: only SDF files \(\.sdf\) hold coordinates; leave out --3d"),
     ],
 )
-def test_a_file_that_cannot_hold_the_table_is_refused(tmp_path, name, parsed, properties, message):
+def test_a_file_that_cannot_hold_the_table_is_refused(tmp_path, name, holds, message):
     with pytest.raises(InputError, match=message):
-        writer(tmp_path / name, parsed, properties)
+        writer(tmp_path / name, *holds)

@@ -27,6 +27,8 @@ def after(text, **rules):
         ("F/C=C/F", {"stereo": "drop"}, "FC=CF"),
         ("C[C@H]([13CH3])O", {"isotopes": "drop"}, "CC(C)O"),  # no stereocentre without the label
         ("C[C@H](N)C(=O)O", {}, "C[C@H](N)C(=O)O"),
+        ("CC(=O)[O-].[Na+]", {"metals": "reject"}, "CC(=O)[O-].[Na+]"),  # a counter-ion
+        ("CCO.*", {"dummies": "reject", "fragments": "largest"}, "CCO"),
     ],
 )
 def test_rules(text, rules, expected):
@@ -39,14 +41,23 @@ def test_without_rules_it_is_the_same_object():
     assert standardise(molecule, Standardisation()) is molecule
 
 
-REASONS = {"": "empty", "C1CC": "unparsable", "C\ufffdC": "not UTF-8 text", "C.N.O": "3 fragments (the exp"}
+REASONS = {
+    "": "empty",
+    "C1CC": "unparsable",
+    "C\ufffdC": "not UTF-8 text",
+    "C.N.O": "3 fragments (the experiment allows only one)",
+    "C[Mg]C": "with a metal",
+    "[Fe+2].[cH-]1cccc1.[cH-]1cccc1": "with a metal",
+    "[2*]CC": "with an R group or dummy atom",
+    "[Na+]": "under 3 heavy atoms",
+}
 
 
 @pytest.mark.parametrize("text", REASONS)
 def test_reasons(text):
     with pytest.raises(InputError) as reason:
-        after(text, fragments="reject")
-    assert str(reason.value).startswith(REASONS[text])
+        after(text, fragments="reject", dummies="reject", metals="reject", min_heavy_atoms=3)
+    assert str(reason.value) == REASONS[text]
 
 
 def test_scaffolds():

@@ -1,14 +1,15 @@
 """A survey counts like a count by hand, and agrees with `prepare`."""
 
 import tracemalloc
+from itertools import count
 
 import numpy as np
 import pytest
 
 from pairflow.config import Standardisation
-from pairflow.data.library import Unreadable
+from pairflow.data.library import Row, Unreadable
 from pairflow.data.molecules import prepare
-from pairflow.data.survey import find_column, first_rejected, survey
+from pairflow.data.survey import FEATURES, find_column, first_rejected, survey
 from pairflow.errors import InputError
 
 ROWS = [
@@ -20,7 +21,7 @@ LARGEST = Standardisation(fragments="largest")
 
 def survey_texts(texts, *rules, **options):
     """The survey of texts that stand in one line each."""
-    return survey(enumerate(texts, 1), *rules, **options)
+    return survey(map(Row, count(1), texts), *rules, **options)
 
 
 def test_counts():
@@ -35,9 +36,24 @@ def test_counts():
         ("unparsable", 2, 3, "x"),
         ("broken record", 1, 4, "mol3"),
     ]
-    assert list(found.features.values()) == [1, 1, 1, 1, 1]
+    assert list(found.features.values()) == [1, 1, 1, 1, 1, 0, 0, 3]
+    assert found.ions == 1
     assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
     assert found.scaffolds.tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_what_rules_reject_is_counted_all_the_same():
+    rules = Standardisation(fragments="largest", dummies="reject", metals="reject", min_heavy_atoms=3)
+    found = survey_texts(["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"], rules)
+    assert list(found.rejected["reason"]) == [
+        "with an R group or dummy atom",
+        "with a metal",
+        "under 3 heavy atoms",
+        "with a metal",
+    ]
+    counts = {FEATURES[name]: number for name, number in found.features.items()}
+    assert (counts["dummies"], counts["metals"], counts["min_heavy_atoms"]) == (1, 2, 5)
+    assert found.ions == 1
 
 
 @pytest.mark.parametrize("rules", [Standardisation(), LARGEST, Standardisation(stereo="drop")])

@@ -160,7 +160,8 @@ def test_a_configuration_on_a_full_disk_stays_as_it_is(small, disk, capsys):
     text = yaml.safe_dump({"experiments": {"mini": small.experiment.model_dump(mode="json")}})
     configuration.write_text(text)
     (small.folder / "library.smi").write_text("".join(f"{n * 'C'}O\n{n * 'C'}N\n" for n in range(1, 61)))
-    new = ["new", "library.smi", "--config", f"{MINI}/workflow_config.yaml", "--device", "cpu", "--quiet"]
+    new = ["new", "library.smi", "--config", f"{MINI}/workflow_config.yaml"]
+    new += ["--device", "cpu", "--no-estimate", "--quiet"]
     with full(disk):
         assert small.run(*new) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith(no_room(disk))

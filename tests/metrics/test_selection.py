@@ -65,6 +65,14 @@ def test_each_sample_is_kept_or_counted_by_the_first_reason(options, kept, count
     assert selection.shares() == shares
 
 
+def test_a_molecule_whose_canonical_smiles_rdkit_cannot_read_back_is_invalid(monkeypatch):
+    written = {"a": "b", "b": None, "C": "C"}
+    monkeypatch.setattr("pairflow.metrics.selection.canonical", written.get)
+    selection = Selection()
+    assert [selection.keep(text) for text in ("a", "C")] == [None, "C"]
+    assert selection.counts == {"invalid": 1, "kept": 1}
+
+
 def test_what_came_since_the_last_that_was_kept_is_counted_apart():
     selection = Selection(unique=True)
     for text in ["C(", "CCO", "OCC", "C(", "C("]:

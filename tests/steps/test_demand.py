@@ -1,5 +1,6 @@
 """Molecules on demand, from a model that a moment's training has taught a few hundred molecules."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -105,7 +106,6 @@ def test_filters_hold_for_every_molecule(sample, tmp_path):
     assert table["logp"].between(-0.5, 1).all()
     assert table["qed"].min() >= 0.35
     assert not table["smiles"].str.contains("F").any()
-    assert all(len(digits) == 3 for digits in re.findall(r"\.(\d+)", (tmp_path / "x.csv").read_text()))
 
 
 def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
@@ -141,11 +141,38 @@ def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):
     assert not set(smiles_of(tmp_path / "new.smi")) & known
 
 
-def test_properties_come_with_the_molecules(sample, tmp_path):
-    assert sample("x.sdf", count=5, properties=True).exit_code == 0
-    for molecule in Chem.SDMolSupplier(str(tmp_path / "x.sdf")):
-        assert set(molecule.GetPropNames()) == {"smiles", "qed", "sa", "logp", "weight"}
-        assert 0 < float(molecule.GetProp("qed")) < 1
+def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
+    sample, made, model, tmp_path, refused
+):
+    options = {"count": 5, "properties": True, "nearest": True}
+    refused(
+        sample("x.csv", **options), "sample", f"{model}/smiles.parquet: no such file; --nearest needs the"
+    )
+    table, metadata = read_table(made / "data/smiles.parquet", "smiles")
+    frame = table.to_pandas().assign(name=[f"mol {row}" for row in range(len(table))])
+    write_table(model / "smiles.parquet", frame, metadata)
+    assert sample("x.csv", **options).exit_code == 0
+    names = frame[frame["split"] == "train"].set_index("smiles")["name"]
+    found = pd.read_csv(tmp_path / "x.csv", keep_default_na=False)
+    calculated = ["qed", "sa", "logp", "weight", "scaffold", "inchikey"]
+    assert list(found) == ["name", "smiles", *calculated, "nearest", "nearest_name", "similarity"]
+    assert list(found["nearest_name"]) == [names[smiles] for smiles in found["nearest"]]
+    for row in found.itertuples():
+        assert row.inchikey == Chem.MolToInchiKey(Chem.MolFromSmiles(row.smiles))
+        assert 0 < row.similarity <= 1
+        assert row.smiles not in names or row.nearest == row.smiles
+    other = dataclasses.replace(metadata, data="0" * 64)
+    write_table(model / "smiles.parquet", frame, other)
+    refused(sample("x.csv", **options), "sample", "do not belong together: they come from different data")
+
+
+def test_molecules_in_space(sample, tmp_path):
+    done = sample("x.sdf", count=5, **{"3d": True})
+    assert done.exit_code == 0
+    assert re.search(r"of those that reached each filter, --3d kept \d+\.\d%\), ", done.stderr)
+    for molecule in Chem.SDMolSupplier(str(tmp_path / "x.sdf"), removeHs=False):
+        assert molecule.GetConformer().Is3D()
+        assert not any(atom.GetNumImplicitHs() for atom in molecule.GetAtoms())
 
 
 def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
@@ -245,7 +272,8 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
 @pytest.mark.parametrize(
     ("out", "options", "text"),
     [
-        ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .sdf, .parquet"),
+        ("x.txt", {}, "x.txt: unknown suffix '.txt'; expected .smi, .csv, .xlsx, .sdf, .parquet"),
+        ("x.csv", {"3d": True}, "x.csv: only SDF files (.sdf) hold coordinates; leave out --3d"),
         ("x.sdf", {"raw": True}, "x.sdf: SDF files can only hold valid molecules; leave out --raw"),
         ("x.smi", {"count": 0}, "settings: count: input should be greater than or equal to 1, found 0"),
         ("x.smi", {"nfe": 0}, "settings: nfe: input should be greater than or equal to 1, found 0"),
@@ -270,7 +298,9 @@ def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, op
 
 def test_what_belongs_to_molecules_on_demand_needs_a_count(step, model, tmp_path, refused):
     options = {"model": model, "out": tmp_path / "x.smi"}
-    refused(step("sample", nfe=2, unique=True, **options), "sample", "--unique needs --count: see --help")
+    for option in ("unique", "3d"):
+        run = step("sample", nfe=2, **{option: True}, **options)
+        refused(run, "sample", f"--{option} needs --count: see --help")
     run = step("sample", settings={"count": 3}, **options)
     refused(run, "sample", f"{model}: a model does not say how many steps to take; add --nfe")
 
@@ -294,11 +324,12 @@ def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path,
         (["C("], "100% invalid", "try a larger --nfe or a model trained longer"),
         (["CCC", "CCC", "C("], "67% known, 33% invalid", "leave out --novel"),
         (["C1CCCCCCC1"], "100% repeated", "ask for fewer, or leave out --unique"),
+        (["C1#CC1", "C("], r"50% refused by --3d, 50% invalid", "widen or leave out --3d"),
         (["CCCCCF", "C("], r"50% refused by --not-smarts F, 50% invalid", "leave out --not-smarts F"),
     ],
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
-    settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"])
+    settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"], three_d=True)
     molecules = demand.MoleculeStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
@@ -357,7 +388,7 @@ def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, at_sample, 
     assert done.stderr == f"pairflow sample: stopped: 3 of 20 molecules found, saved in {part}\n"
     found = pd.read_csv(part)
     assert list(found["smiles"]) == ["C", "CC", "CCC"]
-    assert not found.isna().any(axis=None)
+    assert not found.drop(columns="scaffold").isna().any(axis=None)  # none of them has a ring
     assert list(tmp_path.glob("*.*")) == [part]
 
 

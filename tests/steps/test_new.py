@@ -17,6 +17,7 @@ from pairflow.cli import main
 from pairflow.config import Configuration, check
 from pairflow.data.library import rows as read
 from pairflow.data.sources import MOLECULES
+from pairflow.estimate.rates import Rate
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
@@ -28,7 +29,7 @@ RINGS = "\n".join(f"C{'C' * n}1CC1" for n in range(200))
 
 
 def new(*arguments):
-    return CliRunner().invoke(main, ["new", *arguments, "--quiet", "--device", "cpu"])
+    return CliRunner().invoke(main, ["new", "--no-estimate", *arguments, "--quiet", "--device", "cpu"])
 
 
 def experiment(project, name):
@@ -55,7 +56,51 @@ def test_table_entry_and_command(project):
     assert (found.data.source, found.data.length, found.scale) == ("my library.smi", 16, "reduced")
     assert (found.data.fragments, found.data.drop_duplicates) == ("largest", True)
     assert found.network.name == "mlp"
-    assert found.methods == ("udlm", "pairflow", "udlm+dcd", "pairflow+dcd")
+    assert found.methods == ("pairflow",)
+    assert not found.distillation.model_dump(exclude_none=True)
+    text = " ".join(run.stdout.split())
+    assert "trains a small network (mlp) for 2,000 iterations on 285 molecules of up to 16 tokens" in text
+    assert "74 % of the samples were valid (7,561 molecules of up to 7 heavy atoms, 2,000 iterations" in text
+    assert "GPU" not in text
+
+
+def test_to_compare_means_the_methods_of_the_demo(project):
+    (project / "a.smi").write_text("\n".join(SMILES))
+    assert new("a.smi", "--compare").exit_code == 0
+    assert experiment(project, "a").methods == experiment(project, "demo").methods
+
+
+def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(project):
+    odd = ["*CCO", "C[Zn]CC", "CCC(=O)[O-].[Na+]", "C[NH3+].[Cl-]"]
+    (project / "a.smi").write_text("\n".join([*SMILES, *odd]))
+    run = new("a.smi")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
+    assert ["with an R group or dummy atom", "1", "the first: line 301, '*CCO'"] in lines
+    assert ["with metals", "1", "metals: reject"] in lines
+    tiny = sum(Chem.MolFromSmiles(text).GetNumHeavyAtoms() < 4 for text in [*SMILES, *odd])
+    assert [
+        f"Consider --min-heavy-atoms 4: {tiny} molecules are smaller, such as solvents and ions."
+    ] in lines
+    ions = "2 molecules are charged because their counter-ion was removed."
+    assert [f"Consider --charges neutralise: {ions}"] in lines
+    run = new("a.smi", "--force", "--charges=neutralise", "--min-heavy-atoms=4", "--metals=keep")
+    assert "Consider" not in run.stdout
+    data = experiment(project, "a").data
+    assert (data.metals, data.dummies, data.min_heavy_atoms) == ("keep", "reject", 4)
+
+
+def test_the_time_is_that_of_measured_rates(project, monkeypatch):
+    """2,000 iterations of 1.5 s, and samples for less."""
+    rates = {"train": 1.5, "draw": 1e-6, "pair": 1.0}
+
+    def measure(work, *arguments):
+        return Rate(rates[work.kind], 100.0, "here")
+
+    monkeypatch.setattr("pairflow.estimate.collect.measure", measure)
+    (project / "a.smi").write_text("\n".join(SMILES))
+    run = new("a.smi", "--estimate")
+    time = r"\nTime: 5\d min on \d+ cores?, give or take a factor of two\."
+    assert re.search(f"{time} `pairflow estimate a` has the details", run.stdout)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +141,9 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
     assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
     assert rejected["row"].tolist() == [300, 301]
-    sizes = pd.read_parquet(project / "smiles")["split"].value_counts()
+    smiles = pd.read_parquet(project / "smiles")
+    assert set(smiles["name"]) == {"7"}
+    sizes = smiles["split"].value_counts()
     for label, split in (("for training", "train"), ("for validation", "validation")):
         assert re.search(rf"{label} +(\d+)", run.stdout)[1] == str(sizes[split])
     vocabulary = json.loads((project / "vocabulary").read_text())["tokens"]
@@ -137,7 +184,7 @@ def test_names(file, name):
         ("a.smi.gz", "C\n", [], "a.smi.gz: not a readable SMILES file: Not a gzipped file"),
         ("a.csv", "id,mass\n1,2\n", [], "a.csv: no column holds SMILES in most rows; found 'id', 'mass'"),
         ("a.csv", "id,s\n1,C\n", ["--column", "S"], "a.csv: no column 'S'; found 'id', 's'"),
-        ("a.xlsx", "", [], "a.xlsx: unknown kind of file; expected a name that ends in .smi"),
+        ("a.docx", "", [], "a.docx: unknown kind of file; expected a name that ends in .smi"),
         (
             "a.smi",
             "C",
@@ -166,7 +213,16 @@ def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(p
     (project / "workflow_config.yaml").chmod(0o600)
     (project / "a.smi").write_text("\n".join(ODD))
     names = ["one", "two", "three"]
-    command = [sys.executable, "-m", "pairflow.steps.new", "a.smi", "--device", "cpu", "--quiet", "--name"]
+    command = [
+        sys.executable,
+        "-m",
+        "pairflow.steps.new",
+        "a.smi",
+        "--device=cpu",
+        "--no-estimate",
+        "--quiet",
+        "--name",
+    ]
     runs = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in names]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert {experiment(project, name).data.source for name in names} == {"a.smi"}

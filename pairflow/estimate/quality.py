@@ -1,0 +1,51 @@
+"""What quality to expect of an experiment on a user's molecules: that of the most similar one measured."""
+
+from typing import NamedTuple
+
+from pairflow.config import Experiment
+from pairflow.data.source import DatasetSize
+
+
+class Precedent(NamedTuple):
+    """An experiment that was measured, its N, and the share of valid samples of its method `pairflow`."""
+
+    length: int
+    experiment: str
+    valid: str
+
+
+# The small network: docs/results.md, at its best number of steps. The transformer: the paper's tables.
+_PRECEDENTS = {
+    "mlp": (
+        Precedent(16, "7,561 molecules of up to 7 heavy atoms, 2,000 iterations", "74 %"),
+        Precedent(32, "127,190 molecules of QM9, 8,000 iterations", "29 %"),
+        Precedent(72, "2,759 molecules of ZINC-250k, 900 iterations", "0.8 %"),
+    ),
+    "transformer": (
+        Precedent(32, "127,190 molecules of QM9, 50,000 iterations", "98 %"),
+        Precedent(74, "224,568 molecules of ZINC-250k, 200,000 iterations", "89 %"),
+    ),
+}
+_NETWORKS = {"mlp": "a small network (mlp)", "transformer": "the paper's transformer"}
+
+
+def describe(experiment: Experiment, sizes: DatasetSize) -> str:
+    """Sentences on the quality to expect, from what was measured with the same kind of network."""
+    name, iterations, length = experiment.network.name, experiment.training.iterations, sizes.length
+    sentences = [
+        f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
+        f"of up to {length} tokens. In the most similar experiment measured so far, {_result(name, length)}."
+    ]
+    if name == "mlp" and length > _PRECEDENTS[name][0].length:
+        sentences.append(
+            "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
+            f"with which {_result('transformer', length)}."
+        )
+    return " ".join(sentences)
+
+
+def _result(network: str, length: int) -> str:
+    """What the shortest precedent with at least this N, or else the longest, gave."""
+    precedents = _PRECEDENTS[network]
+    similar = next((one for one in precedents if one.length >= length), precedents[-1])
+    return f"{similar.valid} of the samples were valid ({similar.experiment}, N = {similar.length})"
