@@ -26,7 +26,7 @@ _UNFOLDED = 12  # settings that differ: more are folded
 
 @dataclass(frozen=True)
 class MetricBlock:
-    """A metric on the page: its table, its figures if it has differences, and its files.
+    """A metric on the page: its table, its files, and figures if it has differences and is a main one.
 
     `counts` are its verdicts in words; `leading` blocks are open.
     """
@@ -83,12 +83,15 @@ def _make_block(section: DataSection, grid: MetricGrid, name: str) -> MetricBloc
     if not grid.contrasts:
         return MetricBlock(grid, title, "", False, files)
     files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    counts, leading = count_verdicts(grid), grid is section.leading
+    if not grid.about.chart:
+        return MetricBlock(grid, title, counts, leading, files)
     looks = figures.choose_looks(grid, [run.name for run in section.runs])
     return MetricBlock(
         grid,
         title,
-        count_verdicts(grid),
-        grid is section.leading,
+        counts,
+        leading,
         files,
         figures.make_legend(looks, name),
         figures.curves(grid, looks, name),

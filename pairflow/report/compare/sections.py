@@ -106,12 +106,19 @@ class MetricGrid:
         return tables.describe_metric(self.kind.metric, self.complete)
 
     @property
+    def name(self) -> str:
+        """The metric and what its samples are compared with."""
+        about, reference = self.about, self.kind.reference
+        beside = (
+            about.against.format(REFERENCES[reference]) if reference and about.modality == "images" else ""
+        )
+        return f"{about.label} {beside}".strip()
+
+    @property
     def label(self) -> str:
-        about, kind = self.about, self.kind
-        if about.modality != "images":
-            return about.label
-        beside = about.against.format(REFERENCES[kind.reference]) if kind.reference else ""
-        return f"{about.label} {beside}".strip() + (f", by {kind.extractor}" if kind.extractor else "")
+        """The name, and whose features images are compared by."""
+        by_features = self.kind.extractor and self.about.modality == "images"
+        return f"{self.name}, by {self.kind.extractor}" if by_features else self.name
 
     @property
     def samples(self) -> str:

@@ -55,12 +55,11 @@ def _judge(section: DataSection) -> Iterator[str]:
     if leading is None:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
-        yield _compare(subject, section.baseline, leading)
+        yield _compare(subject, section, leading)
     shown = [grid for grid in section.grids if grid.about.best and grid.about.chart and grid is not leading]
+    several = len(section.evaluations) > 1
     counted = {
-        f"{grid.label} ({grid.evaluation})" if len(section.evaluations) > 1 else grid.label: grid
-        for grid in shown
-        if grid.verdicts
+        _name(grid, section) + f" ({grid.evaluation})" * several: grid for grid in shown if grid.verdicts
     }
     if counted:
         cells = [cell for grid in counted.values() for row in grid.contrasts for cell in row.tested.values()]
@@ -68,7 +67,13 @@ def _judge(section: DataSection) -> Iterator[str]:
         yield _begin(f"the differences from {section.baseline} by other measures are: {counts}.", cells)
 
 
-def _compare(subject: str, baseline: str, grid: MetricGrid) -> str:
+def _name(grid: MetricGrid, section: DataSection) -> str:
+    """A measure's name, which has an extractor only where the section has several."""
+    extractors = {other.kind.extractor for other in section.grids} - {""}
+    return grid.label if len(extractors) > 1 else grid.name
+
+
+def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
     """One experiment, or one method, against the baseline by one measure."""
     own = [contrast for contrast in grid.contrasts if contrast.subject == subject]
     places = [
@@ -76,8 +81,8 @@ def _compare(subject: str, baseline: str, grid: MetricGrid) -> str:
         for contrast in own
         for nfe, cell in contrast.tested.items()
     ]
-    label = f"{grid.label} of {grid.samples}" if grid.about.counted else grid.label
-    start = f"{subject} against {baseline}, {label}: "
+    name = _name(grid, section) + f" of {grid.samples}" * grid.about.counted
+    start = f"{subject} against {section.baseline}, {name}: "
     if not places:
         reasons = dict.fromkeys(cell.reason for contrast in own for cell in contrast.cells.values())
         return f"{start}not tested ({'; '.join(reasons)})."
