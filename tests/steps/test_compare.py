@@ -172,6 +172,15 @@ def test_a_seed_that_misses_a_number_of_steps_is_marked_in_its_cell(compare, fin
     assert "nan" not in page
 
 
+def test_single_values_are_not_tested(compare, finish):
+    settings = {"methods": ["udlm"], "seeds": [0]}
+    folders = [finish(name, {("udlm", 1): [(value,)]}, settings) for name, value in (("a", 3), ("b", 4))]
+    done, page, _ = compare(*folders)
+    said = "In this training, b against a, valid of 1,024 samples: not tested (a single value)."
+    assert done.output == f"{said}\n"
+    assert said in page
+
+
 def test_one_method_and_one_value_is_a_page_without_differences(compare, finish):
     settings = {"methods": ["udlm"], "seeds": [0]}
     done, page, numbers = compare(finish(values={("udlm", 1): [(3,)]}, settings=settings))

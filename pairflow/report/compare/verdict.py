@@ -77,15 +77,16 @@ def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
     """One experiment, or one method, against the baseline by one measure."""
     own = [contrast for contrast in grid.contrasts if contrast.subject == subject]
     places = [
-        _Place("" if contrast.key.method == subject else contrast.key.method, nfe, cell)
+        _Place("" if contrast.key.run == contrast.baseline.run else contrast.key.method, nfe, cell)
         for contrast in own
         for nfe, cell in contrast.tested.items()
     ]
     name = _name(grid, section) + f" of {grid.samples}" * grid.about.counted
     start = f"{subject} against {section.baseline}, {name}: "
     if not places:
-        reasons = dict.fromkeys(cell.reason for contrast in own for cell in contrast.cells.values())
-        return f"{start}not tested ({'; '.join(reasons)})."
+        cells = [cell for contrast in own for cell in contrast.cells.values()]
+        reasons = "; ".join(dict.fromkeys(cell.reason for cell in cells))
+        return _begin(f"{start}not tested ({reasons}).", cells)
     parts = []
     for word in _WORDS:
         found = [place for place in places if grid.verdict(place.cell) == word]

@@ -10,14 +10,19 @@ from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_words, name_distillation, pluralise
 
+ORIGIN = (
+    "on one RTX A6000 by the paper’s own table of cost, for pairing, training and distillation, without "
+    "sampling"
+)
+
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence, a command where there is one, and where its cost is from."""
+    """A sentence, a command where there is one, and its hours as `ORIGIN` has them, where these are known."""
 
     text: str
     command: str = ""
-    cost: str = ""
+    hours: str = ""
 
 
 def advise(
@@ -51,13 +56,13 @@ def _advise(
     seeds = len(experiment.seeds)
     if run is None:
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
-        return Advice(f"{name} was not run.{more}", command, cost(experiment))
+        return Advice(f"{name} was not run.{more}", command, _hours(experiment))
     if seeds < SEEDS:
         text = (
             f"{name} has {seeds} of the {SEEDS} training seeds that a judgement needs: "
             f"give it seeds: [{', '.join(map(str, range(SEEDS)))}]."
         )
-        return Advice(text, command, cost(experiment))
+        return Advice(text, command, _hours(experiment))
     missing = [value for section in sections for value in _missing(section, name, experiment.data.source)]
     if not missing:
         return Advice(f"{name} is finished, and has all values that the workflow can measure.")
@@ -69,9 +74,8 @@ def _advise(
     text = f"{name} is finished without {pluralise(len(missing), 'value')}"
     if not needs:
         return Advice(f"{text}, which its configuration does not ask for.")
-    return Advice(
-        f"{text}, which need the {'; '.join(needs)}.", command, cost(experiment, new) if new else ""
-    )
+    hours = _hours(experiment, new) if new else ""
+    return Advice(f"{text}, which need the {'; '.join(needs)}.", command, hours)
 
 
 def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
@@ -86,23 +90,21 @@ def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
     ]
 
 
-def cost(experiment: Experiment, methods: Sequence[str] = ()) -> str:
-    """Time of one training seed by the paper's own table of cost; empty where that does not tell.
+def cost(experiment: Experiment) -> str:
+    """Time of one training seed by the paper's own table of cost; empty where that does not tell."""
+    hours = _hours(experiment)
+    return f"{hours} {ORIGIN}." if hours else ""
 
-    It is that of all models, or of those that further `methods` need beside them.
-    """
+
+def _hours(experiment: Experiment, methods: Sequence[str] = ()) -> str:
+    """Hours of all its models for one seed, or of those that further `methods` need beside them."""
     models, total = len(experiment.trained()), seed_minutes(experiment)
     what = f"all its {models} models"
     if methods:
         extended = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
         total = seed_minutes(extended) - total
         what = pluralise(len(extended.trained()) - models, "further model")
-    if total <= 0:
-        return ""
-    return (
-        f"One seed of {what} takes about {total / 60:,.0f} h on one RTX A6000 by the paper’s own table of "
-        "cost, for pairing, training and distillation, without sampling."
-    )
+    return f"One seed of {what} takes about {total / 60:,.0f} h" if total > 0 else ""
 
 
 def seed_minutes(experiment: Experiment) -> float:

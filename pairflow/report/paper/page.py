@@ -12,7 +12,7 @@ from pairflow.report.colours import style
 from pairflow.report.drawing import Legend, key
 from pairflow.report.environment import make_environment
 from pairflow.report.paper import illustration as figure1
-from pairflow.report.paper.advice import advise
+from pairflow.report.paper.advice import ORIGIN, advise
 from pairflow.report.paper.export import export_files, tabulate
 from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
@@ -77,6 +77,7 @@ def render(page: PaperPage) -> str:
             count_outcomes=count_outcomes,
             effects=write_effects(page.sections, page.runs),
             advice=[*advise(page.sections, page.experiments, page.runs)],
+            origin=ORIGIN,
             seeds=SEEDS,
             trials=TRIALS,
             figure=figure,

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from pairflow.report.downloads import data_uri
-from pairflow.report.paper.advice import advise, seed_minutes
+from pairflow.report.paper.advice import advise, cost, seed_minutes
 from pairflow.report.paper.page import PaperPage, render
 from pairflow.report.paper.printed import NUMBERS, printed
 from pairflow.report.paper.summary import count_outcomes, write_effects
@@ -132,9 +132,8 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     found, *others = advise(empty.sections, {"qm9": experiment}, {})
     assert found.text == "qm9 was not run. Numbers are judged from 3 seeds on; it has 1."
     assert others[0].text == "No experiment on ZINC-250k at the paper’s scale is configured."
-    assert found.cost.startswith(
-        "One seed of all its 7 models takes about 35 h on one RTX A6000 by the paper’s own"
-    )
+    assert found.hours == "One seed of all its 7 models takes about 35 h"
+    assert cost(experiment).startswith(f"{found.hours} on one RTX A6000 by the paper’s own table of cost")
     run = make_run({("udlm", 1): THREE[:1]}, seeds=(0,))
     found, *_ = advise(empty.sections, {"qm9": experiment}, {"qm9": run})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
@@ -151,7 +150,7 @@ def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make
     )
     assert found.command == "pairflow run qm9 --cores 8 --gpus 1"
     # Three bases of 450 minutes, two DCD of 115, two ReDi of 100, one pairing of 0.8.
-    assert "7 further models takes about 30 h on one RTX A6000" in found.cost
+    assert found.hours == "One seed of 7 further models takes about 30 h"
 
 
 def test_every_table_has_its_number(empty, parse):
