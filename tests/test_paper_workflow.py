@@ -23,7 +23,7 @@ def test_the_page_needs_no_results_and_runs_none(snakemake, tmp_path):
     assert "1 of 1 steps" in run.stderr + run.stdout
     page = (tmp_path / "results/paper/report.html").read_text(encoding="utf-8")
     assert "no finished experiment" in page
-    assert "results/qm9/report.html" in page
+    assert "pairflow run qm9 --cores 8 --gpus 1" in page
     again = snakemake(tmp_path, "--dry-run", "results/paper/report.html")
     assert "Nothing to be done" in again.stderr + again.stdout
 

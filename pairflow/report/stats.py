@@ -112,7 +112,8 @@ class Difference:
     """Ours less the baseline's, over what the two share where they share it, with its interval and test.
 
     `n` and `n_baseline` count the observations: pairs, if `test` is paired. Without a test `reason` says why,
-    and interval and p are NaN. `adjusted` is p after Holm's correction over a table.
+    and interval and p are NaN. `adjusted` is p after Holm's correction over a table, and `visible` about the
+    smallest difference that would then have been decided beside the others.
     """
 
     value: float
@@ -126,6 +127,7 @@ class Difference:
     high: float = np.nan
     p: float = np.nan
     adjusted: float = np.nan
+    visible: float = np.nan
     reason: str = ""
 
     @property
@@ -134,8 +136,8 @@ class Difference:
         return bool(self.adjusted <= SIGNIFICANCE)
 
     @property
-    def visible(self) -> float:
-        """Half the width of the interval: about the smallest difference that these values can show."""
+    def half(self) -> float:
+        """Half the width of the interval."""
         return (self.high - self.low) / 2
 
 
@@ -175,10 +177,21 @@ def holm(p: Collection[float]) -> list[float]:
 
 
 def adjust(differences: Iterable[Difference]) -> list[Difference]:
-    """The differences of one table, each with its p after Holm's correction over all of them."""
+    """The differences of one table, each with what Holm's correction over all of them makes of it.
+
+    Where u tests are undecided, a further one would be decided with p of at most `SIGNIFICANCE` / u.
+    """
     cells = [*differences]
+    adjusted = holm([cell.p for cell in cells])
+    undecided = max(1, sum(p > SIGNIFICANCE for p in adjusted))
+    tail = SIGNIFICANCE / undecided / 2
     return [
-        replace(cell, adjusted=p) for cell, p in zip(cells, holm([cell.p for cell in cells]), strict=True)
+        replace(
+            cell,
+            adjusted=p,
+            visible=cell.half * float(stdtrit(cell.freedom, 1 - tail)) / t_quantile(cell.freedom),
+        )
+        for cell, p in zip(cells, adjusted, strict=True)
     ]
 
 

@@ -66,6 +66,11 @@ def join_steps(numbers: Sequence[int]) -> str:
     return f"{join_words(numbers)} sampling step{'s' * ([*numbers] != [1])}"
 
 
+def shorten(name: str, most: int) -> str:
+    """A name of at most so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 def name_scale(reduced: bool) -> str:
     """Whether numbers come from the paper's protocol."""
     return "reduced scale" if reduced else "paper’s scale"

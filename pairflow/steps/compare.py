@@ -29,12 +29,13 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
 
     Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). Where there
     is only one seed they are over its sampling trials, and the page says so. Values are shown separately
-    if their data, numbers of samples, references or extractors differ.
+    if their data, numbers of samples, references or extractors differ. The verdict is also printed.
     """
     from pairflow.report.compare import inputs
     from pairflow.report.compare.page import render
     from pairflow.report.compare.sections import make_sections
     from pairflow.report.compare.table import tabulate
+    from pairflow.report.compare.verdict import write_verdict
 
     provenance = Provenance()
     numbers = inputs.place_numbers(out, folders)
@@ -52,8 +53,9 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     page = render(parts, numbers.name, inputs.find_equal(runs, digests))
     with atomic(out, numbers) as [new_page, new_numbers]:
         new_page.write_text(page, encoding="utf-8")
-        write_table(new_numbers, tabulate(parts), metadata)
+        write_table(new_numbers, tabulate([grid for section in parts for grid in section.grids]), metadata)
     provenance.write(out, numbers)
+    click.echo("\n".join(write_verdict(parts)))
 
 
 if __name__ == "__main__":

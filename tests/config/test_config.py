@@ -37,6 +37,7 @@ def changed(path: str, value) -> dict:
 PAPERS_NUMBERS = """
 qm9:
   scale: paper
+  seeds: [0, 1, 2]
   data: {length: 32, validation_fraction: 0.05, split_seed: 42, drop_duplicates: false}
   network: &network {name: transformer, width: 768, blocks: 12, heads: 12, time_width: 128, dropout: 0.1}
   pairing: {steps: 20}
@@ -49,6 +50,8 @@ qm9:
     redi: {iterations: 10000, pairs: {count: 20000, steps: 256}, learning_rate: 3.0e-4, ema_decay: 0.999}
   correlation: {sources: 20000, samples: 10, steps: 256}
 zinc250k:
+  scale: paper
+  seeds: [0, 1, 2]
   data: {length: 74}
   network: *network
   pairing: {steps: 64}
@@ -56,6 +59,7 @@ zinc250k:
     decay: constant}
 mnist_binary:
   scale: paper
+  seeds: [0, 1, 2]
   data: {flips: false}
   network: {multipliers: [1, 2, 2], channels: 128, blocks: 2}
   pairing: {steps: 20}
@@ -67,6 +71,7 @@ mnist_binary:
   evaluations: {main: {nfe: [1, 2, 4, 8, 16, 32, 64], samples: 1000}}
 cifar10:
   scale: paper
+  seeds: [0, 1, 2]
   data: {flips: true}
   network: {multipliers: [1, 2, 2, 2], channels: 128, blocks: 2}
   pairing: {steps: 20}

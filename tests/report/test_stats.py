@@ -164,8 +164,12 @@ def test_a_difference_is_decided_after_holm_over_its_table():
     assert [cell.adjusted for cell in adjusted] == pytest.approx([0.0810386, 0.0810386, 0.00172102], rel=1e-5)
     assert [cell.decided for cell in adjusted] == [False, False, True]
     assert [cell.decided for cell in adjust(cells[:1])] == [True]
-    # Half the interval: t(0.975, 3) = 3.18245 standard errors.
-    assert cells[0].visible == pytest.approx(3.18245 * 3**-0.5, rel=1e-5)
+    # Two are undecided, so that one more needs p = 0.05 / 2: t(0.9875, 3) = 4.17653 standard errors.
+    assert adjusted[0].visible == pytest.approx(4.17653 * 3**-0.5, rel=1e-5)
+    for factor in (0.999, 1.001):
+        shift = factor * adjusted[0].visible - adjusted[0].value
+        moved = {0: {i: i + 1.0 + gain + shift for i, gain in enumerate(gains[0])}}
+        assert adjust([difference(moved, baseline), *cells[1:]])[0].decided == (factor > 1)
 
 
 def test_without_a_test_nothing_is_decided():

@@ -88,7 +88,10 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     """Seeds' means of `pairflow` at one step are 20, 23, 26; in `b` they are 5, 6, 7 more."""
     more = VALUES | {("pairflow", 1): [(24, 26), (28, 30), (32, 34)]}
     done, page, numbers = compare(finish(), finish("b", more))
-    assert (done.exit_code, done.output) == (0, "")
+    assert done.exit_code == 0
+    assert done.output == (
+        "b against a, valid of 1,024 samples: better with pairflow at 1 sampling step, by 6.0.\n"
+    )
     mean = one(numbers, "mean", experiment="a", method="pairflow", nfe=1)
     half = 4.302652729911275 * 3 / 3**0.5
     assert (mean["value"], mean["over"], mean["n"], mean["seeds"], mean["trials"]) == (23, "seeds", 3, 3, 6)
@@ -102,7 +105,7 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     assert found["p_holm"] == found["p"] == pytest.approx(1 - (108 / 110) ** 0.5)
     assert one(numbers, experiment="b", method="udlm", nfe=1)["reason"] == "no spread"
     assert "b paired t, 3 seeds +6.0 +3.5 to +8.5 p = 0.009 better" in page
-    assert "Differences from a, over all tables: 1 better." in page
+    assert f"Verdict {done.output.strip()}" in page
 
 
 def test_the_page_shows_the_numbers_of_the_table(compare, finish):
@@ -169,25 +172,35 @@ def test_a_seed_that_misses_a_number_of_steps_is_marked_in_its_cell(compare, fin
     assert "nan" not in page
 
 
+def test_single_values_are_not_tested(compare, finish):
+    settings = {"methods": ["udlm"], "seeds": [0]}
+    folders = [finish(name, {("udlm", 1): [(value,)]}, settings) for name, value in (("a", 3), ("b", 4))]
+    done, page, _ = compare(*folders)
+    said = "In this training, b against a, valid of 1,024 samples: not tested (a single value)."
+    assert done.output == f"{said}\n"
+    assert said in page
+
+
 def test_one_method_and_one_value_is_a_page_without_differences(compare, finish):
     settings = {"methods": ["udlm"], "seeds": [0]}
     done, page, numbers = compare(finish(values={("udlm", 1): [(3,)]}, settings=settings))
     assert done.exit_code == 0
     assert numbers.row.tolist() == ["mean"]
-    assert "No difference could be tested." in page
+    said = "Nothing compares: a has no two methods at the same number of sampling steps."
+    assert done.output == f"{said}\n"
+    assert said in page
 
 
 LONGER = {"data": {"source": "small_molecules", "length": 24}}
 FEWER = {"evaluations": {"main": {"nfe": [1, 4], "samples": 512, "trials": 2}}}
 FD = {"settings": IMAGES, "metric": "fd", "reference": "train", "extractor": "classifier-1a2b3c4d"}
-OTHER = "So b has a separate section below, and nothing is tested across"
 
 
 @pytest.mark.parametrize(
     ("first", "others", "said"),
     [
-        ({}, [{"settings": IMAGES}], [f"data.source is digits in b and small_molecules in a. {OTHER}"]),
-        ({}, [{"settings": LONGER}], [f"Shown separately. data.length is 24 in b and 16 in a. {OTHER}"]),
+        ({}, [{"settings": IMAGES}], ["compares: data.source is digits in b and small_molecules in a."]),
+        ({}, [{"settings": LONGER}], ["Nothing compares: data.length is 24 in b and 16 in a."]),
         (
             {"tokens": b"1"},
             [{"tokens": b"2"}],
@@ -197,6 +210,7 @@ OTHER = "So b has a separate section below, and nothing is tested across"
             {},
             [{"settings": FEWER, "plus": 3}],
             [
+                "compares: b has valid from 512 samples and a has valid from 1,024 samples.",
                 "Shown separately. b has it from 512 samples. These values do not compare.",
                 "Mean, deviation and 95 % interval, from 512 samples",
             ],
@@ -221,9 +235,12 @@ def test_what_does_not_compare_is_shown_apart(compare, finish, first, others, sa
         if tokens:
             (folders[-1] / "data").mkdir()
             (folders[-1] / "data" / "train.parquet").write_bytes(tokens)
-    _, page, numbers = compare(*folders)
+    done, page, numbers = compare(*folders)
     assert set(numbers.row) == {"mean"}
     assert [text for text in said if text not in page] == []
+    assert done.output.startswith("Nothing compares: ")
+    assert done.output.strip() in page
+    assert "Differences from" not in page
 
 
 def test_cells_from_unequal_numbers_of_samples_are_not_tested(compare, finish, tmp_path):

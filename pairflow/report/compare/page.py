@@ -1,17 +1,44 @@
 """The page of a comparison: one HTML file that opens offline."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from pairflow.report.compare.sections import DataSection, describe_observations, describe_test
+from pairflow.report.compare import figures, sheets
+from pairflow.report.compare.sections import (
+    DataSection,
+    MetricGrid,
+    describe_observations,
+    describe_test,
+)
 from pairflow.report.compare.settings import differing_settings
+from pairflow.report.compare.verdict import count_verdicts, write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
+from pairflow.report.downloads import Sheet
+from pairflow.report.drawing import Legend, Picture
 from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, SIGNIFICANCE
 
 _UNFOLDED = 12  # settings that differ: more are folded
+
+
+@dataclass(frozen=True)
+class MetricBlock:
+    """A metric on the page: its table, its files, and figures if it has differences and is a main one.
+
+    `counts` are its verdicts in words; `leading` blocks are open.
+    """
+
+    grid: MetricGrid
+    title: str
+    counts: str
+    leading: bool
+    sheets: Mapping[str, Sheet]
+    legend: Legend | None = None
+    curves: Mapping[str, Picture] | None = None
+    forest: Picture | None = None
 
 
 def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[str, str]] = ()) -> str:
@@ -22,8 +49,11 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
         .get_template("compare/compare.html")
         .render(
             sections=sections,
+            blocks=[_make_blocks(section, f"section{place}") for place, section in enumerate(sections, 1)],
+            verdict=write_verdict(sections),
             runs=runs,
             single=len(runs) == 1,
+            compares=any(section.leading for section in sections),
             describe_observations=describe_observations,
             describe_test=describe_test,
             numbers=numbers,
@@ -34,6 +64,38 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             unfolded=_UNFOLDED,
             costs=_costs(runs),
         )
+    )
+
+
+def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBlock]]:
+    """Evaluation -> a block for each of its metrics."""
+    return {
+        evaluation: [
+            _make_block(section, grid, f"{prefix}-{evaluation}-{place}") for place, grid in enumerate(grids)
+        ]
+        for evaluation, grids in section.evaluations.items()
+    }
+
+
+def _make_block(section: DataSection, grid: MetricGrid, name: str) -> MetricBlock:
+    title = f"{grid.label}, evaluation {grid.evaluation}, {grid.samples}"
+    files = {"means": sheets.mean_sheet(grid, title)}
+    if not grid.contrasts:
+        return MetricBlock(grid, title, "", False, files)
+    files["differences"] = sheets.difference_sheet(grid, title, section.baseline)
+    counts, leading = count_verdicts(grid), grid is section.leading
+    if not grid.about.chart:
+        return MetricBlock(grid, title, counts, leading, files)
+    looks = figures.choose_looks(grid, [run.name for run in section.runs])
+    return MetricBlock(
+        grid,
+        title,
+        counts,
+        leading,
+        files,
+        figures.make_legend(looks, name),
+        figures.curves(grid, looks, name),
+        figures.forest(grid, looks, section.baseline, f"{name}-differences"),
     )
 
 

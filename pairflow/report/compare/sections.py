@@ -23,6 +23,7 @@ from pairflow.report.stats import (
     group_by_seed,
 )
 from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
+from pairflow.training.choice import leading_evaluation
 
 # best value of a metric -> the words for a lower mean and for a higher one
 _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
@@ -71,6 +72,15 @@ class Contrast:
     cells: dict[int, Difference]
 
     @property
+    def subject(self) -> str:
+        """What is compared with the baseline: the experiment, or within one experiment the method."""
+        return self.key.method if self.key.run == self.baseline.run else self.key.run
+
+    @property
+    def tested(self) -> dict[int, Difference]:
+        return {nfe: cell for nfe, cell in self.cells.items() if cell.test}
+
+    @property
     def note(self) -> str:
         """How most of the differences were tested."""
         return _most_common(filter(None, map(describe_test, self.cells.values())))
@@ -96,12 +106,19 @@ class MetricGrid:
         return tables.describe_metric(self.kind.metric, self.complete)
 
     @property
+    def name(self) -> str:
+        """The metric and what its samples are compared with."""
+        about, reference = self.about, self.kind.reference
+        beside = (
+            about.against.format(REFERENCES[reference]) if reference and about.modality == "images" else ""
+        )
+        return f"{about.label} {beside}".strip()
+
+    @property
     def label(self) -> str:
-        about, kind = self.about, self.kind
-        if about.modality != "images":
-            return about.label
-        beside = about.against.format(REFERENCES[kind.reference]) if kind.reference else ""
-        return f"{about.label} {beside}".strip() + (f", by {kind.extractor}" if kind.extractor else "")
+        """The name, and whose features images are compared by."""
+        by_features = self.kind.extractor and self.about.modality == "images"
+        return f"{self.name}, by {self.kind.extractor}" if by_features else self.name
 
     @property
     def samples(self) -> str:
@@ -129,6 +146,11 @@ class MetricGrid:
             return "undecided"
         return _VERDICTS[self.about.best][cell.value > 0]
 
+    @cached_property
+    def verdicts(self) -> Counter[str]:
+        """Verdict -> how many of the tested differences have it."""
+        return Counter(self.verdict(cell) for row in self.contrasts for cell in row.tested.values())
+
 
 @dataclass(frozen=True)
 class DataSection:
@@ -151,16 +173,13 @@ class DataSection:
         }
 
     @property
-    def one_training(self) -> bool:
-        """Whether all tests are over trials, so that they say nothing about another training."""
-        cells = [cell for grid in self.grids for row in grid.contrasts for cell in row.cells.values()]
-        return all(cell.over == Over.TRIALS for cell in cells if cell.test)
-
-    @property
-    def verdicts(self) -> Counter[str]:
-        """Verdict -> how many of the tested differences have it."""
-        cells = ((grid, cell) for grid in self.grids for row in grid.contrasts for cell in row.cells.values())
-        return Counter(verdict for grid, cell in cells if (verdict := grid.verdict(cell)))
+    def leading(self) -> MetricGrid | None:
+        """The table that a verdict is about: of the leading evaluation, with a headline if one has it."""
+        grids = [grid for grid in self.grids if grid.contrasts]
+        if not grids:
+            return None
+        name = leading_evaluation(grid.evaluation for grid in grids)
+        return min(grids, key=lambda grid: (grid.evaluation != name, not grid.about.headline))
 
 
 def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:

@@ -1,12 +1,12 @@
 """The page's numbers with all their digits, one row each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
-from pairflow.report.compare.sections import DataSection, MethodRow, MetricGrid
+from pairflow.report.compare.sections import MethodRow, MetricGrid
 
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
@@ -15,18 +15,18 @@ _COLUMNS = {
     **dict.fromkeys(("value", "low", "high"), "float64"),
     **{"over": "string", "n": "int32", "n_baseline": "Int32", "seeds": "Int32", "trials": "Int32"},
     **{"std_between_seeds": "float64", "std_between_trials": "float64", "test": "string"},
-    **dict.fromkeys(("statistic", "freedom", "p", "p_holm"), "float64"),
+    **dict.fromkeys(("statistic", "freedom", "p", "p_holm", "visible"), "float64"),
     "reason": "string",
 }
 
 
-def tabulate(sections: Sequence[DataSection]) -> pd.DataFrame:
+def tabulate(grids: Iterable[MetricGrid]) -> pd.DataFrame:
     """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
 
     `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
-    cell's values come from unequal numbers of samples. `reason` says why a difference was not tested.
+    cell's values come from unequal numbers of samples. `reason` says why a difference was not tested,
+    `visible` about the smallest difference that would have been decided.
     """
-    grids = [grid for section in sections for grid in section.grids]
     rows = [row for grid in grids for row in _rows(grid)]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
 

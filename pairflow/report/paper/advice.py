@@ -1,4 +1,4 @@
-"""What would fill the cells of a table that no experiment has, and what that would cost."""
+"""What would fill the cells that no experiment has, and what that would cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,61 +8,74 @@ from pairflow.report.paper.grids import PaperSection
 from pairflow.report.paper.printed import DATASETS, Printed, minutes
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import name_distillation, pluralise
+from pairflow.report.words import join_words, name_distillation, pluralise
+
+ORIGIN = (
+    "on one RTX A6000 by the paper’s own table of cost, for pairing, training and distillation, without "
+    "sampling"
+)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence, a command where there is one, and where its cost is from."""
+    """A sentence, a command where there is one, and its hours as `ORIGIN` has them, where these are known."""
 
     text: str
     command: str = ""
-    cost: str = ""
+    hours: str = ""
 
 
 def advise(
-    section: PaperSection, experiments: Mapping[str, Experiment], runs: Mapping[str, FinishedExperiment]
+    sections: Sequence[PaperSection],
+    experiments: Mapping[str, Experiment],
+    runs: Mapping[str, FinishedExperiment],
 ) -> Iterator[Advice]:
-    """How a table's cells can be measured, and judged, at the paper's scale."""
-    datasets = list(dict.fromkeys(value.dataset for value in section.values))
-    if not set(datasets) <= set(DATASETS):
-        yield Advice(f"Printed values only: the workflow has no experiment on this data ({section.title}).")
-    for dataset in datasets:
+    """What to run so that the paper's values are measured, and judged: a piece for each experiment."""
+    for dataset, title in DATASETS.items():
         names = [
             name
             for name, experiment in experiments.items()
             if experiment.data.source == dataset and experiment.scale == "paper"
         ]
-        if dataset in DATASETS and not names:
-            yield Advice(f"No experiment on {DATASETS[dataset]} at the paper’s scale is configured.")
+        if not names:
+            yield Advice(f"No experiment on {title} at the paper’s scale is configured.")
         for name in names:
-            yield from _advise(section, name, experiments[name], runs.get(name))
+            yield _advise(sections, name, experiments[name], runs.get(name))
+    others = [
+        section for section in sections if not {value.dataset for value in section.values} & {*DATASETS}
+    ]
+    if others:
+        titles = dict.fromkeys(section.title.partition(":")[0] for section in others)
+        yield Advice(f"The workflow has no experiment on the data of {join_words([*titles])}.")
 
 
 def _advise(
-    section: PaperSection, name: str, experiment: Experiment, run: FinishedExperiment | None
-) -> Iterator[Advice]:
-    command = f"snakemake --cores 8 --resources gpu=1 -- results/{name}/report.html"
+    sections: Sequence[PaperSection], name: str, experiment: Experiment, run: FinishedExperiment | None
+) -> Advice:
+    command = f"pairflow run {name} --cores 8 --gpus 1"
     seeds = len(experiment.seeds)
-    missing = _missing(section, name, experiment.data.source)
     if run is None:
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
-        yield Advice(f"Not run yet: {name}, at the paper’s scale.{more}", command, cost(experiment))
-    elif seeds < SEEDS:
+        return Advice(f"{name} was not run.{more}", command, _hours(experiment))
+    if seeds < SEEDS:
         text = (
             f"{name} has {seeds} of the {SEEDS} training seeds that a judgement needs: "
             f"give it seeds: [{', '.join(map(str, range(SEEDS)))}]."
         )
-        yield Advice(text, command, cost(experiment))
-    elif missing:
-        methods = dict.fromkeys(value.method for value in missing if value.method != "forward")
-        new = [method for method in methods if method and method not in experiment.methods]
-        steps = sorted({value.nfe for value in missing if value.nfe and value.method in experiment.methods})
-        needs = [f"methods {', '.join(new)}"] * bool(new)
-        needs += [f"NFE {', '.join(map(str, steps))} of the methods that it has"] * bool(steps)
-        need = f"which needs the {'; '.join(needs)}" if needs else "whose configuration does not ask for them"
-        text = f"Finished without all values of this table: {name}, {need}."
-        yield Advice(text, command, cost(experiment, new) if new else "")
+        return Advice(text, command, _hours(experiment))
+    missing = [value for section in sections for value in _missing(section, name, experiment.data.source)]
+    if not missing:
+        return Advice(f"{name} is finished, and has all values that the workflow can measure.")
+    methods = dict.fromkeys(value.method for value in missing if value.method != "forward")
+    new = [method for method in methods if method and method not in experiment.methods]
+    steps = sorted({value.nfe for value in missing if value.nfe and value.method in experiment.methods})
+    needs = [f"methods {', '.join(new)}"] * bool(new)
+    needs += [f"NFE {', '.join(map(str, steps))} of the methods that it has"] * bool(steps)
+    text = f"{name} is finished without {pluralise(len(missing), 'value')}"
+    if not needs:
+        return Advice(f"{text}, which its configuration does not ask for.")
+    hours = _hours(experiment, new) if new else ""
+    return Advice(f"{text}, which need the {'; '.join(needs)}.", command, hours)
 
 
 def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
@@ -77,23 +90,21 @@ def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
     ]
 
 
-def cost(experiment: Experiment, methods: Sequence[str] = ()) -> str:
-    """Time of one training seed by the paper's own table of cost; empty where that does not tell.
+def cost(experiment: Experiment) -> str:
+    """Time of one training seed by the paper's own table of cost; empty where that does not tell."""
+    hours = _hours(experiment)
+    return f"{hours} {ORIGIN}." if hours else ""
 
-    It is that of all models, or of those that further `methods` need beside them.
-    """
+
+def _hours(experiment: Experiment, methods: Sequence[str] = ()) -> str:
+    """Hours of all its models for one seed, or of those that further `methods` need beside them."""
     models, total = len(experiment.trained()), seed_minutes(experiment)
     what = f"all its {models} models"
     if methods:
         extended = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
         total = seed_minutes(extended) - total
         what = pluralise(len(extended.trained()) - models, "further model")
-    if total <= 0:
-        return ""
-    return (
-        f"One seed of {what} takes about {total / 60:,.0f} h on one RTX A6000 by the paper’s own table of "
-        "cost, for pairing, training and distillation, without sampling."
-    )
+    return f"One seed of {what} takes about {total / 60:,.0f} h" if total > 0 else ""
 
 
 def seed_minutes(experiment: Experiment) -> float:

@@ -7,7 +7,17 @@ import numpy as np
 
 from pairflow.report.paper import verdicts
 from pairflow.report.paper.measured import Measured, Measurements
-from pairflow.report.paper.printed import METRICS, NOTES, TITLES, Printed, best, parse_name, tables
+from pairflow.report.paper.printed import (
+    FIGURES,
+    METRICS,
+    NOTES,
+    NUMBERS,
+    TITLES,
+    Printed,
+    best,
+    parse_name,
+    tables,
+)
 from pairflow.report.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import BASELINE, OURS, format_number
@@ -34,6 +44,13 @@ class PaperCell:
     @property
     def judged(self) -> bool:
         return self.status in JUDGED
+
+    @property
+    def unjudged(self) -> str:
+        """Why it is not judged though it is measured at the paper's scale, in short; else empty."""
+        if self.measured is None or self.status != Status.UNJUDGED:
+            return ""
+        return self.measured.reason.partition(":")[0]
 
     @property
     def value(self) -> float:
@@ -75,6 +92,11 @@ class PrintedRow:
     label: str
     printed: list[Printed | None]
     runs: dict[str, list[PaperCell | None]]
+
+    def unjudged(self, run: str) -> str:
+        """Why an experiment's cells of this row are not judged at the paper's scale, if one reason holds."""
+        reasons = {cell.unjudged for cell in self.runs[run] if cell and cell.measured}
+        return reasons.pop() if len(reasons) == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +158,16 @@ class PaperSection:
     table: str
     title: str
     grids: list[PaperGrid]
+
+    @property
+    def number(self) -> str:
+        """What the paper calls it."""
+        return f"Table {NUMBERS[self.table]}"
+
+    @property
+    def figures(self) -> str:
+        """The figures of the paper that draw its values; empty if there are none."""
+        return FIGURES.get(self.table, "")
 
     @property
     def cells(self) -> Iterator[tuple[Printed, dict[str, PaperCell]]]:

@@ -1,4 +1,4 @@
-"""The paper's Figure 2 on a toy set: how far states are from their data point as noise is added.
+"""The paper's Figure 1 on a toy set: how far states are from their data point as noise is added.
 
 A report computes no results; this is its one exception. Algorithm 1 on 1,000 rows of 10 tokens takes a
 moment, and needs no experiment whose step could compute it.

@@ -1,6 +1,6 @@
 """The page on the paper's tables: one HTML file that opens offline."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,12 +11,12 @@ from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.drawing import Legend, key
 from pairflow.report.environment import make_environment
-from pairflow.report.paper import illustration as figure2
-from pairflow.report.paper.advice import advise
+from pairflow.report.paper import illustration as figure1
+from pairflow.report.paper.advice import ORIGIN, advise
 from pairflow.report.paper.export import export_files, tabulate
 from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
-from pairflow.report.paper.summary import write_summary
+from pairflow.report.paper.summary import count_outcomes, write_effects
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 
@@ -28,6 +28,7 @@ _GROUPS = {
     "Coverage and cost": ("appendix_forward", "computation"),
     "Other data": ("ffhq", "lm1b", "continuous"),
 }
+_LINES = 34  # of tables that are open at first: further ones are closed, so that the page stays short
 
 
 @dataclass(frozen=True)
@@ -60,23 +61,27 @@ class PaperPage:
 
 def render(page: PaperPage) -> str:
     """The page as HTML. It has no scripts and fetches nothing."""
-    figure = figure2.illustrate()
+    figure = figure1.illustrate()
     lines = {"pairflow": "backward pairing (Algorithm 1)", "udlm": "uniform corruption"}
+    groups = {
+        name: [section for section in page.sections if section.table.startswith(starts)]
+        for name, starts in _GROUPS.items()
+    }
     return (
         make_environment()
         .get_template("paper/paper.html")
         .render(
             page=page,
-            summary=write_summary(page.sections, page.runs),
-            groups={
-                name: [section for section in page.sections if section.table.startswith(starts)]
-                for name, starts in _GROUPS.items()
-            },
-            advise=lambda section: advise(section, page.experiments, page.runs),
+            groups=groups,
+            opened=_choose_open(section for group in groups.values() for section in group),
+            count_outcomes=count_outcomes,
+            effects=write_effects(page.sections, page.runs),
+            advice=[*advise(page.sections, page.experiments, page.runs)],
+            origin=ORIGIN,
             seeds=SEEDS,
             trials=TRIALS,
             figure=figure,
-            toy=figure2,
+            toy=figure1,
             legend_of_figure=Legend(
                 [[(key(style(name), f"figure-key-{name}"), text) for name, text in lines.items()]]
             ),
@@ -85,3 +90,18 @@ def render(page: PaperPage) -> str:
             ),
         )
     )
+
+
+def _choose_open(sections: Iterable[PaperSection]) -> set[str]:
+    """Tables that are open at first: those with a measured value, as long as they leave the page short."""
+    opened, lines = set(), 0
+    for section in sections:
+        own = sum(
+            1 + sum(2 - grid.runs[name].reduced for name in row.runs)
+            for grid in section.grids
+            for row in grid.rows
+        )
+        if section.runs and lines + own <= _LINES:
+            opened.add(section.table)
+            lines += own
+    return opened

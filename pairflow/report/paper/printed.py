@@ -26,6 +26,8 @@ MINUTES = ("pairing_minutes", "runtime_minutes")
 _FILE = Path(__file__).with_name("tables.csv")
 _NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
 TITLES: dict[str, str] = _NAMES["titles"]
+NUMBERS: dict[str, int] = _NAMES["numbers"]  # of the tables, in the first version of the preprint
+FIGURES: dict[str, str] = _NAMES["figures"]  # that draw a table's values
 METRICS: dict[str, str] = _NAMES["metrics"]
 NOTES: dict[str, str] = _NAMES["notes"]  # by metric
 _BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow"}

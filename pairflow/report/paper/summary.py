@@ -1,41 +1,32 @@
-"""The first paragraph of the page: sentences made from the cells."""
+"""The scoreboard of the page, and sentences on the effects, made from the cells."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pairflow.report.paper.grids import EffectCell, PaperSection, statuses
 from pairflow.report.paper.printed import parse_name
-from pairflow.report.paper.verdicts import JUDGED, Comparison, Status
+from pairflow.report.paper.verdicts import Comparison, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import BASELINE, OURS, join_words, name_scale, pluralise
+from pairflow.report.words import BASELINE, OURS, join_words, name_scale
+
+OUTCOMES = {  # of printed values, as the scoreboard counts them
+    "agree": (Status.AGREES,),
+    "differ": (Status.HIGHER, Status.LOWER),
+    "not comparable": (Status.UNJUDGED, Status.EFFECT),
+    "not run": (Status.NOT_RUN,),
+    "no experiment": (Status.OUTSIDE,),
+}
 
 
-def write_summary(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> list[str]:
-    """How much of the paper is judged, compared and not run, and which effects hold."""
-    return [*_counts(sections), *_effects(sections), *_held(sections, runs)]
+def count_outcomes(sections: Iterable[PaperSection]) -> dict[str, int]:
+    """Outcome -> how many of the printed values of some tables have it."""
+    counts = Counter(statuses([*sections]).values())
+    return {name: sum(counts[status] for status in own) for name, own in OUTCOMES.items()}
 
 
-def _counts(sections: Sequence[PaperSection]) -> Iterator[str]:
-    counts = Counter(statuses(sections).values())
-    outside = counts[Status.OUTSIDE]
-    yield (
-        f"The paper prints {pluralise(counts.total(), 'value')} in {pluralise(len(sections), 'table')}; "
-        f"{outside:,} are on data that this workflow has no experiment on, or are properties of the data."
-    )
-    judged = {status: counts[status] for status in JUDGED}
-    total = sum(judged.values())
-    parts = ", ".join(
-        f"{count:,} {'agree' if status == Status.AGREES else status}" for status, count in judged.items()
-    )
-    unjudged, by_effect, missing = (
-        f"{counts[status]:,} {_is(counts[status])}"
-        for status in (Status.UNJUDGED, Status.EFFECT, Status.NOT_RUN)
-    )
-    yield (
-        f"Of the other {pluralise(counts.total() - outside, 'value')}, {total:,} {_is(total)} judged as "
-        f"numbers{f' ({parts})' if total else ''}, {unjudged} measured at the paper’s scale but not judged, "
-        f"{by_effect} compared only by effect, and {missing} not run."
-    )
+def write_effects(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> list[str]:
+    """How many effects hold, and a sentence on PairFlow itself per experiment and metric."""
+    return [*_effects(sections), *_held(sections, runs)]
 
 
 def _effects(sections: Sequence[PaperSection]) -> Iterator[str]:
@@ -86,7 +77,3 @@ def _cells(sections: Sequence[PaperSection]) -> dict[tuple[str, str, str, str], 
         for run, cells in row.runs.items()
         for column, cell in zip(grid.columns, cells, strict=True)
     }
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"

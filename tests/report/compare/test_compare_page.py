@@ -1,22 +1,34 @@
 """The page itself: whole, offline, the same each time, legible at both widths and to assistive technology."""
 
+import base64
+import io
+import re
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from pairflow.report.colours import HEX
+from pairflow.report.compare import figures
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
+from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
 
 @pytest.fixture
 def make_run(make, metric_rows):
-    """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in."""
+    """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in.
 
-    def build(name="a", plus=0.0, seeds=(0, 1, 2), **settings):
+    It has two metrics, because drawings take time.
+    """
+
+    def build(name="a", plus=0.0, seeds=(0, 1, 2), metrics=("valid", "novel_strict"), **settings):
         contents = make(settings={"seeds": seeds, **settings})
         counts = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
         rows = metric_rows(counts, seeds=seeds)
+        rows = rows[rows.metric.isin(metrics)]
         rows = rows.assign(value=rows.value + plus + rows.seed * (1 + plus) + rows.nfe * rows.seed % 3)
         return FinishedExperiment(name, contents.experiment, rows, contents.timings, contents.provenance)
 
@@ -35,18 +47,15 @@ def page(make_run) -> str:
 
 def test_every_section_is_there_and_nothing_is_fetched(page, parse):
     document = parse(page)
-    assert document.headings() == ["runs", "rules", "section1", "cost"]
+    assert document.headings() == ["verdict", "runs", "section1", "cost", "rules"]
     assert not {"script", "link", "img"} & {tag for tag, _ in document.tags}
     assert "nan" not in document.words()
+    assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in document.words()
 
 
 def test_names_are_escaped(make_run):
     page = render(make_sections([make_run("<script>alert(1)</script>")]), "comparison.parquet")
     assert "<script>" not in page
-
-
-def test_costs_stand_side_by_side(page, parse):
-    assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in parse(page).words()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
@@ -67,18 +76,91 @@ def test_one_training_says_so_and_its_verdicts_have_no_colour(make_run, parse):
     several, one = make_run(), make_run(seeds=(0,))
     page = render(make_sections([several, raised(several, 20, "seed")]), "comparison.parquet")
     assert '<small class="verdict better">better</small>' in page
-    assert "Differences from a, over all tables" in parse(page).words()
-    page = render(make_sections([one, raised(one, 20, "trial")]), "comparison.parquet")
+    assert "In this training" not in parse(page).words()
+    sections = make_sections([one, raised(one, 20, "trial")])
+    page = render(sections, "comparison.parquet")
     assert "<small>better</small>" in page
     assert 'class="verdict' not in page
-    assert "In this training, differences from a, over all tables" in parse(page).words()
+    assert len(write_verdict(sections)) == 2
+    assert all(sentence.startswith("In this training, ") for sentence in write_verdict(sections))
 
 
 def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
-    """Equal means whose differences over three trials have standard error 0.5, times t(0.975, 2) = 4.303."""
+    """Nine equal means whose differences have standard error 0.5, times t(1 - 0.05 / 18, 2) = 13.36."""
     run = make_run(seeds=(0,))
-    page = render(make_sections([run, raised(run, 0, "trial")]), "comparison.parquet")
-    assert "p = 1.000 undecided; about 2.2 would show" in parse(page).words()
+    sections = make_sections([run, raised(run, 0, "trial")])
+    assert "p = 1.000 undecided; about 6.7 would show" in parse(render(sections, "c.parquet")).words()
+    assert write_verdict(sections) == [
+        "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
+        "difference of about 6.7 would have shown.",
+        "In this training, the differences from a by other measures are: off the rules 9 undecided.",
+    ]
+
+
+def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
+    """Of the means of the 12 methods at one step, the n-th is 10 n: UDLM is the second."""
+    run = make_run(seeds=(0,))
+    part = run.metrics.method.isin(["udlm", "random"]) & (run.metrics.nfe == 1)
+    better = run.metrics.assign(value=raised(run, 20, "trial").metrics.value.where(part, run.metrics.value))
+    [first, *_] = write_verdict(make_sections([run, replace(run, name="b", metrics=better)]))
+    assert first == (
+        "In this training, b against a, valid of 1,024 samples: better with udlm at 1 sampling step and with "
+        "random at 1 sampling step, by 20.0."
+    )
+    metrics = many.metrics.assign(
+        value=many.metrics.value + 0.1 * many.metrics.trial * (many.metrics.method == "udlm")
+    )
+    all_methods = FinishedExperiment("many", many.experiment, metrics, many.timings)
+    lines = write_verdict(make_sections([all_methods]))
+    assert lines[0].startswith(
+        "In this training, mdlm against udlm, valid of 1,024 samples: worse at 1 sampling step, by 10.1; "
+        "undecided at 4 and 32 sampling steps, where a difference of about "
+    )
+    assert len(lines) == len(many.methods)
+
+
+def test_curves_lie_over_one_another_and_differences_are_drawn_with_their_verdicts(make_run):
+    """A panel per method with both experiments; a filled marker for what is decided."""
+    run = make_run()
+    [section] = make_sections([run, raised(run, 20, "seed")])
+    grid, looks = section.leading, figures.choose_looks(section.leading, ["a", "b"])
+    panels = figures.curves(grid, looks, "q")
+    assert list(panels) == ["udlm", "random", "pairflow"]
+    drawn = panels["udlm"].chart.lines
+    assert [line.name for line in drawn] == ["a", "b"]
+    assert np.subtract(drawn[1].y, drawn[0].y) == pytest.approx([20.0] * 3)
+    forest = figures.forest(grid, looks, section.baseline, "f")
+    assert "b, udlm at 1: +20.0 (" in forest.alt
+    assert forest.alt.count("better") == 9
+    [axes] = forest.figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()][:2] == ["udlm · 1", "udlm · 4"]
+    faces = {line.get_markerfacecolor() for line in axes.lines if line.get_marker() == looks["b"].marker}
+    assert faces == {looks["b"].hex}
+    [undecided] = make_sections([run, raised(run, 0, "seed")])
+    forest = figures.forest(undecided.leading, looks, "a", "f")
+    faces = {line.get_markerfacecolor() for line in forest.figure.axes[0].lines if line.get_marker() == "s"}
+    assert faces == {HEX["page"]}
+
+
+def test_each_table_can_be_saved(make_run, parse):
+    run = make_run()
+    page = render(make_sections([run, raised(run, 20, "seed")]), "comparison.parquet")
+    files = dict(re.findall(r'download="([^"]*)" href="data:[^,]*,([^"]*)"', page))
+    assert len(files) == 12  # of two metrics: means and differences, as CSV, LaTeX and Markdown
+    texts = {name: base64.b64decode(text).decode() for name, text in files.items()}
+    rows = pd.read_csv(io.StringIO(texts["comparison-main-valid-train-difference.csv"]))
+    assert rows[rows.method == "udlm"].value.tolist() == pytest.approx([20.0] * 3)
+    assert "baseline_experiment" in rows
+    assert r"udlm & b & $\mathbf{+20.0}$ (+" in texts["comparison-main-valid-train-difference.tex"]
+    assert "| Method | Experiment | 1 | 4 | 32 |" in texts["comparison-main-valid-train-mean.md"]
+
+
+def test_the_page_is_not_long(many, make_run, open_page):
+    """As it opens, at 1280 pixels, with twelve methods."""
+    valid = many.metrics[many.metrics.metric == "valid"]
+    runs = [FinishedExperiment(name, many.experiment, valid, many.timings) for name in ("a", "b")]
+    shown = open_page(render(make_sections([runs[0], raised(runs[1], 9, "trial")]), "comparison.parquet"))
+    assert shown.evaluate("document.documentElement.scrollHeight") <= 6000
 
 
 def test_distances_of_pixels_are_not_by_an_extractor(make_images):

@@ -170,7 +170,7 @@ def test_what_is_not_decided_says_what_would_have_shown(make, metric_rows):
         in first
     )
     assert first.endswith(
-        " A difference of about 2.2 at 1 sampling step and 2.2 at 32 sampling steps would have shown."
+        " A difference of about 3.1 at 1 sampling step and 3.1 at 32 sampling steps would have shown."
     )
 
 

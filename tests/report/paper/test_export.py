@@ -102,7 +102,7 @@ def test_page_csv_and_parquet_agree_to_the_last_digit(runs, exported, make_exper
     page = render(PaperPage({"qm9": make_experiment()}, {run.name: run for run in runs}))
     shown = {name: text_of(page, name) for name in TITLES}
     for row in rows:
-        parts = {"printed": ["", "± "], "measured": ["", "± ", "", "margin "]}
+        parts = {"printed": ["", "± "], "measured": ["", "± ", "", "of "]}
         for first, marks in parts.items():
             names = [first, f"{first}_std", "difference", "margin"][: len(marks)]
             words = [f"{mark}{row[name]}" for mark, name in zip(marks, names, strict=True) if row[name]]
@@ -111,7 +111,7 @@ def test_page_csv_and_parquet_agree_to_the_last_digit(runs, exported, make_exper
 
 def text_of(page: str, table: str) -> str:
     """The words of one table's part of the page, its numbers written as in the CSV."""
-    part = page.partition(f'id="{table}"')[2].partition("</details>")[0]
+    part = page.partition(f'id="{table}"')[2].partition('<ul class="downloads"')[0]
     words = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
     return re.sub(r"(?<=\d),(?=\d{3})", "", words).replace("−", "-")
 

@@ -4,11 +4,14 @@ import re
 import pytest
 
 from pairflow.report.downloads import data_uri
-from pairflow.report.paper.advice import advise, seed_minutes
+from pairflow.report.paper.advice import advise, cost, seed_minutes
 from pairflow.report.paper.page import PaperPage, render
-from pairflow.report.paper.summary import write_summary
+from pairflow.report.paper.printed import NUMBERS, printed
+from pairflow.report.paper.summary import count_outcomes, write_effects
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
+RUN = {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3}
+DCD = {**RUN, "teacher_every": 10}
 
 
 @pytest.fixture
@@ -58,24 +61,23 @@ def test_the_page_is_the_same_every_time_and_its_downloads_hold_their_files(full
 
 def test_without_results_there_are_printed_values_and_commands(empty, parse):
     words = parse(render(empty)).words()
-    assert "The paper prints 1,284 values in 26 tables; 210 are on data" in words
-    assert "Of the other 1,074 values, 0 are judged as numbers, 0 are measured" in words
-    assert "and 1,074 are not run." in words
+    assert "agree 0 differ 0 not comparable 0 not run 1,074 no experiment 210 The paper prints 1,284" in words
+    assert "QM9 – – – 338 –" in words
     assert "No experiment on the paper’s data is finished here" in words
-    assert "snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html" in words
+    assert words.count("pairflow run qm9 --cores 8 --gpus 1") == 1
+    assert "The workflow has no experiment on the data of FFHQ 64 × 64, LM1B and Continuous MNIST." in words
     assert "No experiment on ZINC-250k at the paper’s scale is configured." in words
     assert "223.4 ± 12.7" in words
     assert "× 12.8 11.2 to 14.7" in words  # the paper's own effect
-    assert "same sign" not in words.partition("Figure 2: how")[2]
+    assert "same sign" not in words.partition("How values are compared")[0]
 
 
 def test_what_is_judged_and_what_is_not(full, parse):
     words = parse(render(full)).words()
-    valid = words.partition("QM9: valid molecules valid of 1,024")[2].partition("QM9: unique")[0]
+    valid = words.partition("Table 6 · QM9: valid molecules")[2].partition("Table 7 ·")[0]
     # UDLM prints 17.5, our three seeds have 17.0 each; PairFlow prints 223.4.
-    assert "17.0 ± 0.0 −0.5 margin 4.4 agrees" in valid
-    assert "51.3 ± 1.5 −172.1 margin" in valid
-    assert "lower" in valid
+    assert "17.0 ± 0.0 −0.5 of 4.4 agrees" in valid
+    assert re.search(r"51\.3 ± 1\.5 −172\.1 of [0-9.]+ lower", valid)
     reduced = valid.partition("qm9_small reduced scale")[2].partition("Random")[0]
     assert reduced.startswith(" 17.0 ± 0.0")
     assert "agrees" not in reduced
@@ -84,25 +86,32 @@ def test_what_is_judged_and_what_is_not(full, parse):
     assert "Left out. <b>stale</b>" in words
 
 
+def test_a_reason_that_holds_for_a_row_stands_once_beside_it(make_experiment, make_run, parse):
+    run = make_run({("udlm", 1): THREE[:1], ("udlm", 2): THREE[:1]}, seeds=(0,))
+    words = parse(render(PaperPage({"qm9": make_experiment(seeds=(0,))}, {"qm9": run}))).words()
+    row = "qm9 paper’s scale not judged: 1 training seed, 3 are needed 51.0 ± 1.4 +33.5 51.0 ± 1.4 −74.5"
+    assert row in words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
+
+
 def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows, parse):
     values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run(rows, "small", **settings)
     page = PaperPage({"small": make_experiment(**settings)}, {"small": run})
-    *_, held = write_summary(page.sections, page.runs)
+    *_, held = write_effects(page.sections, page.runs)
     assert held == (
         "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
         "pairflow against udlm: the paper’s sign at NFE 1."
     )
-    table = parse(render(page)).words().partition("MNIST-Binary: FID FID")[2]
+    table = parse(render(page)).words().partition("Table 12 ·")[2]
     assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
 
 
-def test_the_summary_counts(full):
-    counts, kinds, effects, *held = write_summary(full.sections, full.runs)
-    assert counts.startswith("The paper prints 1,284 values")
-    assert "4 are judged as numbers (2 agree, 0 higher, 2 lower)" in kinds  # in two tables each
+def test_the_scoreboard_and_the_effects_count(full):
+    counts = {"agree": 2, "differ": 2, "not comparable": 0, "not run": 1070, "no experiment": 210}
+    assert count_outcomes(full.sections) == counts  # two values, in two tables each
+    effects, *held = write_effects(full.sections, full.runs)
     assert (
         "Of the 2 effects that compare, 2 have the paper’s sign, 0 have the opposite one and 0 are undecided."
         in effects
@@ -120,15 +129,13 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     assert seed_minutes(experiment) == pytest.approx(4 * 450 + 115 + 2 * 100 + 0.8)
     parts = make_experiment("zinc250k", methods=("pairflow-sub2", "pairflow-sub4"))
     assert seed_minutes(parts) == pytest.approx(2 * 1110 + 13 / 2 + 13 / 4)
-    section = empty.sections[0]
-    [found] = advise(section, {"qm9": experiment}, {})
-    assert (
-        found.text == "Not run yet: qm9, at the paper’s scale. Numbers are judged from 3 seeds on; it has 1."
-    )
-    assert found.cost.startswith(
-        "One seed of all its 7 models takes about 35 h on one RTX A6000 by the paper’s own"
-    )
-    [found] = advise(section, {"qm9": experiment}, {"qm9": make_run({("udlm", 1): THREE[:1]}, seeds=(0,))})
+    found, *others = advise(empty.sections, {"qm9": experiment}, {})
+    assert found.text == "qm9 was not run. Numbers are judged from 3 seeds on; it has 1."
+    assert others[0].text == "No experiment on ZINC-250k at the paper’s scale is configured."
+    assert found.hours == "One seed of all its 7 models takes about 35 h"
+    assert cost(experiment).startswith(f"{found.hours} on one RTX A6000 by the paper’s own table of cost")
+    run = make_run({("udlm", 1): THREE[:1]}, seeds=(0,))
+    found, *_ = advise(empty.sections, {"qm9": experiment}, {"qm9": run})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
 
 
@@ -136,11 +143,38 @@ def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make
     run = make_run({("udlm", 1): THREE, ("udlm", 2): THREE})
     page = PaperPage({"qm9": make_experiment(methods=("udlm",))}, {"qm9": run})
     [section] = [each for each in page.sections if each.table == "qm9_results_valid"]
-    [found] = advise(section, page.experiments, page.runs)
+    found, *_ = advise([section], page.experiments, page.runs)
     assert found.text == (
-        "Finished without all values of this table: qm9, which needs the methods mdlm, random, pairflow, "
-        "udlm+dcd, pairflow+dcd, udlm+redi, pairflow+redi; NFE 4, 8, 16, 32, 64 of the methods that it has."
+        "qm9 is finished without 54 values, which need the methods mdlm, random, pairflow, udlm+dcd, "
+        "pairflow+dcd, udlm+redi, pairflow+redi; NFE 4, 8, 16, 32, 64 of the methods that it has."
     )
-    assert found.command == "snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html"
+    assert found.command == "pairflow run qm9 --cores 8 --gpus 1"
     # Three bases of 450 minutes, two DCD of 115, two ReDi of 100, one pairing of 0.8.
-    assert "7 further models takes about 30 h on one RTX A6000" in found.cost
+    assert found.hours == "One seed of 7 further models takes about 30 h"
+
+
+def test_every_table_has_its_number(empty, parse):
+    """The preprint has 27 tables; Table 2 is of settings."""
+    assert sorted(NUMBERS.values()) == [1, *range(3, 28)]
+    words = parse(render(empty)).words()
+    for title in ("Table 6 · QM9: valid molecules", "Table 12 · MNIST-Binary: FID", "Table 1 · Cost"):
+        assert title in words
+    assert "The paper draws these values in Figures 2 and 6." in words
+
+
+def test_only_tables_with_measured_values_are_open_and_the_page_is_not_long(make_run, open_page):
+    """As it opens, at 1280 pixels, with an experiment at either scale that has every value of QM9."""
+    cells = [value for value in printed() if value.dataset == "qm9" and value.metric == "valid"]
+    methods = tuple(dict.fromkeys(value.method for value in cells))
+    values = {(value.method, value.nfe): [[value.value - 1, value.value + 1]] * 3 for value in cells}
+    settings = {"methods": methods, "distillation": {"dcd": DCD, "redi": {**RUN, "pairs": {"count": 9}}}}
+    runs = [make_run(values, **settings), make_run(values, "small", scale="reduced", **settings)]
+    assert _opened(PaperPage({}, {})) == []
+    page = PaperPage({}, {run.name: run for run in runs})
+    assert _opened(page) == ["qm9_results_valid"]  # the next one would make the page too long
+    shown = open_page(render(page))
+    assert shown.evaluate("document.documentElement.scrollHeight") <= 6000
+
+
+def _opened(page):
+    return re.findall(r'<details class="paper-table" id="(\w+)" open', render(page))

@@ -1,0 +1,132 @@
+"""The figures of a comparison: curves laid over one another, and the differences with their intervals."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report.colours import HEX, Style, style
+from pairflow.report.compare.sections import Contrast, MethodRow, MetricGrid
+from pairflow.report.drawing import WIDTH, Legend, Picture, canvas, draw, key, to_svg
+from pairflow.report.stats import Estimate
+from pairflow.report.words import shorten
+
+_LOOKS = (  # of experiments, the baseline first
+    Style("muted", "o"),
+    Style("vermillion", "s", "--"),
+    Style("blue", "^", "-."),
+    Style("green", "D", ":"),
+    Style("purple", "v", (0, (8, 2))),
+    Style("orange", "p", (0, (3, 3))),
+)
+_ROW, _FRAME = 0.15, 0.65  # inches: a row of the differences, and what is around them
+_LABEL = 24  # characters of a name in a drawing
+
+
+def choose_looks(grid: MetricGrid, runs: Sequence[str]) -> dict[str, Style]:
+    """The style of each experiment in a table, or of each method where the table is of one experiment."""
+    if _is_single(grid):
+        return {row.method: style(row.method) for row in grid.rows}
+    return {run: _LOOKS[place % len(_LOOKS)] for place, run in enumerate(runs)}
+
+
+def _is_single(grid: MetricGrid) -> bool:
+    return len({row.run for row in grid.rows}) == 1
+
+
+def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
+    return Legend([[(key(look, f"{prefix}-key{i}"), name) for i, (name, look) in enumerate(looks.items())]])
+
+
+def curves(grid: MetricGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
+    """Quality against the sampling steps: a panel per method with a line per experiment.
+
+    Of a single experiment one panel has the lines of all methods. Panels of a linear axis share it.
+    """
+    single = _is_single(grid)
+    panels: dict[str, list[tuple[str, MethodRow]]] = {}
+    for own, row in grid.rows.items():
+        panels.setdefault(grid.label if single else own.method, []).append(
+            (own.method if single else own.run, row)
+        )
+    return {
+        title: _panel(grid, title, rows, looks, f"{name}-{place}")
+        for place, (title, rows) in enumerate(panels.items())
+        if len(rows) > 1
+    }
+
+
+def _panel(
+    grid: MetricGrid, title: str, rows: Sequence[tuple[str, MethodRow]], looks: Mapping[str, Style], name: str
+) -> Picture:
+    lines = [
+        PlotLine(
+            subject,
+            looks[subject],
+            list(row.cells),
+            [cell.mean for cell in row.cells.values()],
+            error=[cell.std for cell in row.cells.values()],
+        )
+        for subject, row in rows
+    ]
+    cells = [cell for row in grid.rows.values() for cell in row.cells.values()]
+    every = 1 + (len(grid.columns) - 1) // 8  # if there are many steps, some have no text
+    ticks = [(step, f"{step}" if i % every == 0 else "") for i, step in enumerate(grid.columns)]
+    said = "; ".join(f"{subject}: {_say_line(grid, row)}" for subject, row in rows)
+    chart = Chart(
+        f"{grid.label} by sampling steps",
+        Axis("sampling steps (NFE)", log=True, ticks=ticks),
+        _y_axis(grid, cells),
+        lines,
+        f"{grid.label} from {grid.samples} by sampling steps, {title}. {said}.",
+        tall=True,
+    )
+    return draw(chart, name)
+
+
+def _y_axis(grid: MetricGrid, cells: Sequence[Estimate]) -> Axis:
+    name = grid.about.label
+    label = f"{name} of {max(grid.kind.samples):,}" if grid.about.counted else name
+    if grid.about.log and min(cell.mean for cell in cells) > 0:
+        return Axis(label, log=True)
+    ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    margin = 0.05 * (high - low) or 1.0
+    return Axis(label, limits=(low - margin * (low < 0), high + margin))
+
+
+def _say_line(grid: MetricGrid, row: MethodRow) -> str:
+    return ", ".join(f"{grid.number(cell.mean)} at {nfe}" for nfe, cell in row.cells.items())
+
+
+def forest(grid: MetricGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
+    """Each tested difference with its interval, filled where it is decided; None if nothing was tested."""
+    rows = [(row, nfe) for row in grid.contrasts for nfe in row.tested]
+    if not rows:
+        return None
+    best = grid.about.best
+    side = f" ({'right' if best == 'highest' else 'left'} is better)" if best else ""
+    with canvas((WIDTH, _FRAME + _ROW * len(rows))) as (figure, axes):
+        axes.axvline(0, color=HEX["ink"], lw=0.9)
+        for place, (row, nfe) in enumerate(rows):
+            cell, look = row.cells[nfe], looks[row.subject]
+            options = look.options | {"ls": "", "mfc": look.hex if cell.decided else HEX["page"]}
+            axes.errorbar(cell.value, place, xerr=cell.half, **options, elinewidth=1.3, label=row.subject)
+        axes.set_yticks(range(len(rows)), [_label(row, nfe) for row, nfe in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(f"difference from {shorten(baseline, _LABEL)}{side}")
+        said = "; ".join(_say_difference(grid, row, nfe) for row, nfe in rows)
+        alt = f"Differences of {grid.label} from {baseline}, with 95 % intervals. {said}."
+        return Picture(to_svg(figure, name), alt, figure)
+
+
+def _label(row: Contrast, nfe: int) -> str:
+    return f"{shorten(row.key.method, _LABEL)} · {nfe}"
+
+
+def _say_difference(grid: MetricGrid, row: Contrast, nfe: int) -> str:
+    cell = row.cells[nfe]
+    ends = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}"
+    method = "" if row.subject == row.key.method else f", {row.key.method}"
+    return f"{row.subject}{method} at {nfe}: {grid.number(cell.value, '+')} ({ends}), {grid.verdict(cell)}"
