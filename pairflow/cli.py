@@ -11,6 +11,7 @@ COMMANDS = ("doctor", "init", "new", "sample", "estimate", "run", "compare")
 STEPS = (
     "preprocess",
     "preprocess_images",
+    "preprocess_tokens",
     "pair",
     "gather",
     "diagnose",
@@ -25,6 +26,8 @@ STEPS = (
     "reference",
     "floor",
     "evaluate_images",
+    "floor_tokens",
+    "evaluate_tokens",
     "correlate",
     "report",
     "paper",

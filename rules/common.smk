@@ -55,9 +55,14 @@ wildcard_constraints:
 
 def only(modality):
     """The pattern of experiments of one modality; a name that is not configured counts as molecules."""
-    names = [re.escape(name) for name, settings in EXPERIMENTS.items() if settings.modality == "images"]
-    images = "|".join(names) or "(?!)"
-    return images if modality == "images" else rf"(?!(?:{images})/)[A-Za-z0-9_-]+"
+    molecules = modality == "molecules"
+    names = [
+        re.escape(name)
+        for name, settings in EXPERIMENTS.items()
+        if (settings.modality != modality if molecules else settings.modality == modality)
+    ]
+    pattern = "|".join(names) or "(?!)"
+    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if molecules else pattern
 
 
 def experiment_of(wildcards):
@@ -85,7 +90,7 @@ def pictures(wildcards):
 
 
 def raw_file(wildcards):
-    """The user's own file of molecules; none if the workflow knows the source by name."""
+    """The user's own file of molecules or token rows; none if the workflow knows the source by name."""
     return experiment_of(wildcards).data.file or []
 
 

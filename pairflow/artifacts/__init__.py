@@ -2,6 +2,7 @@
 
 from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
+from pairflow.artifacts.rows import read_rows
 from pairflow.artifacts.tables import (
     METRIC_COLUMNS,
     Metadata,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.data import Data, Images
+from pairflow.config.data import Data, Images, Tokens
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Chemistry, Correlation, Evaluation, ExtractorSettings, Features
@@ -16,6 +16,7 @@ from pairflow.config.steps import (
     DistillSettings,
     FloorSettings,
     PairSettings,
+    RealDraws,
     SampleSettings,
     TeachSettings,
     TrainSettings,
@@ -24,7 +25,10 @@ from pairflow.config.training import Distillations, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
-OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
+OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
+
+
+Modality = Literal["molecules", "images", "tokens"]
 
 
 class Pairing(Settings):
@@ -72,7 +76,9 @@ class Experiment(Settings):
         return self
 
     @property
-    def modality(self) -> Literal["molecules", "images"]:
+    def modality(self) -> Modality:
+        if isinstance(self.data, Tokens):
+            return "tokens"
         return "images" if isinstance(self.data, Images) else "molecules"
 
     @model_validator(mode="after")
@@ -177,10 +183,15 @@ class Experiment(Settings):
     def extractor_settings(self) -> ExtractorSettings:
         return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
 
-    def floor_settings(self, evaluation: str) -> FloorSettings:
-        """Settings of the noise floor, with the first seed: real images are the same for all seeds."""
+    def real_draws(self, evaluation: str) -> RealDraws:
+        """As many real data as samples, with the first seed: real data are the same for all seeds."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
-        return FloorSettings(**self.extractor_settings().model_dump(), **protocol, seed=self.seeds[0])
+        return RealDraws(**protocol, seed=self.seeds[0])
+
+    def floor_settings(self, evaluation: str) -> FloorSettings:
+        """Settings of the noise floor of images."""
+        draws = self.real_draws(evaluation)
+        return FloorSettings(**self.extractor_settings().model_dump(), **draws.model_dump())
 
     def chemistry_settings(self) -> Chemistry:
         return self.chemistry or Chemistry()

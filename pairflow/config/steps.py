@@ -182,11 +182,15 @@ class ClassifySettings(Settings):
     seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
 
 
-class FloorSettings(ExtractorSettings):
-    """What the distance of real images from real images depends on, besides the images."""
+class RealDraws(Settings):
+    """How real data are drawn to be compared with real data, as samples are."""
 
     samples: int = Field(
-        1024, ge=1, le=10**7, description="Images per trial, at most the size of the data set."
+        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
     )
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")
+
+
+class FloorSettings(RealDraws, ExtractorSettings):
+    """What the distance of real images from real images depends on, besides the images."""

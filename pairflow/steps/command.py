@@ -69,7 +69,9 @@ threads = click.option(
 
 WORKFLOW = Path("workflow_config.yaml")
 GIVE_WAY = 2.0  # seconds in which torchrun ends the other processes of a step of which one has failed
-SAME_MISTAKE = 60.0  # seconds in which the first process makes a mistake that another has made, on any machine
+SAME_MISTAKE = (
+    60.0  # seconds in which the first process makes a mistake that another has made, on any machine
+)
 
 
 def configuration(text: str) -> Callable:
@@ -151,6 +153,11 @@ real_images = grouped(
     existing("--train-reference", help="Feature statistics of the training images (Parquet)."),
     existing("--test-reference", help="Feature statistics of the test images (Parquet)."),
     existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
+)
+
+real_tokens = together(
+    existing("--tokens", help="Training rows (Parquet)."),
+    existing("--validation", help="Held-out rows (Parquet)."),
 )
 
 

@@ -98,7 +98,7 @@ class MetricGrid:
     @property
     def label(self) -> str:
         about, kind = self.about, self.kind
-        if about.modality != "images":
+        if about.modality == "molecules":
             return about.label
         beside = about.against.format(REFERENCES[kind.reference]) if kind.reference else ""
         return f"{about.label} {beside}".strip() + (f", by {kind.extractor}" if kind.extractor else "")
