@@ -94,6 +94,11 @@ def raw_file(wildcards):
     return experiment_of(wildcards).data.file or []
 
 
+def own_pairs(wildcards):
+    """The user's own file of the pairs of a coupling."""
+    return experiment_of(wildcards).own_pairs(wildcards.base)
+
+
 def settings_of(method, *names):
     """A rule's parameter: the settings that this method of `Experiment` returns for these wildcards."""
 

@@ -19,6 +19,7 @@ from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment,
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import Chemistry, ExtractorSettings
 from pairflow.config.steps import (
+    AdoptSettings,
     ClassifySettings,
     CorrelateSettings,
     CoverSettings,

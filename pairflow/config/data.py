@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.limits import MAX_VOCABULARY
@@ -31,6 +31,15 @@ TrainingRows = Annotated[
 ]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
+
+
+def _without_braces(file: str) -> str:
+    if set("{}") & set(file):
+        raise ValueError(f"{file}: braces in a name are wildcards to Snakemake; rename the file")
+    return file
+
+
+OwnFile = Annotated[str, Field(min_length=1), AfterValidator(_without_braces)]
 
 
 class Standardisation(Settings):
@@ -151,8 +160,7 @@ class Tokens(Settings):
     """Token rows of the user's own: N integers in 0..K-1 in each."""
 
     source: Literal["tokens"] = Field(description="Always `tokens`: rows of your own, from `file`.")
-    file: str = Field(
-        min_length=1,
+    file: OwnFile = Field(
         description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
         "column `tokens` of lists of integers.",
     )
@@ -164,17 +172,6 @@ class Tokens(Settings):
     )
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
-
-    @field_validator("file")
-    @classmethod
-    def _no_wildcards(cls, file: str) -> str:
-        return _without_braces(file)
-
-
-def _without_braces(file: str) -> str:
-    if set("{}") & set(file):
-        raise ValueError(f"{file}: braces in a name are wildcards to Snakemake; rename the file")
-    return file
 
 
 IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)

@@ -59,6 +59,13 @@ class PairSettings(Settings):
         return self
 
 
+class AdoptSettings(Settings):
+    """What pairs for training depend on, besides the user's own pairs and the token rows."""
+
+    coupling: str = Field(pattern=r"^pairs-[a-z0-9]+$", description="Name of the coupling: pairs-<name>.")
+    seed: Seed = Field(0, description="Seed of the experiment; it changes nothing but the metadata.")
+
+
 class CoverSettings(Settings):
     """What the coverage of the forward velocity depends on, besides the token rows."""
 
@@ -70,8 +77,8 @@ class TrainSettings(Settings):
     """What a model depends on, besides the token rows or pairs."""
 
     method: str = Field(
-        description="Base method: mdlm, udlm, random, pairflow, or pairflow-sub<P> "
-        "(P random subsets, paired separately)."
+        description="Base method: mdlm, udlm, random, pairflow, pairflow-sub<P> "
+        "(P random subsets, paired separately), or pairs-<name> (pairs of your own)."
     )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')

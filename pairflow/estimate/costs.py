@@ -100,6 +100,7 @@ def _apart_from_long_work(
         "pair": (1.0, 200.0, 2 * rows * rows_on_disk),
         "pair_shard": (1.0, 200.0, 0.0),
         "gather": (2.0, 300.0, 2 * rows * rows_on_disk),
+        "adopt": (2.0, 300.0, 2 * rows * rows_on_disk),
         "cover": (1.0, None, 1e4),
         "train": (3.0, None, weights),
         "distill": (3.0, None, weights),

@@ -143,6 +143,9 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     """One job, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
+    if own := experiment.own_pairs(name):
+        yield job("adopt", _real_rows(root) | {"own": root.parent.parent / own}, pairs)
+        return
     if shards == 1:
         yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
         return
@@ -221,7 +224,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", "pair", "gather", among=shown), *extractor] if images else [],
+        "pictured": [*collect("pairs", "pair", "adopt", "gather", among=shown), *extractor] if images else [],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": properties,

@@ -26,6 +26,9 @@ EXPERIMENTS = SHIPPED | {
     "tokens": SHIPPED["digits"]
     | {
         "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": 4},
+        "pairs": {"mine": "mine.parquet"},
+        "methods": ["udlm", "pairflow", "pairs-mine", "pairs-mine+dcd"],
+        "distillation": {"dcd": SHIPPED["demo"]["distillation"]["dcd"]},
         "correlation": {"sources": 2, "samples": 2, "steps": 1},
         "evaluations": {"main": {"nfe": [1, 4], "samples": 8}, "check": {"nfe": [2], "methods": ["udlm"]}},
     },
@@ -43,7 +46,7 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     driver = folder / "bin" / "nvidia-smi"
     driver.parent.mkdir(exist_ok=True)
     driver.touch(mode=0o755)
-    for own in ("my.smi", "rows.npy"):
+    for own in ("my.smi", "rows.npy", "mine.parquet"):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])

@@ -1,6 +1,7 @@
 """A user's own token rows through every step, to the page, without Snakemake."""
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pairflow
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment, check
 from pairflow.plan.jobs import jobs
@@ -24,10 +26,12 @@ SETTINGS = {
     "pairing": {"steps": 3},
     "training": RUN,
     "distillation": {"dcd": {**RUN, "iterations": 4, "teacher_every": 2, "validate_every": 2}},
-    "methods": ["udlm", "pairflow", "pairflow+dcd"],
+    "pairs": {"mine": "mine.parquet"},
+    "methods": ["udlm", "pairflow", "pairflow+dcd", "pairs-mine"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 30, "trials": 2}},
 }
 ROOT = Path("results/own")
+SOURCES = np.random.default_rng(1).integers(0, K, (M, N))
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +87,7 @@ def finished(made_once, experiment, step):
         folder.mkdir()
         with contextlib.chdir(folder):
             np.save("rows.npy", walk())
+            pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
             for job in jobs(ROOT, experiment):
                 run(step, job)
 
@@ -111,7 +116,7 @@ def test_every_metric_is_there_with_its_floor(finished, experiment):
     for method in (*experiment.methods, "data"):
         assert set(sampled[sampled.method == method].metric) == names
     models = sampled[sampled.method != "data"]
-    assert len(models) == 3 * 2 * 2 * len(names)  # methods x NFE x trials x metrics
+    assert len(models) == 4 * 2 * 2 * len(names)  # methods x NFE x trials x metrics
     assert (models.samples == 30).all()
     assert set(zip(sampled.metric, sampled.reference.fillna(""), strict=True)) == {
         *(("bigram_tv", "test"), ("unigram_tv", "test"), ("nn_hamming", "train")),
@@ -134,6 +139,119 @@ def test_the_page_shows_distances_their_floor_and_rows(finished):
     said = page.partition("<body>")[2]
     for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
         assert word not in said
+
+
+def test_a_method_trains_on_own_pairs_of_training_rows(finished):
+    """Each training row keeps the source that the user's file has for it; pairs of held-out rows are gone."""
+    tables = {
+        name: read_table(finished / ROOT / name)[0]
+        for name in ("data/train.parquet", "seed0/pairs/pairs-mine.parquet")
+    }
+    train, pairs = tables.values()
+    x0, x1 = (token_array(pairs[name]) for name in ("x0", "x1"))
+    known = {tuple(row) for row in token_array(train["tokens"]).tolist()}
+    expected = [
+        (x0, x1) for x0, x1 in zip(SOURCES.tolist(), walk().tolist(), strict=True) if tuple(x1) in known
+    ]
+    assert list(zip(x0.tolist(), x1.tolist(), strict=True)) == expected
+    rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
+    rows = rows[(rows.method == "pairs-mine") & (rows.evaluation == "coupling")].set_index("metric").value
+    assert rows["hamming_mean"] == np.mean([np.not_equal(*pair).sum() for pair in expected])
+
+
+ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out": "pairs.parquet"}
+
+
+@pytest.mark.parametrize(
+    ("x0", "x1", "size", "text"),
+    [
+        (SOURCES, walk(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
+        (SOURCES[:, :5], walk()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
+        (
+            SOURCES[:9],
+            np.eye(9, N, -3, int) * 3,
+            K,
+            "mine.parquet: row 3: x1 is no row of the data; pair the",
+        ),
+    ],
+)
+def test_own_pairs_that_do_not_fit_are_refused(
+    finished, tmp_path, monkeypatch, step, refused, x0, x1, size, text
+):
+    monkeypatch.chdir(tmp_path)
+    pairflow.write_pairs(x0, x1, "mine.parquet", vocabulary_size=size)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+
+
+def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(
+    finished, tmp_path, monkeypatch, step, refused
+):
+    monkeypatch.chdir(tmp_path)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    known, held_out = (
+        token_array(read_table(data / f"{name}.parquet")[0]["tokens"]) for name in ("train", "validation")
+    )
+    only = np.array([row for row in held_out.tolist() if row not in known.tolist()])
+    pairflow.write_pairs(only, only, "mine.parquet", vocabulary_size=K)
+    refused(
+        step("adopt", **ADOPTED, **files), "adopt", "mine.parquet: no x1 is a training row; pair the rows"
+    )
+    pq.write_table(pa.table({"x0": [[1]], "x1": [[1]]}), "mine.parquet")
+    text = "mine.parquet: was not written by pairflow; `pairflow.write_pairs` makes such a file of your own"
+    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+
+
+@pytest.mark.parametrize(
+    ("x0", "x1", "path", "text"),
+    [
+        ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
+        ([[0, 1]], [[0.5, 1]], "a.parquet", "x1: expected an integer dtype, found float64"),
+        (
+            [[0, 1]],
+            [[0, 1], [1, 2]],
+            "a.parquet",
+            "x0, x1: expected one shape (rows, positions), found (1, 2)",
+        ),
+        ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
+    ],
+)
+def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1, path, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pairflow.InputError, match=re.escape(text)):
+        pairflow.write_pairs(x0, x1, path, vocabulary_size=K)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
+    monkeypatch.chdir(finished)
+    own = pairflow.results("own")
+    table = own.table("bigram_tv")
+    assert (list(table.index), list(table.columns)) == (list(experiment.methods), [1, 2])
+    rows = own.metrics[(own.metrics.method == "udlm") & (own.metrics.metric == "bigram_tv")]
+    assert table.loc["udlm", 2] == pytest.approx(rows[rows.nfe == 2].value.mean())
+    assert pairflow.results(finished / ROOT).table("copies", "main", "train").equals(own.table("copies"))
+    known = "it has nn_hamming, copies, distinct, unigram_tv, bigram_tv"
+    with pytest.raises(
+        pairflow.InputError, match=rf"no metric 'copy' in the evaluation 'main' \(.*\): {known}"
+    ):
+        own.table("copy")
+    with pytest.raises(
+        pairflow.InputError, match=r"results/none: no finished experiment, because there is no"
+    ):
+        pairflow.results("none")
+
+
+def test_sampling_in_python_gives_what_the_step_gives(finished):
+    folder = finished / ROOT / "seed0"
+    table = read_table(folder / "samples/pairflow/main/nfe2.parquet")[0]
+    rows = pairflow.sample(folder / "models/pairflow", 30, nfe=2)
+    assert rows.dtype == np.uint8
+    assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
+    with pytest.raises(pairflow.InputError, match=r"sample: nfe: input should be greater than or equal to 1"):
+        pairflow.sample(folder / "models/pairflow", 30, nfe=0)
 
 
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused):
@@ -191,6 +309,22 @@ def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, st
     pq.write_table(pa.table(table), "rows.parquet")
     done = step("preprocess_tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
     refused(done, "preprocess_tokens", text)
+
+
+def test_imported_rows_can_be_paired(tmp_path, monkeypatch, step, refused):
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", walk())
+    done = step("import", "rows.npy", vocabulary_size=K, out="train.parquet")
+    assert (done.exit_code, done.output) == (0, "200 rows of 6 tokens, K = 5: train.parquet\n")
+    assert token_array(read_table("train.parquet", "tokens")[0]["tokens"]).tolist() == walk().tolist()
+    for tokens, out in (("train.parquet", "a.npy"), ("rows.npy", "b.npy")):
+        options = {"vocabulary_size": K, "steps": 2, "threads": 1, "quiet": True}
+        assert step("pair", tokens=tokens, out=out, **options).exit_code == 0
+    assert Path("a.npy").read_bytes() == Path("b.npy").read_bytes()
+    done = step("import", "rows.npy", vocabulary_size=3, out="new.parquet")
+    refused(done, "import", "expected a token in 0..2, found 3")
+    done = step("import", "rows.txt", vocabulary_size=3, out="new.parquet")
+    refused(done, "import", "rows.txt: unknown suffix '.txt'; expected token rows in .npy or .parquet")
 
 
 def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):

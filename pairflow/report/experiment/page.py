@@ -28,7 +28,7 @@ from pairflow.report.words import join_steps, join_words, name_distillation
 _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
 _STEPS = (
-    *("preprocess", "pair", "cover", "train", "teach", "distill", "sample"),
+    *("preprocess", "pair", "adopt", "cover", "train", "teach", "distill", "sample"),
     *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
 )
 
