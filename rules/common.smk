@@ -10,15 +10,15 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow.plan import paths
 from pairflow.artifacts import digest
-from pairflow.config.file import load, read_text
-from pairflow.config import DISTILLATIONS, Configuration, check, nearest
+from pairflow.config.file import complete, load, read_text
+from pairflow.config import DISTILLATIONS, nearest
 from pairflow.data import image_files
 from pairflow.errors import InputError
 
 try:
     for path in workflow.configfiles:
         load(read_text(Path(path)), path)
-    CONFIGURATION = check(Configuration, config, "configuration")
+    CONFIGURATION = complete(config, Path("workflow_config.yaml"), "configuration")
 except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
@@ -69,7 +69,7 @@ def experiment_of(wildcards):
     name = wildcards.experiment
     if name not in EXPERIMENTS:
         raise WorkflowError(
-            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml"
+            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml and experiments/"
         )
     return EXPERIMENTS[name]
 

@@ -78,8 +78,14 @@ def described(job: Job, modality: str) -> dict:
 @pytest.mark.parametrize("shards", [1, 3])
 def test_the_jobs_are_snakemakes(tmp_path, shards):
     """Every shipped experiment, and one that has what these have not."""
-    config = {"experiments": EXPERIMENTS, "pair_shards": shards}
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
+    own = {"tokens": EXPERIMENTS["tokens"]}  # in a file of its own
+    config = {
+        "experiments": {key: EXPERIMENTS[key] for key in EXPERIMENTS.keys() - own},
+        "pair_shards": shards,
+    }
+    (tmp_path / "experiments").mkdir()
+    for file, values in (("workflow_config", config), ("experiments/mine", {"experiments": own})):
+        (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(values))
     expected = snakemake_jobs(tmp_path, *EXPERIMENTS)
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pairflow
-from pairflow.artifacts import read_table, token_array
+from pairflow.artifacts import read_table, row_column, token_array
 from pairflow.config import Experiment, check
 from pairflow.plan.jobs import jobs
 
@@ -300,6 +300,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
         ({"token": [[1]]}, "rows.parquet: no column 'tokens'; it has token"),
         ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
         ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
+        ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
+        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found object"),
         ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
         ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
     ],
@@ -331,11 +333,13 @@ def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
     monkeypatch.chdir(tmp_path)
     rows = walk()
     np.save("rows.npy", rows)
-    pq.write_table(pa.table({"tokens": rows.tolist(), "name": ["a"] * len(rows)}), "rows.parquet")
+    pq.write_table(pa.table({"tokens": rows.tolist(), "name": ["a"] * len(rows)}), "lists.parquet")
+    pq.write_table(pa.table({"tokens": row_column(rows)}), "fixed.parquet")
     tables = []
-    for suffix in ("npy", "parquet"):
-        options = {name: f"{suffix}/{name}" for name in PARTS}
-        done = step("preprocess_tokens", source="tokens", file=f"rows.{suffix}", vocabulary_size=K, **options)
+    for file in ("rows.npy", "lists.parquet", "fixed.parquet"):
+        options = {name: f"of {file}/{name}" for name in PARTS}
+        done = step("preprocess_tokens", source="tokens", file=file, vocabulary_size=K, **options)
         assert done.exit_code == 0
-        tables.append(read_table(Path(suffix, "train"), "tokens")[0])
+        tables.append(read_table(Path(options["train"]), "tokens")[0])
     assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
