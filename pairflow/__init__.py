@@ -8,15 +8,25 @@ from pairflow.errors import InputError
 
 if TYPE_CHECKING:
     from pairflow import pairing
+    from pairflow.artifacts.pairs import write_pairs
     from pairflow.pairing.pair import pair
+    from pairflow.report.results import results
+    from pairflow.training.sample import sample
 
-__all__ = ["InputError", "__version__", "pair", "pairing"]
+__all__ = ["InputError", "__version__", "pair", "pairing", "results", "sample", "write_pairs"]
+
+_HOMES = {  # function -> its module
+    "pair": "pairflow.pairing.pair",
+    "results": "pairflow.report.results",
+    "sample": "pairflow.training.sample",
+    "write_pairs": "pairflow.artifacts.pairs",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`pair` and `pairing`, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
-    if name == "pair":
-        return importlib.import_module("pairflow.pairing.pair").pair
+    """What `__all__` names, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     if name == "pairing":
         return importlib.import_module("pairflow.pairing")
     raise AttributeError(f"module 'pairflow' has no attribute '{name}'")

@@ -10,15 +10,15 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow.plan import paths
 from pairflow.artifacts import digest
-from pairflow.config.file import load, read_text
-from pairflow.config import DISTILLATIONS, Configuration, check, nearest
+from pairflow.config.file import complete, load, read_text
+from pairflow.config import DISTILLATIONS, nearest
 from pairflow.data import image_files
 from pairflow.errors import InputError
 
 try:
     for path in workflow.configfiles:
         load(read_text(Path(path)), path)
-    CONFIGURATION = check(Configuration, config, "configuration")
+    CONFIGURATION = complete(config, Path("workflow_config.yaml"), "configuration")
 except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
@@ -55,16 +55,21 @@ wildcard_constraints:
 
 def only(modality):
     """The pattern of experiments of one modality; a name that is not configured counts as molecules."""
-    names = [re.escape(name) for name, settings in EXPERIMENTS.items() if settings.modality == "images"]
-    images = "|".join(names) or "(?!)"
-    return images if modality == "images" else rf"(?!(?:{images})/)[A-Za-z0-9_-]+"
+    molecules = modality == "molecules"
+    names = [
+        re.escape(name)
+        for name, settings in EXPERIMENTS.items()
+        if (settings.modality != modality if molecules else settings.modality == modality)
+    ]
+    pattern = "|".join(names) or "(?!)"
+    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if molecules else pattern
 
 
 def experiment_of(wildcards):
     name = wildcards.experiment
     if name not in EXPERIMENTS:
         raise WorkflowError(
-            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml"
+            f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml and experiments/"
         )
     return EXPERIMENTS[name]
 
@@ -85,8 +90,13 @@ def pictures(wildcards):
 
 
 def raw_file(wildcards):
-    """The user's own file of molecules; none if the workflow knows the source by name."""
+    """The user's own file of molecules or token rows; none if the workflow knows the source by name."""
     return experiment_of(wildcards).data.file or []
+
+
+def own_pairs(wildcards):
+    """The user's own file of the pairs of a coupling."""
+    return experiment_of(wildcards).own_pairs(wildcards.base)
 
 
 def settings_of(method, *names):

@@ -1,5 +1,6 @@
 # Token rows -> pairs (x0, x1): Algorithm 1 or independent sources, in as many jobs as the profile says.
 PAIR_SHARDS = CONFIGURATION.pair_shards
+COMPUTED = r"(?!pairs-)[a-z0-9-]+"  # couplings that are not the user's own
 
 if PAIR_SHARDS == 1:
 
@@ -12,6 +13,8 @@ if PAIR_SHARDS == 1:
             "results/{experiment}/logs/seed{seed}/pair-{base}.log",
         benchmark:
             "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
+        wildcard_constraints:
+            base=COMPUTED,
         priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
         conda:
             "../envs/cpu.yaml"
@@ -72,6 +75,8 @@ else:
             "results/{experiment}/logs/seed{seed}/pair-{base}.log",
         benchmark:
             "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
+        wildcard_constraints:
+            base=COMPUTED,
         conda:
             "../envs/cpu.yaml"
         threads: 1
@@ -82,3 +87,30 @@ else:
             settings=settings_of("pair_settings", "base", "seed"),
         shell:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"
+
+
+# A user's own pairs -> the same, checked against the data.
+rule adopt:
+    input:
+        tokens="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        own=own_pairs,
+    output:
+        pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/adopt-{base}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/adopt-{base}.tsv"
+    wildcard_constraints:
+        base="pairs-[a-z0-9]+",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(60),
+    params:
+        settings=settings_of("pair_settings", "base", "seed"),
+    shell:
+        "python -m pairflow.steps.adopt --settings {params.settings:q} --own {input.own:q}"
+        " --tokens {input.tokens:q} --validation {input.validation:q} --out {output.pairs:q} > {log:q} 2>&1"

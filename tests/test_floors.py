@@ -10,6 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pairflow"
 FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
     ("_version", "errors", "limits", "rng"),
+    ("tokens",),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),
@@ -104,6 +105,10 @@ def test_what_only_the_workflow_needs_is_not_imported():
         "names = ('rdkit', 'snakemake', 'cupy', 'jinja2', 'matplotlib', 'plotly', 'torchvision', "
         "'pytorch_fid')\n"
         "for name in names: sys.modules[name] = None\n"
+        "import pairflow\n"
+        "assert not {'numpy', 'torch', 'pandas'}.intersection(sys.modules)\n"
+        "pairflow.results, pairflow.write_pairs, pairflow.pair\n"
+        "assert 'torch' not in sys.modules\n"
         f"import {', '.join(modules)}"
     )
     run = subprocess.run(

@@ -6,7 +6,7 @@ give equal bytes.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,7 +125,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     with _named_when_damaged(path):
         with pq.ParquetFile(path, page_checksum_verification=True) as file:  # a folder a=b is no column
             table = file.read()
-        metadata = _checked_metadata(path, table.schema, table)
+        metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
     keys = ("length", "vocabulary_size", "shape", "mask", "padding")
@@ -150,8 +150,19 @@ def _named_when_damaged(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _checked_metadata(path: Path, schema: pa.Schema, table: pa.Table | None = None) -> Metadata:
-    """The metadata in a schema; InputError if they, or the columns of `table`, were altered."""
+_ADVICE = {  # kind of table -> how a user makes one of data of their own
+    "tokens": "; `pairflow import` makes such a file of your own token rows",
+    "pairs": "; `pairflow.write_pairs` makes such a file of your own pairs",
+}
+
+
+def _checked_metadata(
+    path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
+) -> Metadata:
+    """The metadata in a schema; InputError if there are none, or if the `table` or they were altered."""
+    if _KEY not in (schema.metadata or {}):
+        advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
+        raise InputError(f"{path}: was not written by pairflow{advice}")
     facts = json.loads(schema.metadata[_KEY])
     checksum = facts.pop("checksum", None)  # None in files of earlier versions
     whole = checksum in (None, _checksum(facts))

@@ -19,7 +19,7 @@ IMPORT_SECONDS = 30.0  # usually it takes two; a cold disk or a network's takes 
 DRIVER_SECONDS = 10.0
 CORE = "core packages"
 NO_GPU = "no NVIDIA GPU here: every step runs on the CPU"
-_IMPORTED = "numpy scipy numba pandas pyarrow pydantic yaml ruamel.yaml tqdm pooch safetensors"
+_IMPORTED = "numpy scipy numba pandas pyarrow pydantic yaml tqdm pooch safetensors"
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,21 @@ a rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.data import IMAGE_SOURCES, LONGEST, MOLECULE_SOURCES, Images, Molecules, Standardisation
-from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, PaperSettings
+from pairflow.config.data import (
+    IMAGE_SOURCES,
+    LONGEST,
+    MOLECULE_SOURCES,
+    DataSettings,
+    Images,
+    Molecules,
+    Standardisation,
+    Tokens,
+)
+from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, Modality, PaperSettings
 from pairflow.config.methods import BASES, Method, parse_method
 from pairflow.config.sampling import Chemistry, ExtractorSettings
 from pairflow.config.steps import (
+    AdoptSettings,
     ClassifySettings,
     CorrelateSettings,
     CoverSettings,
@@ -18,6 +28,7 @@ from pairflow.config.steps import (
     FloorSettings,
     NewSettings,
     PairSettings,
+    RealDraws,
     SampleSettings,
     TeachSettings,
     TrainSettings,

@@ -1,11 +1,12 @@
-"""Settings of the data: molecules or images to token rows."""
+"""Settings of the data: molecules, images or a user's own tokens to token rows."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
+from pairflow.limits import MAX_VOCABULARY
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Split = Annotated[
@@ -30,6 +31,15 @@ TrainingRows = Annotated[
 ]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
+
+
+def _without_braces(file: str) -> str:
+    if set("{}") & set(file):
+        raise ValueError(f"{file}: braces in a name are wildcards to Snakemake; rename the file")
+    return file
+
+
+OwnFile = Annotated[str, Field(min_length=1), AfterValidator(_without_braces)]
 
 
 class Standardisation(Settings):
@@ -92,13 +102,13 @@ class Molecules(Standardisation):
     def _a_name_or_a_file(cls, source: str) -> str:
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
+        if source == TOKEN_SOURCE:
+            raise ValueError("your own token rows: see `pairflow preprocess_tokens`")
         if source not in MOLECULE_SOURCES and not set("/.") & set(source):
-            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES)
+            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES, TOKEN_SOURCE)
             expected = f"known are {', '.join(names)}, and paths of files"
             raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
-        if set("{}") & set(source):
-            raise ValueError(f"{source}: braces in a name are wildcards to Snakemake; rename the file")
-        return source
+        return _without_braces(source)
 
     @property
     def file(self) -> str | None:
@@ -139,6 +149,10 @@ class Images(Settings):
     )
     split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 
+    @property
+    def file(self) -> None:
+        """No single file: images come from a folder, or have a name that the workflow knows."""
+
     @field_validator("levels")
     @classmethod
     def _levels_divide(cls, levels: int | None) -> int | None:
@@ -161,15 +175,40 @@ class Images(Settings):
         return self
 
 
+class Tokens(Settings):
+    """Token rows of the user's own: N integers in 0..K-1 in each."""
+
+    source: Literal["tokens"] = Field(description="Always `tokens`: rows of your own, from `file`.")
+    file: OwnFile = Field(
+        description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
+        "column `tokens` of lists of integers.",
+    )
+    vocabulary_size: int = Field(
+        ge=2, le=MAX_VOCABULARY, description="Number of symbols (K). Tokens are integers from 0 to K - 1."
+    )
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the rows that is held out for validation."
+    )
+    split_seed: Seed = Field(42, description="Seed of the random split.")
+    training_rows: TrainingRows = None
+
+
 IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)
+TOKEN_SOURCE = "tokens"
+DataSettings = Molecules | Images | Tokens
 
 
 def _modality(data: Any) -> str:
     """The tag of a data section, by its source; the brackets tell it from a key of the configuration."""
     source = data.get("source") if isinstance(data, Mapping) else getattr(data, "source", None)
+    if source == TOKEN_SOURCE:
+        return "<tokens>"
     return "<images>" if source in IMAGE_SOURCES else "<molecules>"
 
 
 Data = Annotated[
-    Annotated[Molecules, Tag("<molecules>")] | Annotated[Images, Tag("<images>")], Discriminator(_modality)
+    Annotated[Molecules, Tag("<molecules>")]
+    | Annotated[Images, Tag("<images>")]
+    | Annotated[Tokens, Tag("<tokens>")],
+    Discriminator(_modality),
 ]

@@ -2,20 +2,22 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.data import Data, Images
+from pairflow.config.data import Data, Images, OwnFile, Tokens
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Chemistry, Correlation, Evaluation, ExtractorSettings, Features
 from pairflow.config.steps import (
+    AdoptSettings,
     ClassifySettings,
     CorrelateSettings,
     CoverSettings,
     DistillSettings,
     FloorSettings,
     PairSettings,
+    RealDraws,
     SampleSettings,
     TeachSettings,
     TrainSettings,
@@ -24,7 +26,10 @@ from pairflow.config.training import Distillations, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
-OTHER_EVALUATIONS = ("coupling", "coverage", "correlation")  # names of other metric rows
+OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
+
+
+Modality = Literal["molecules", "images", "tokens"]
 
 
 class Pairing(Settings):
@@ -47,6 +52,11 @@ class Experiment(Settings):
     data: Data = Field(description="The data set and its preprocessing.")
     network: Network = Field(description="The network and its sizes.")
     pairing: Pairing = Pairing()
+    pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$")], OwnFile] = Field(
+        {},
+        description="Files of your own pairs (x0, x1), as `pairflow.write_pairs` writes them, by a name. "
+        "The method `pairs-<name>` trains on them.",
+    )
     training: Training
     distillation: Distillations = Distillations()
     methods: tuple[str, ...] = Field(min_length=1, description="Methods to train and compare.")
@@ -59,12 +69,23 @@ class Experiment(Settings):
     features: Features | None = Field(None, description="The network by whose features images are compared.")
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
 
+    @model_serializer(mode="wrap")
+    def _leave_out_empty_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without own pairs the settings are those of earlier versions, so that no report is made again."""
+        return {key: value for key, value in dump(self).items() if key != "pairs" or value}
+
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
         for name in self.methods:
             for distillation in parse_method(name).distillations:
                 if getattr(self.distillation, distillation) is None:
                     raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
+            own = parse_method(name).own
+            if own and own not in self.pairs:
+                raise ValueError(
+                    f"methods: '{name}' needs a file of pairs{nearest(own, self.pairs)}: "
+                    f"set pairs: {{{own}: <file>}}"
+                )
         for key in ("methods", "seeds"):
             values = getattr(self, key)
             if len(set(values)) < len(values):
@@ -72,7 +93,9 @@ class Experiment(Settings):
         return self
 
     @property
-    def modality(self) -> Literal["molecules", "images"]:
+    def modality(self) -> Modality:
+        if isinstance(self.data, Tokens):
+            return "tokens"
         return "images" if isinstance(self.data, Images) else "molecules"
 
     @model_validator(mode="after")
@@ -143,8 +166,15 @@ class Experiment(Settings):
             return []
         return [name for name in self.methods if parse_method(name).corruption == "uniform"]
 
-    def pair_settings(self, coupling: str, seed: int) -> PairSettings:
+    def own_pairs(self, coupling: str) -> str | None:
+        """The user's own file of a coupling's pairs; None for one that the workflow computes."""
+        own = parse_method(coupling).own
+        return self.pairs[own] if own else None
+
+    def pair_settings(self, coupling: str, seed: int) -> PairSettings | AdoptSettings:
         method = parse_method(coupling)
+        if method.own:
+            return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if method.base == "pairflow" else None
         return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
 
@@ -177,10 +207,15 @@ class Experiment(Settings):
     def extractor_settings(self) -> ExtractorSettings:
         return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
 
-    def floor_settings(self, evaluation: str) -> FloorSettings:
-        """Settings of the noise floor, with the first seed: real images are the same for all seeds."""
+    def real_draws(self, evaluation: str) -> RealDraws:
+        """As many real data as samples, with the first seed: real data are the same for all seeds."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
-        return FloorSettings(**self.extractor_settings().model_dump(), **protocol, seed=self.seeds[0])
+        return RealDraws(**protocol, seed=self.seeds[0])
+
+    def floor_settings(self, evaluation: str) -> FloorSettings:
+        """Settings of the noise floor of images."""
+        draws = self.real_draws(evaluation)
+        return FloorSettings(**self.extractor_settings().model_dump(), **draws.model_dump())
 
     def chemistry_settings(self) -> Chemistry:
         return self.chemistry or Chemistry()

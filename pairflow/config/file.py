@@ -1,4 +1,4 @@
-"""Reads workflow_config.yaml."""
+"""Reads workflow_config.yaml, and the experiments in files of their own beside it."""
 
 import json
 from pathlib import Path
@@ -57,8 +57,34 @@ def parse(text: str, path: Path) -> dict[str, Any]:
 
 
 def read(path: Path) -> Configuration:
-    """The checked configuration of a file."""
-    return check(Configuration, parse(read_text(path), path), path)
+    """The checked configuration of a file, with the experiments in files of their own."""
+    return complete(parse(read_text(path), path), path, path)
+
+
+def own_files(path: Path) -> list[Path]:
+    """The files of experiments beside the configuration `path`: experiments/*.yaml."""
+    return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
+
+
+def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Configuration:
+    """The checked `values` of the configuration `path`, with the experiments in files of their own.
+
+    `origin` begins the message where `values` are not valid. Raises InputError for a file that is not valid,
+    and for a name that is there twice.
+    """
+    homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
+    experiments = {**values["experiments"]}
+    for file in own_files(path):
+        own = parse(read_text(file), file)
+        if others := [key for key in own if key != "experiments"]:
+            raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
+        for name, experiment in own["experiments"].items():
+            if name in homes:
+                raise InputError(
+                    f"{file}: the experiment '{name}' is also in {homes[name]}; rename one of them"
+                )
+            homes[name], experiments[name] = file, experiment
+    return check(Configuration, {**values, "experiments": experiments}, origin)
 
 
 def schema() -> str:

@@ -1,4 +1,4 @@
-"""The grammar of method names: `base[-sub<P>][+distillation]*`."""
+"""The grammar of method names: `base[-sub<P>][+distillation]*`; own pairs are the base `pairs-<name>`."""
 
 import re
 from typing import NamedTuple
@@ -20,17 +20,22 @@ BASES = {
     "udlm": Base("uniform", coupled=False),
     "random": Base("uniform", coupled=True),
     "pairflow": Base("uniform", coupled=True),
+    "pairs": Base("uniform", coupled=True),  # a user's own, always with a name
 }
 
-_METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*))?(?P<distillations>(\+[a-z]+)*)")
+_KNOWN = ", ".join(name for name in BASES if name != "pairs") + ", pairflow-sub<P> and pairs-<name>"
+_METHOD = re.compile(
+    r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*)|-(?P<own>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
+)
 
 
 class Method(Settings):
-    """A parsed method name: `base[-sub<P>][+distillation]*`."""
+    """A parsed method name. `own` is the name that the configuration gives to a user's own pairs."""
 
     name: str
     base: str
     subsets: int = 1
+    own: str | None = None
     distillations: tuple[str, ...] = ()
 
     @property
@@ -38,6 +43,8 @@ class Method(Settings):
         """Name of the base's file of pairs; None if the source is drawn again for every batch."""
         if not BASES[self.base].coupled:
             return None
+        if self.own:
+            return f"{self.base}-{self.own}"
         return self.base if self.subsets == 1 else f"{self.base}-sub{self.subsets}"
 
     @property
@@ -65,9 +72,13 @@ def parse_method(name: str) -> Method:
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in BASES:
         near = nearest(match["base"] if match else name, BASES)
-        raise InputError(f"unknown method '{name}'{near}: known are {', '.join(BASES)} and pairflow-sub<P>")
+        raise InputError(f"unknown method '{name}'{near}: known are {_KNOWN}")
     if match["subsets"] and match["base"] != "pairflow":
         raise InputError(f"unknown method '{name}': only pairflow has subsets")
+    if match["own"] and match["base"] != "pairs":
+        raise InputError(f"unknown method '{name}': known are {_KNOWN}")
+    if match["base"] == "pairs" and not match["own"]:
+        raise InputError(f"method '{name}': your own pairs have a name, write 'pairs-<name>'")
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
     distillations = tuple(match["distillations"].split("+")[1:])
@@ -78,4 +89,5 @@ def parse_method(name: str) -> Method:
     if distillations and BASES[match["base"]].corruption != "uniform":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     subsets = int(match["subsets"] or 1)
-    return Method(name=name, base=match["base"], subsets=subsets, distillations=distillations)
+    shared = {"base": match["base"], "own": match["own"], "subsets": subsets}
+    return Method(name=name, distillations=distillations, **shared)

@@ -68,6 +68,13 @@ class PairSettings(Settings):
         return self
 
 
+class AdoptSettings(Settings):
+    """What pairs for training depend on, besides the user's own pairs and the token rows."""
+
+    coupling: str = Field(pattern=r"^pairs-[a-z0-9]+$", description="Name of the coupling: pairs-<name>.")
+    seed: Seed = Field(0, description="Seed of the experiment; it changes nothing but the metadata.")
+
+
 class CoverSettings(Settings):
     """What the coverage of the forward velocity depends on, besides the token rows."""
 
@@ -79,8 +86,8 @@ class TrainSettings(Settings):
     """What a model depends on, besides the token rows or pairs."""
 
     method: str = Field(
-        description="Base method: mdlm, udlm, random, pairflow, or pairflow-sub<P> "
-        "(P random subsets, paired separately)."
+        description="Base method: mdlm, udlm, random, pairflow, pairflow-sub<P> "
+        "(P random subsets, paired separately), or pairs-<name> (pairs of your own)."
     )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
@@ -204,11 +211,15 @@ class ClassifySettings(Settings):
     seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
 
 
-class FloorSettings(ExtractorSettings):
-    """What the distance of real images from real images depends on, besides the images."""
+class RealDraws(Settings):
+    """How real data are drawn to be compared with real data, as samples are."""
 
     samples: int = Field(
-        1024, ge=1, le=10**7, description="Images per trial, at most the size of the data set."
+        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
     )
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")
+
+
+class FloorSettings(RealDraws, ExtractorSettings):
+    """What the distance of real images from real images depends on, besides the images."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairflow.config import Images, Molecules
+from pairflow.config import DataSettings, Images
 from pairflow.data import image_files
 from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
 from pairflow.data.image_files import LabelledImages, RawImages
@@ -134,7 +134,7 @@ class ImageFolder(ImageSource):
     def load(self, progress: bool = True) -> RawImages:
         return image_files.read_folder(self.path, self.side, self.mode, progress)
 
-    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
         paths = image_files.files(self.path)
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape

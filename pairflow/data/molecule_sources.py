@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairflow.config import Images, Molecules, Standardisation
+from pairflow.config import DataSettings, Molecules, Standardisation
 from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
@@ -149,7 +149,7 @@ class MoleculeFile(MoleculeSource):
             return self.path
         raise InputError(f"{self.path}: no such file")
 
-    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         from pairflow.data import library
         from pairflow.data.survey import survey
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pairflow.config import Images, Molecules
+from pairflow.config import DataSettings, Images
 from pairflow.data.image_files import Shape
 from pairflow.data.status import Finding
 
@@ -28,12 +28,12 @@ class DatasetSize:
     def total(self) -> int:
         return self.rows + self.validation_rows
 
-    def limited(self, settings: Molecules | Images) -> "DatasetSize":
+    def limited(self, settings: DataSettings) -> "DatasetSize":
         """The size of what an experiment trains on."""
         rows = min(self.rows, settings.training_rows or self.rows)
         if isinstance(settings, Images):
             return replace(self, rows=rows * (2 if settings.flips else 1))
-        return replace(self, rows=rows, length=settings.length)
+        return replace(self, rows=rows, length=getattr(settings, "length", self.length))
 
 
 class DataSource(ABC):
@@ -42,7 +42,7 @@ class DataSource(ABC):
     name: str
     size: DatasetSize | None = None
 
-    def measure(self, settings: Molecules | Images, progress: bool = True) -> DatasetSize:
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
         assert self.size is not None
         return self.size.limited(settings)

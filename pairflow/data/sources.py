@@ -6,12 +6,13 @@ A new data set is one more entry of `MOLECULES` or `IMAGES`, and its name in pai
 
 from pathlib import Path
 
-from pairflow.config import Images, Molecules
+from pairflow.config import DataSettings, Images, Molecules, Tokens
 from pairflow.data import image_files
 from pairflow.data.download import RawFile
 from pairflow.data.image_sources import EmbeddedDigits, ImageFolder, ImageSource, PublishedImages
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, MoleculeTable
 from pairflow.data.source import DatasetSize
+from pairflow.data.token_rows import TokenFile
 
 _GITHUB = "https://raw.githubusercontent.com"
 _QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
@@ -79,8 +80,10 @@ def image_source(settings: Images, folder: Path = Path()) -> ImageSource:
     return IMAGES.get(settings.source, own)
 
 
-def source_of(settings: Molecules | Images, folder: Path = Path()) -> MoleculeSource | ImageSource:
-    """The source that the data settings of an experiment name."""
+def source_of(settings: DataSettings, folder: Path = Path()) -> MoleculeSource | ImageSource | TokenFile:
+    """The source that the data settings of an experiment name; relative paths are those below `folder`."""
+    if isinstance(settings, Tokens):
+        return TokenFile(folder / settings.file)
     if isinstance(settings, Molecules):
         return molecule_source(settings, folder)
     return image_source(settings, folder)

@@ -63,17 +63,22 @@ def _apart_from_long_work(
     import torch and 1 s to import RDKit. No other step runs a network for as long as a `Task` does, save
     those whose time is unknown: ChemNet, Inception and DINOv2.
     """
-    images, rows, pixels = experiment.modality == "images", sizes.rows, sizes.rows * sizes.length
+    modality, rows, pixels = experiment.modality, sizes.rows, sizes.rows * sizes.length
     every = rows + sizes.validation_rows
     rows_on_disk = sizes.length * log2(max(2, sizes.vocabulary_size)) / 8  # bytes of a row of random tokens
     counted = job.origin or job.settings
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
-    extractor_known = images and experiment.extractor_settings().extractor == "classifier"
+    extractor_known = modality == "images" and experiment.extractor_settings().extractor == "classifier"
     in_torch = 700.0 + 12e-6 * pixels
     weights = None
     if rate and rate.parameters is not None:  # raw and averaged in float32; 8 bytes for each known molecule
-        weights = 8.0 * rate.parameters + (0 if images else 8 * rows)
-    if images:
+        weights = 8.0 * rate.parameters + (8 * rows if modality == "molecules" else 0)
+    evaluate: tuple[float | None, float | None]
+    if modality == "tokens":
+        preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 2e-5 * every * sizes.length)
+        described = every * rows_on_disk
+        evaluate = (2.0 + samples * (1.1e-10 * pixels + 4e-7 * sizes.length), 250.0 + 2e-6 * pixels)
+    elif modality == "images":
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 1e-5 * every * sizes.length)
         described = every * rows_on_disk
         evaluate = (3.0 + samples * (2e-11 * pixels + 7e-4), in_torch) if extractor_known else _UNKNOWN
@@ -91,10 +96,11 @@ def _apart_from_long_work(
         "chemnet": (*_UNKNOWN, 1e6),
         "classify": (3.0 + 9e-5 * sizes.length * getattr(counted, "iterations", 0), 900.0, 1e6),
         "reference": (*features(rows), 1e6),
-        "floor": (*features(samples), 1e6),
+        "floor": (*(evaluate if modality == "tokens" else features(samples)), 1e6),
         "pair": (1.0, 200.0, 2 * rows * rows_on_disk),
         "pair_shard": (1.0, 200.0, 0.0),
         "gather": (2.0, 300.0, 2 * rows * rows_on_disk),
+        "adopt": (2.0, 300.0, 2 * rows * rows_on_disk),
         "cover": (1.0, None, 1e4),
         "train": (3.0, None, weights),
         "distill": (3.0, None, weights),

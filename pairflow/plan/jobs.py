@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.artifacts import provenance_path
-from pairflow.config import Experiment, Molecules, Settings, parse_method
+from pairflow.config import Experiment, Settings, parse_method
 from pairflow.plan import paths
 
 Files = Mapping[str, Path | Sequence[Path]]
@@ -22,9 +22,9 @@ _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored
 class Job:
     """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `rule` is the rule's name without the ending `_images`, `settings` the one parameter of its command.
-    `origin` are the settings of the pairs or samples that the job measures. `threads` None means all cores,
-    and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without the ending `_images` or `_tokens`, `settings` the one parameter of its
+    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
+    cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -79,16 +79,20 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
-    images, files = experiment.modality == "images", paths.data_files(root, experiment)
-    own = experiment.data.file if isinstance(experiment.data, Molecules) else None
+    own, files = experiment.data.file, paths.data_files(root, experiment)
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
-    if not images:
+    if experiment.modality == "tokens":
+        for name in experiment.evaluations:
+            out = {"metrics": paths.floor(root, name)}
+            yield Job("floor", _real_rows(root), out, experiment.real_draws(name))
+        return
+    if experiment.modality == "molecules":
         smiles = {"smiles": files["smiles"]}
         yield Job("describe_molecules", smiles, {"molecules": paths.molecules(root)}, threads=None)
         if chemnet := paths.chemnet_files(root, experiment):
             yield Job("chemnet", smiles, chemnet, gpu=True)
         return
-    tokens, references = _real_images(root)
+    tokens, references = _real_rows(root), _references(root)
     extractor, settings = paths.extractor_files(root, experiment), experiment.extractor_settings()
     if extractor:
         weights = {"weights": extractor["classifier"], "description": extractor["description"]}
@@ -101,10 +105,14 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
         yield Job("floor", inputs, out, experiment.floor_settings(name), gpu=True)
 
 
-def _real_images(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The token rows of real images and their statistics, train and test."""
-    tokens = {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
-    return tokens, {split: paths.reference(root, split) for split in ("train", "test")}
+def _real_rows(root: Path) -> dict[str, Path]:
+    """The rows that samples are compared with."""
+    return {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
+
+
+def _references(root: Path) -> dict[str, Path]:
+    """The statistics of real images, train and test."""
+    return {split: paths.reference(root, split) for split in ("train", "test")}
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -135,6 +143,9 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     """One job, or one per shard and one that joins the shards, which then vanish."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
+    if own := experiment.own_pairs(name):
+        yield job("adopt", _real_rows(root) | {"own": root.parent.parent / own}, pairs)
+        return
     if shards == 1:
         yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
         return
@@ -172,22 +183,28 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
-    images, files = experiment.modality == "images", paths.data_files(root, experiment)
-    if images:
-        tokens, references = _real_images(root)
-        compared = tokens | references | paths.extractor_files(root, experiment)
-    else:
-        compared = {"vocabulary": files["vocabulary"], "smiles": files["smiles"]}
-        compared |= {"molecules": paths.molecules(root), **paths.chemnet_files(root, experiment)}
-    settings = experiment.extractor_settings() if images else experiment.chemistry_settings()
+    compared, settings = _compared(root, experiment)
+    molecules, images = experiment.modality == "molecules", experiment.modality == "images"
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
         yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
         outputs = {"metrics": paths.metrics(root, run)}
-        if not images:
+        if molecules:
             outputs["properties"] = paths.properties(root, run)
         yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
+
+
+def _compared(root: Path, experiment: Experiment) -> tuple[dict[str, Path], Settings | None]:
+    """What samples are compared with, and the settings of the comparison."""
+    if experiment.modality == "tokens":
+        return _real_rows(root), None
+    if experiment.modality == "images":
+        files = _real_rows(root) | _references(root) | paths.extractor_files(root, experiment)
+        return files, experiment.extractor_settings()
+    data = paths.data_files(root, experiment)
+    files = {"vocabulary": data["vocabulary"], "smiles": data["smiles"], "molecules": paths.molecules(root)}
+    return files | paths.chemnet_files(root, experiment), experiment.chemistry_settings()
 
 
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
@@ -201,14 +218,16 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     ends = [job for job in table if job.evaluation and job.nfe in paths.shown_nfe(experiment, job.evaluation)]
     shown = [job for job in table if job.seed == first]
     extractor = paths.extractor_files(root, experiment).values() if images else ()
+    molecules = experiment.modality == "molecules"
+    properties = collect("properties", "evaluate", among=ends) if molecules else []
     inputs = {
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", "pair", "gather", among=shown), *extractor] if images else [],
+        "pictured": [*collect("pairs", "pair", "adopt", "gather", among=shown), *extractor] if images else [],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
-        "properties": [] if images else collect("properties", "evaluate", among=ends),
+        "properties": properties,
         "correlations": collect("metrics", "correlate"),
         "floors": collect("metrics", "floor"),
     }

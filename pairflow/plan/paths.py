@@ -30,7 +30,7 @@ def data(root: Path, name: str) -> Path:
 
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """What an experiment's `preprocess` or `preprocess_images` writes, by the names that the rules use."""
+    """What an experiment's preprocessing writes, by the names that the rules use."""
     names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
     if experiment.modality == "molecules":
         names += ["smiles.parquet", "rejected.parquet"]
@@ -38,7 +38,7 @@ def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def images(root: Path, split: str) -> Path:
-    """Real images of the split train or test; the latter are the validation rows."""
+    """Real data of the split train or test; the latter are the validation rows."""
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])
 
 
@@ -88,7 +88,7 @@ def reference(root: Path, split: str) -> Path:
 
 
 def floor(root: Path, evaluation: str) -> Path:
-    """Metric rows of real images against real images."""
+    """Metric rows of real data against real data."""
     return root / "reference" / f"floor-{evaluation}.parquet"
 
 

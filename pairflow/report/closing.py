@@ -46,5 +46,6 @@ def _headline(finished: FinishedExperiment) -> str:
             only = "only " if share < USABLE else ""
             return f"{start}{only}{format_percent(share)} of its samples are valid molecules"
         value = format_number(means[method, nfe], 2)
-        return f"{start}{METRICS[metric].label} {value} to the {REFERENCES[part.reference.iloc[0]]} images"
+        against = METRICS[metric].against.format(REFERENCES[part.reference.iloc[0]])
+        return f"{start}{METRICS[metric].label} {value} {against}"
     return ""

@@ -45,8 +45,8 @@ def quality(table: Table, samples: str, name: str) -> Picture:
     if floor:
         reach = [steps[0] / _BEYOND, *steps, steps[-1] * _BEYOND]
         texts = [[f"{metric.label} {floor.text}"]] * len(reach)
-        across = PlotLine("real images", FLOOR, reach, [floor.mean] * len(reach), texts)
-        said["real images"] = floor.text
+        across = PlotLine(metric.real, FLOOR, reach, [floor.mean] * len(reach), texts)
+        said[metric.real] = floor.text
         means.append(floor.mean)
     every = 1 + (len(steps) - 1) // 8  # if there are many steps, some have no text
     ticks = [(step, str(step) if i % every == 0 else "") for i, step in enumerate(steps)]

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_table
-from pairflow.config import Experiment, check
+from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.report.tables import REAL
 from pairflow.report.words import name_scale
+from pairflow.training.choice import leading_evaluation, mean_values
 
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
@@ -53,6 +54,28 @@ class FinishedExperiment:
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
         return rows.astype({"nfe": int, "trial": int})
 
+    def table(self, metric: str, evaluation: str | None = None, reference: str | None = None) -> pd.DataFrame:
+        """Means of a metric: a row per method, a column per number of sampling steps (NFE).
+
+        Means over seeds of means over trials; `metrics` has each value. Without `evaluation` it is `main`, or
+        the first by name. A metric with two references (train, test) needs `reference`. Raises InputError
+        for a metric that was not measured there.
+        """
+        evaluation = evaluation or leading_evaluation(self.experiment.evaluations)
+        rows = self.measured[self.measured.evaluation == evaluation]
+        if metric not in set(rows.metric):
+            known = rows.metric.unique().tolist()
+            hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
+            raise InputError(f"{self.name}: no metric '{metric}' in the evaluation '{evaluation}'{hint}")
+        rows = rows[rows.metric == metric]
+        references = rows.reference.unique().tolist()
+        if reference is None and len(references) > 1:
+            raise InputError(f"{self.name}: {metric} has several references; give {' or '.join(references)}")
+        rows = rows[rows.reference == (references[0] if reference is None else reference)]
+        means = pd.Series(mean_values(rows)).unstack()
+        means = means.reindex([method for method in self.experiment.methods if method in means.index])
+        return means.rename_axis(index="method", columns="nfe")
+
     @property
     def repeated(self) -> str:
         """The first value that is there twice, in words; empty where there is none."""
@@ -75,6 +98,27 @@ def is_complete(experiment: Experiment) -> bool:
 def _is_partial(experiment: Experiment) -> bool:
     data = experiment.data
     return data.training_rows is not None or getattr(data, "max_heavy_atoms", None) is not None
+
+
+def results(experiment: str | Path) -> FinishedExperiment:
+    """A finished experiment, by its name or by the path of its folder.
+
+    Its `table(metric)` has means per method and number of sampling steps; `metrics`, `timings` and
+    `experiment` hold all values, the seconds of all jobs and the settings. Names are those of folders in
+    results/ of the working directory.
+
+    Raises:
+        InputError: if the experiment is not finished, or was finished by another version.
+
+    Example:
+        >>> pairflow.results("demo").table("valid")  # doctest: +SKIP
+    """
+    folder = Path("results", experiment)  # a path that is absolute remains what it is
+    if not (folder / "metrics.parquet").is_file() and Path(experiment).is_dir():
+        folder = Path(experiment)
+    if not (folder / "metrics.parquet").is_file():
+        raise InputError(f"{folder}: no finished experiment, because there is no metrics.parquet")
+    return read_finished(folder)
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,15 +34,25 @@ class Metric:
     group: str = ""
     features: bool = True
 
+    @property
+    def real(self) -> str:
+        """What a floor is measured on."""
+        return "real rows" if self.modality == "tokens" else "real images"
+
 
 def _count(label: str, best: str = "highest", headline: str = "", group: str = "") -> Metric:
     return Metric(label, "molecules", best, headline, chart=not group, counted=True, group=group)
+
+
+def _of_rows(label: str, against: str, **others: Any) -> Metric:
+    return Metric(label, "tokens", against=against, **others)
 
 
 def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
     return Metric(label, "molecules", best, chart=False, group=group)
 
 
+_HELD_OUT = "to held-out rows"
 METRICS = {
     "valid": _count("valid", headline="the number of valid molecules"),
     "unique_strict": _count("unique"),
@@ -72,6 +83,11 @@ METRICS = {
     "nn_l2": Metric("L2", "images", against="to the nearest {} image", log=True, features=False),
     "nn_cosine": Metric("cosine", "images", against="to the nearest {} image"),
     "nn_copies": Metric("share of copies", "images", against="of {} images", chart=False, features=False),
+    "bigram_tv": _of_rows("bigram distance", _HELD_OUT, best="lowest", headline="the bigram distance"),
+    "unigram_tv": _of_rows("unigram distance", _HELD_OUT, best="lowest", headline="the unigram distance"),
+    "nn_hamming": _of_rows("Hamming distance", "to training rows"),
+    "copies": _of_rows("share of copies", "of training rows", chart=False),
+    "distinct": _of_rows("share of distinct rows", "", chart=False),
 }
 # In a complete data set every molecule that keeps its rules is known, so that a novel one breaks them.
 _OFF_RULES = {

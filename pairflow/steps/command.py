@@ -153,6 +153,11 @@ real_images = grouped(
     existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
 )
 
+real_tokens = together(
+    existing("--tokens", help="Training rows (Parquet)."),
+    existing("--validation", help="Held-out rows (Parquet)."),
+)
+
 
 class Command(click.Command):
     """Prints a user's mistake as one line on stderr, exit code 2, no traceback. Ignores SIGUSR1."""

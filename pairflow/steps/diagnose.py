@@ -31,7 +31,7 @@ def main(pairs: Path, method: str, out: Path):
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata)
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
-    seed = metadata.parameters["seed"]
+    seed = metadata.parameters.get("seed", 0)
     frame = as_metrics(rows, method=method, seed=seed, evaluation="coupling", samples=len(table))
     written = Metadata(kind="metrics", parameters=metadata.parameters, inputs={"pairs": digest(pairs)})
     save_table(out, frame, written, provenance)

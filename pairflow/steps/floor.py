@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pairflow import rng
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import FloorSettings
+from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.images import RealImages
 from pairflow.steps.command import evaluation, on_device, out, real_images, step
 
@@ -64,7 +64,7 @@ def _train_rows(compared, settings: FloorSettings, progress: bool) -> Iterator[d
 
     extractor, train = compared.extractor, compared.train
     of_train, of_test = compared.references["train"], compared.references["test"]
-    for trial, drawn in _draws(settings, "train", _half(compared)):
+    for trial, drawn in draw_trials(settings, "train", _half(compared)):
         features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
         measured = [
             *image_rows.compare(extractor, features, of_train.held, of_train.held_kernel, "train"),
@@ -80,21 +80,11 @@ def _test_rows(compared, settings: FloorSettings, device) -> Iterator[dict]:
 
     extractor, test = compared.extractor, compared.test
     of_train, of_test = compared.references["train"], compared.references["test"]
-    for trial, drawn in _draws(settings, "test", np.arange(test.originals)):
+    for trial, drawn in draw_trials(settings, "test", np.arange(test.originals)):
         measured = image_rows.neighbours(test.values[drawn], compared.train, device)
         if extractor.all_rows:
             measured += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, device)
         yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
-
-
-def _draws(settings: FloorSettings, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """(trial, rows) without repetition; a single trial if all rows are drawn."""
-    trials = settings.trials if settings.samples < len(rows) else 1
-    draws = []
-    for trial in range(trials):
-        order = rng.random_order(rng.stream_seed(settings.seed, "floor", split, trial), len(rows))
-        draws.append((trial, np.sort(rows[order[: settings.samples]])))
-    return draws
 
 
 if __name__ == "__main__":

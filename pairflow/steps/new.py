@@ -1,4 +1,4 @@
-"""Adds an experiment on a file of molecules to workflow_config.yaml."""
+"""Adds an experiment on a file of molecules, in a file of its own beside workflow_config.yaml."""
 
 import os
 import re
@@ -15,8 +15,7 @@ import numpy as np
 
 from pairflow.artifacts import atomic, require_apart, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
-from pairflow.config.append import append, require_free
-from pairflow.config.file import read_text
+from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
 from pairflow.steps.command import configuration, device, quiet, step
 
@@ -28,7 +27,7 @@ MINIMUM = 100  # distinct molecules
 
 @step(NewSettings)
 @click.argument("file", type=click.Path(path_type=Path))
-@configuration("The configuration that the experiment is added to.")
+@configuration("The configuration beside which the experiment is written, as experiments/NAME.yaml.")
 @click.option("--force", is_flag=True, help="Replace an experiment of that name.")
 @click.option(
     "--estimate/--no-estimate",
@@ -46,22 +45,22 @@ def main(
     device: str,
     quiet: bool,
 ):
-    """Add an experiment on your own molecules to the configuration, and print how to run it.
+    """Write an experiment on your own molecules to experiments/NAME.yaml, and print how to run it.
 
     FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
     (.sdf), optionally followed by .gz. It is read once. The command prints a table of its content, the rules
     that treat it, the quality and the time to expect.
     """
     name = settings.name or name_of(file)
-    if not force:
-        require_free(read_text(configuration), name, configuration)
+    target = place(configuration, name)
+    require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
     title, column, counts = _read(file, settings, quiet)
     data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
     device = _device(device)
     experiment, sizes = plan(counts, settings, data, device)
-    _add(configuration, name, experiment, counts, force)
+    _add(configuration, target, name, experiment, counts, force)
     _write_rejected(rejects, counts)
     click.echo(_table(title, counts, experiment, sizes, rejects))
     folder = configuration.resolve().parent
@@ -70,7 +69,7 @@ def main(
     for paragraph in chain(_proposals(counts, settings), outlook):
         click.echo(f"\n{paragraph}")
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
-    click.echo(f"\nExperiment '{name}' is in {configuration}. Run it{where} with:\n")
+    click.echo(f"\nExperiment '{name}' is in {target}. Run it{where} with:\n")
     click.echo(f"  pairflow run {name}")
 
 
@@ -90,15 +89,20 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
     return f"{file} ({kind}{remark})", column, survey(rows, rules, settings.split == "scaffold", unit)
 
 
-def _add(configuration: Path, name: str, experiment: dict[str, Any], counts: "Survey", force: bool) -> None:
-    """Write the experiment into the configuration."""
+def _add(
+    configuration: Path,
+    target: Path,
+    name: str,
+    experiment: dict[str, Any],
+    counts: "Survey",
+    force: bool,
+) -> None:
+    """Write the experiment into its file."""
     comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
-    with sole_writer(configuration), atomic(configuration) as [temporary]:
-        text = read_text(configuration)  # again: reading the molecules took a while
-        if not force:
-            require_free(text, name, configuration)
-        extended = append(text, name, experiment, comment, configuration)
-        temporary.write_text(extended, encoding="utf-8", newline="")
+    text = describe(configuration, name, experiment, comment)
+    with sole_writer(configuration), atomic(target) as [temporary]:
+        require_free(configuration, name, force)  # again: reading the molecules took a while
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _write_rejected(path: Path, counts: "Survey") -> None:

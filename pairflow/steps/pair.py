@@ -17,6 +17,7 @@ from pairflow.artifacts import (
     Metadata,
     Provenance,
     digest,
+    read_rows,
     read_table,
     token_array,
     token_column,
@@ -25,7 +26,7 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, checked_tokens, compile_for, runs_on_gpu
+from pairflow.pairing.pair import BACKENDS, compile_for, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
@@ -214,13 +215,7 @@ def _read(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Metadata
         return token_array(table["tokens"]), metadata
     if vocabulary_size is None:
         raise InputError(f"{path}: --vocabulary-size is needed with a .npy file")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        rows = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise InputError(f"{path}: not a .npy array") from error
-    rows = checked_tokens(rows, vocabulary_size)
+    rows = read_rows(path, vocabulary_size)
     return rows, Metadata(kind="tokens", length=rows.shape[1], vocabulary_size=vocabulary_size)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from pairflow.artifacts import Metadata, Provenance, atomic, digest, read_table, token_array, write_table
+from pairflow.artifacts import OWN, Metadata, Provenance, atomic, digest, read_table, token_array, write_table
 from pairflow.config import DistillSettings, Optimisation, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
@@ -61,8 +61,9 @@ def read_base_rows(method: str, data: Path, validation: Path) -> TrainingRows:
     if parsed.coupling is None:
         return read_rows(data, validation, pairs=False)
     rows = read_rows(data, validation, pairs=True)
-    coupling, expected = rows.metadata.parameters["coupling"], parse_method(parsed.coupling).base
-    if coupling != expected:
+    coupling = rows.metadata.parameters["coupling"]
+    expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
+    if coupling not in expected:
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
     return rows
 

@@ -20,6 +20,7 @@ from pairflow.artifacts import (
     Provenance,
     atomic,
     atomic_folder,
+    read_metadata,
     read_provenance,
     read_table,
     token_array,
@@ -75,7 +76,14 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
     path = tmp_path / "x.parquet"
     with pytest.raises(InputError, match=r"x\.parquet: no such file"):
         read_table(path)
-    for write in (lambda: path.write_text("none"), lambda: pq.write_table(pa.table({"a": [1]}), path)):
+    pq.write_table(pa.table({"a": [1]}), path)
+    advice = {"tokens": "`pairflow import` makes", "pairs": "`pairflow.write_pairs` makes"}
+    for kind, text in advice.items():
+        with pytest.raises(InputError, match=rf"x\.parquet: was not written by pairflow; {text} such a file"):
+            read_table(path, kind)
+    with pytest.raises(InputError, match=r"x\.parquet: was not written by pairflow$"):
+        read_metadata(path)
+    for write in (lambda: path.write_text("none"), lambda: path.write_bytes(path.read_bytes()[:9])):
         write()
         with pytest.raises(
             InputError, match=r"x\.parquet: damaged, or not a Parquet file that pairflow wrote"

@@ -179,7 +179,7 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
     method = parse_method("pairflow-sub4+redi+dcd")
     assert (method.base, method.subsets, method.distillations) == ("pairflow", 4, ("redi", "dcd"))
     assert (method.parent, method.coupling) == ("pairflow-sub4+redi", "pairflow-sub4")
-    assert [parse_method(name).base for name in BASES] == list(BASES)
+    assert [parse_method(f"{name}-mine" if name == "pairs" else name).base for name in BASES] == list(BASES)
     assert method.lineage == ["pairflow-sub4", "pairflow-sub4+redi", "pairflow-sub4+redi+dcd"]
     assert (parse_method("mdlm").parent, parse_method("mdlm").coupling) == (None, None)
 
@@ -191,6 +191,9 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("mdlm+dcd", r"'mdlm\+dcd': mdlm starts from masks, and no distillation supports that"),
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
+        ("pairs", r"method 'pairs': your own pairs have a name, write 'pairs-<name>'"),
+        ("pairs-my_own", r"known are mdlm, udlm, random, pairflow, pairflow-sub<P> and pairs-<name>"),
+        ("udlm-mine", r"unknown method 'udlm-mine': known are mdlm"),
         ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
         *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),
     ],
@@ -254,6 +257,51 @@ def test_the_source_tells_images_from_molecules():
     mine = check(Configuration, values, "x").experiments["demo"]
     assert mine.modality == "images"
     assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
+
+
+TOKENS = {"source": "tokens", "file": "my.npy", "vocabulary_size": 40}
+
+
+def test_own_tokens_and_own_pairs():
+    values = changed("data", TOKENS)
+    values["experiments"]["demo"] |= {
+        "pairs": {"mine": "mine.parquet"},
+        "methods": ["udlm", "pairs-mine+dcd"],
+    }
+    own = check(Configuration, values, "x").experiments["demo"]
+    assert (own.modality, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
+    assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
+    assert own.own_pairs("pairs-mine") == "mine.parquet"
+    assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
+    assert "pairs" in own.model_dump()
+    assert "pairs" not in check(Configuration, SHIPPED, "x").experiments["demo"].model_dump()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("data", TOKENS | {"file": "{a}.npy"}, r"file: \{a\}\.npy: braces in a name are wildcards"),
+        (
+            "data",
+            TOKENS | {"vocabulary_size": 1},
+            r"vocabulary_size: input should be greater than or equal to",
+        ),
+        ("data", TOKENS | {"length": 8}, r"unknown key 'experiments\.demo\.data\.length'"),
+        ("chemistry", {"fcd": True}, r"chemistry: only for molecules, and the data are tokens"),
+        (
+            "methods",
+            ["pairs-mime"],
+            r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\): set pairs: \{mime: <fil",
+        ),
+        ("pairs", {"mine": "{x}"}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
+        ("pairs", {"Mine": "x"}, r"pairs\.Mine"),
+    ],
+)
+def test_own_tokens_and_own_pairs_that_cannot_be_are_refused(key, value, message):
+    values = changed("data", TOKENS)
+    values["experiments"]["demo"] |= {"pairs": {"mine": "a.parquet"}, "methods": ["udlm"], key: value}
+    with pytest.raises(InputError, match=message):
+        check(Configuration, values, "x")
 
 
 def test_the_settings_of_molecules_are_the_json_that_they_were():

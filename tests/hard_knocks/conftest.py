@@ -129,7 +129,8 @@ class Place:
 
 
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
-LOUD = ("diagnose", "report", "gather", "compare", "paper")  # steps without an option --quiet
+LOUD = ("diagnose", "report", "gather", "compare", "paper", "import", "adopt")  # without an option --quiet
+LOUD += ("preprocess_tokens", "floor_tokens", "evaluate_tokens")
 
 
 @pytest.fixture(scope="session")

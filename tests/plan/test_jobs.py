@@ -22,10 +22,23 @@ EXPERIMENTS = SHIPPED | {
         "seeds": [0, 1],
         "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
-    }
+    },
+    "tokens": SHIPPED["digits"]
+    | {
+        "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": 4},
+        "pairs": {"mine": "mine.parquet"},
+        "methods": ["udlm", "pairflow", "pairs-mine", "pairs-mine+dcd"],
+        "distillation": {"dcd": SHIPPED["demo"]["distillation"]["dcd"]},
+        "correlation": {"sources": 2, "samples": 2, "steps": 1},
+        "evaluations": {"main": {"nfe": [1, 4], "samples": 8}, "check": {"nfe": [2], "methods": ["udlm"]}},
+    },
 }
 CORES = 6
-SUFFIXED = ("preprocess", "evaluate")  # with a rule of their own for images
+SUFFIXED = {  # modality -> rules of its own, whose names end in it
+    "molecules": (),
+    "images": ("preprocess", "evaluate"),
+    "tokens": ("preprocess", "evaluate", "floor"),
+}
 
 
 def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
@@ -33,7 +46,8 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     driver = folder / "bin" / "nvidia-smi"
     driver.parent.mkdir(exist_ok=True)
     driver.touch(mode=0o755)
-    (folder / "my.smi").write_text("C\n")
+    for own in ("my.smi", "rows.npy", "mine.parquet"):
+        (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])
     run = subprocess.run(
@@ -43,7 +57,7 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     return {next(iter(job["outputs"].values()))[0]: job for job in json.loads(run.stdout)}
 
 
-def described(job: Job, images: bool) -> dict:
+def described(job: Job, modality: str) -> dict:
     """A job of the table in the words of `snakemake_jobs`."""
 
     def files(named):
@@ -51,7 +65,7 @@ def described(job: Job, images: bool) -> dict:
         return {name: [path.as_posix() for path in group] for name, group in groups.items() if group}
 
     return {
-        "rule": job.rule + "_images" * (images and job.rule in SUFFIXED),
+        "rule": f"{job.rule}_{modality}" if job.rule in SUFFIXED[modality] else job.rule,
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
         "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
@@ -64,19 +78,25 @@ def described(job: Job, images: bool) -> dict:
 @pytest.mark.parametrize("shards", [1, 3])
 def test_the_jobs_are_snakemakes(tmp_path, shards):
     """Every shipped experiment, and one that has what these have not."""
-    config = {"experiments": EXPERIMENTS, "pair_shards": shards}
-    (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump(config))
+    own = {"tokens": EXPERIMENTS["tokens"]}  # in a file of its own
+    config = {
+        "experiments": {key: EXPERIMENTS[key] for key in EXPERIMENTS.keys() - own},
+        "pair_shards": shards,
+    }
+    (tmp_path / "experiments").mkdir()
+    for file, values in (("workflow_config", config), ("experiments/mine", {"experiments": own})):
+        (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(values))
     expected = snakemake_jobs(tmp_path, *EXPERIMENTS)
     table = {}
     for name, experiment in read(tmp_path / "workflow_config.yaml").experiments.items():
         for job in jobs(Path("results", name), experiment, shards):
-            table[job.record.as_posix()] = described(job, experiment.modality == "images")
+            table[job.record.as_posix()] = described(job, experiment.modality)
     assert table.keys() == expected.keys()
     for path, job in table.items():
         assert job == expected[path]
 
 
-@pytest.mark.parametrize("name", ["own", "cifar10"])
+@pytest.mark.parametrize("name", ["own", "cifar10", "tokens"])
 def test_every_job_comes_after_those_that_it_waits_for(name):
     table = jobs(Path("results", name), check(Experiment, EXPERIMENTS[name], name), shards=2)
     outputs, seen = {path for job in table for path in job.outputs.values()}, set()

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from click.testing import CliRunner
 from rdkit import Chem
 
 from pairflow.cli import main
-from pairflow.config import Configuration, check
+from pairflow.config.file import read as read_configuration
 from pairflow.data.library import rows as read
 from pairflow.data.sources import MOLECULES
 from pairflow.estimate.rates import Rate
@@ -34,15 +33,15 @@ def new(*arguments):
 
 def experiment(project, name):
     """As the workflow reads it."""
-    values = yaml.safe_load((project / "workflow_config.yaml").read_text())
-    return check(Configuration, values, "x").experiments[name]
+    return read_configuration(project / "workflow_config.yaml").experiments[name]
 
 
 def test_table_entry_and_command(project):
     (project / "my library.smi").write_text("".join(f"{text} mol\n" for text in ODD))
     run = new("my library.smi")
     assert run.exit_code == 0, run.stderr
-    assert (project / "workflow_config.yaml").read_text().startswith(SHIPPED.read_text())
+    assert (project / "workflow_config.yaml").read_text() == SHIPPED.read_text()
+    assert "Experiment 'my_library' is in experiments/my_library.yaml." in run.stdout
     lines = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
     assert lines[0] == ["my library.smi (SMILES)"]
     assert ["rejected", "2", "all are listed in my_library.rejected.csv"] in lines
@@ -207,10 +206,10 @@ def test_mistakes_are_one_line_and_change_nothing(project, refused, name, conten
     (project / name).write_text(content)
     refused(new(name, *arguments), "new", message)
     assert (project / "workflow_config.yaml").read_text() == SHIPPED.read_text()
+    assert not (project / "experiments").exists()
 
 
-def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(project):
-    (project / "workflow_config.yaml").chmod(0o600)
+def test_experiments_added_at_the_same_time_are_all_there(project):
     (project / "a.smi").write_text("\n".join(ODD))
     names = ["one", "two", "three"]
     command = [
@@ -226,7 +225,6 @@ def test_experiments_added_at_the_same_time_are_all_there_and_permissions_stay(p
     runs = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in names]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert {experiment(project, name).data.source for name in names} == {"a.smi"}
-    assert (project / "workflow_config.yaml").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_molecule_that_rdkit_cannot_write_is_a_rejected_row(project):
@@ -237,11 +235,11 @@ def test_a_molecule_that_rdkit_cannot_write_is_a_rejected_row(project):
 
 
 def test_force_replaces(project):
-    (project / "demo.smi").write_text("\n".join(ODD))
-    assert new("demo.smi", "--force").exit_code == 0
-    assert experiment(project, "demo").data.source == "demo.smi"
-    others = yaml.safe_load(SHIPPED.read_text())["experiments"]
-    assert list(yaml.safe_load((project / "workflow_config.yaml").read_text())["experiments"]) == list(others)
+    for file, arguments in (("a.smi", []), ("b.smi", ["--force"])):
+        (project / file).write_text("\n".join(ODD))
+        assert new(file, "--name", "mine", *arguments).exit_code == 0
+        assert experiment(project, "mine").data.source == file
+    assert [path.name for path in (project / "experiments").iterdir()] == ["mine.yaml"]
 
 
 def test_rare_long_molecules_are_left_out(project):

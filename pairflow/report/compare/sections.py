@@ -110,7 +110,7 @@ class MetricGrid:
         """The metric and what its samples are compared with."""
         about, reference = self.about, self.kind.reference
         beside = (
-            about.against.format(REFERENCES[reference]) if reference and about.modality == "images" else ""
+            about.against.format(REFERENCES[reference]) if reference and about.modality != "molecules" else ""
         )
         return f"{about.label} {beside}".strip()
 

@@ -3,12 +3,12 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pairflow.config import Experiment
+from pairflow.config import Experiment, Modality
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
 
@@ -48,6 +48,11 @@ class Contents:
     neighbours     method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
                    (B, H, W, C), and how far apart they are (B,)
     accuracies     extractor -> share of test images that it classifies correctly, where that was measured
+
+    For token rows:
+
+    bounds         method -> metric -> value of the first seed: `nll_bound`, on the held-out rows
+    rows           what they are -> some rows as text: training rows, samples of each method
     """
 
     name: str
@@ -65,9 +70,11 @@ class Contents:
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     accuracies: dict[str, float] = field(default_factory=dict)
+    bounds: dict[str, dict[str, float]] = field(default_factory=dict)
+    rows: dict[str, list[str]] = field(default_factory=dict)
 
     @property
-    def modality(self) -> Literal["molecules", "images"]:
+    def modality(self) -> Modality:
         return self.experiment.modality
 
     @property

@@ -11,7 +11,7 @@ from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, re
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
-from pairflow.report.experiment import pictures
+from pairflow.report.experiment import pictures, tokens
 from pairflow.report.experiment.contents import Contents
 
 _UNTIMED = ("diagnose", "report")
@@ -24,17 +24,22 @@ _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs
 
 
 def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """All metric rows over the seeds: of samples, couplings, correlations and real images."""
+    """All metric rows over the seeds: of samples, couplings, correlations, real data and logs."""
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
+    if experiment.modality == "tokens":
+        frames.append(tokens.read_bounds(root, experiment))
     return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
     """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
+    files = _metric_files(root, experiment)
+    if experiment.modality == "tokens":
+        files += tokens.bound_logs(root, experiment).values()
     return Metadata(
         kind="metrics",
         parameters=experiment.model_dump(mode="json"),
-        inputs={str(path.relative_to(root)): digest(path) for path in _metric_files(root, experiment)},
+        inputs={str(path.relative_to(root)): digest(path) for path in files},
     )
 
 
@@ -66,7 +71,7 @@ def read_contents(
     page = f"{root.as_posix()}/report.html"
     provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
-    read_samples = pictures.read_images if experiment.modality == "images" else _read_molecules
+    readers = {"molecules": _read_molecules, "images": pictures.read_images, "tokens": tokens.read_rows}
     return Contents(
         name=root.name,
         experiment=experiment,
@@ -77,7 +82,8 @@ def read_contents(
         provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
-        **read_samples(root, experiment, _read_samples(root, experiment)),
+        bounds=_by_method(metrics[metrics["evaluation"] == "likelihood"], seed),
+        **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
     )
 
 
@@ -89,6 +95,8 @@ def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:
         "length": metadata.length,
         "vocabulary_size": metadata.vocabulary_size,
     }
+    if experiment.modality == "tokens":
+        return shared
     if experiment.modality == "images":
         return {**shared, "shape": metadata.shape, "partial": metadata.parameters["partial"]}
     return {
@@ -112,7 +120,7 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
     """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
-    most = pictures.SAMPLES if experiment.modality == "images" else None
+    most = {"images": pictures.SAMPLES, "tokens": tokens.SHOWN}.get(experiment.modality)
     first = next(iter(experiment.evaluations))
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.runs(experiment):
@@ -120,8 +128,8 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
             continue
         if run.nfe in paths.shown_nfe(experiment, run.evaluation):
             table, _ = read_table(paths.samples(root, run), "samples")
-            tokens = token_array(table["tokens"])
-            samples[run.method][run.nfe] = tokens[table["trial"].to_numpy() == 0][:most]
+            drawn = token_array(table["tokens"])
+            samples[run.method][run.nfe] = drawn[table["trial"].to_numpy() == 0][:most]
     return samples
 
 

@@ -55,7 +55,7 @@ class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
     Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
-    the keys distance and, where it was measured, copies.
+    the keys distance and, where it was measured, copies; those of token rows also have the key bound.
     """
 
     evaluation: str
@@ -88,9 +88,12 @@ def make_headline(contents: Contents) -> Headline | None:
             nfe = best_run(own, lower)[1]
             lines.append(MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan)))
     best = next(line for line in lines if line.method == best_run(means, lower)[0])
-    of_images = contents.modality == "images"
-    measures = _measure_images(contents, leading) if of_images else _measure_molecules(contents, leading)
-    describe = _describe_images if of_images else _describe_molecules
+    measure, describe = {
+        "molecules": (_measure_molecules, _describe_molecules),
+        "images": (_measure_images, _describe_images),
+        "tokens": (_measure_tokens, _describe_tokens),
+    }[contents.modality]
+    measures = measure(contents, leading)
     sentence = describe(leading, best, measures, contents)
     return Headline(leading.evaluation, lines, best, measures, int(leading.rows.samples.max()), sentence)
 
@@ -130,6 +133,24 @@ def _measure_images(contents: Contents, leading: Panel) -> dict[str, Measure]:
         if panel.metric == "nn_copies":
             measures["copies"] = Measure("copies", _means(panel))
     return measures
+
+
+def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    """The n-gram distance, the share of copies of training rows, and the bound on the NLL."""
+    measures = _measure_images(contents, leading)
+    for panel in panels(contents, leading.evaluation):
+        if panel.metric == "copies":
+            real = format_percent(panel.floor.mean) if panel.floor else "–"
+            measures["copies"] = Measure("copies", _means(panel), real)
+    bounds = {run: contents.bounds.get(run[0], {}).get("nll_bound", np.nan) for run in leading.values}
+    return {**measures, "bound": Measure("NLL bound", bounds, digits=3)}
+
+
+def _describe_tokens(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
+    distance = measures["distance"]
+    value, steps = distance.text(best), join_steps([best.nfe])
+    real = f"training rows have {distance.real}" if leading.floor else "that of real rows was not measured"
+    return f"The best method, {best.method} at {steps}, has a {distance.heading} of {value}; {real}."
 
 
 def _describe_molecules(

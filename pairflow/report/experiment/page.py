@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import BASES, DISTILLATIONS
+from pairflow.config import BASES, DISTILLATIONS, Modality
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
@@ -28,7 +28,7 @@ from pairflow.report.words import join_steps, join_words, name_distillation
 _SHOWN = 12  # molecules of a gallery
 _UNFOLDED = 4  # galleries that are open from the start
 _STEPS = (
-    *("preprocess", "pair", "cover", "train", "teach", "distill", "sample"),
+    *("preprocess", "pair", "adopt", "cover", "train", "teach", "distill", "sample"),
     *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
 )
 
@@ -58,7 +58,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     return template.render(
         scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
         contents=contents,
-        is_images=contents.modality == "images",
+        things={"images": "images", "tokens": "rows"}.get(contents.modality),
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
@@ -93,8 +93,8 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         for name, evaluation in experiment.evaluations.items()
     )
     return [
-        ("Data set", experiment.data.source),
-        *_data_facts(contents.data, contents.modality == "images"),
+        ("Data set", experiment.data.file or experiment.data.source),
+        *_data_facts(contents.data, contents.modality),
         ("Network", f"{architecture} ({_list_pairs(network)})"),
         ("Loss", training.loss),
         ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
@@ -108,7 +108,8 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     ]
 
 
-def _data_facts(data: Mapping[str, Any], images: bool) -> list[tuple[str, str]]:
+def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, str]]:
+    images = modality == "images"
     facts = [
         ("Training images" if images else "Training rows", f"{data['training_rows']:,}"),
         ("Test images" if images else "Validation rows", f"{data['validation_rows']:,}"),
@@ -117,7 +118,7 @@ def _data_facts(data: Mapping[str, Any], images: bool) -> list[tuple[str, str]]:
         channels, height, width = data["shape"]
         colours = "grey" if channels == 1 else f"{channels} channels"
         facts.append(("Image size", f"{width} × {height} pixels, {colours}"))
-    else:
+    if modality == "molecules":
         facts.append(("Rejected rows", f"{data['rejected_rows']:,}"))
         facts.append(("Reference for novelty", f"{data['reference_rows']:,} molecules"))
     symbols = "levels" if images else "symbols"

@@ -92,7 +92,7 @@ class Panel:
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    make = _image_block if contents.modality == "images" else _molecule_block
+    make = _molecule_block if contents.modality == "molecules" else _panel_block
     blocks = []
     for i, name in enumerate(contents.evaluations):
         rows = contents.measured[contents.measured.evaluation == name]
@@ -152,7 +152,7 @@ def _molecule_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: s
     }
 
 
-def _image_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
+def _panel_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str) -> dict[str, Any]:
     measured = panels(contents, name)
     by_panel = {panel: _make_table(contents, panel, measured, _count_seeds(rows)) for panel in measured}
     charted = {panel: table for panel, table in by_panel.items() if panel.about.chart}
@@ -163,7 +163,7 @@ def _image_block(contents: Contents, rows: pd.DataFrame, name: str, prefix: str)
         if table.floor
     ]
     if floors:
-        keys.add(figures.FLOOR, "real images", f"{prefix}-floor")
+        keys.add(figures.FLOOR, measured[0].about.real, f"{prefix}-floor")
     deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
     charts = enumerate(charted.items())
     return {
@@ -202,7 +202,7 @@ def _methods(contents: Contents, measured: Collection[Table]) -> list[str]:
 
 
 def _explain(contents: Contents, panel: Panel) -> str:
-    meaning = NOTES["images"][panel.metric].format(name_extractor(panel.extractor, contents))
+    meaning = NOTES[contents.modality][panel.metric].format(name_extractor(panel.extractor, contents))
     return f"{panel.about.label}, from {panel.samples} samples: {meaning}."
 
 

@@ -34,7 +34,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title:
         name=f"{contents.name}-{evaluation}-{group}",
         title=title,
         parts=[_part(table, f"{table.label}; {origin}; {scope}") for table in tables],
-        records=[record for table in tables for record in _records(table, contents.modality == "images")],
+        records=[record for table in tables for record in _records(table, contents.modality != "molecules")],
     )
 
 
@@ -132,7 +132,7 @@ def _part(table: Table, caption: str) -> Part:
         [method, *(_entry(cell, table) for cell in cells)] for method, cells in table.rows.items()
     ]
     if table.floor:
-        rows.append(["real images", *[Entry(table.floor.text)] * len(table.columns)])
+        rows.append([table.about.real, *[Entry(table.floor.text)] * len(table.columns)])
     marked = any(cell.best for cells in table.rows.values() for cell in cells)
     spread = "; ± is between seeds" if table.seeds > 1 else ""
     tested = f"; in bold what is not worse than the {table.about.best} mean by test"
@@ -146,10 +146,10 @@ def _entry(cell: Cell, table: Table) -> Entry:
     return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
-def _records(table: Table, images: bool) -> Iterable[dict[str, Any]]:
+def _records(table: Table, compared: bool) -> Iterable[dict[str, Any]]:
     """A record per method and NFE, named as in metrics.parquet; the last one is that of real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
-    if images:
+    if compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
     for method, cells in table.rows.items():
         for nfe, cell in zip(table.columns, cells, strict=True):

@@ -56,18 +56,24 @@ def _invalid(headline: Headline) -> Iterator[Caution]:
 
 
 def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
-    """Images that equal training images; molecules that are known, unless the data hold all there are."""
-    of_images = contents.modality == "images"
+    """Samples that equal training data; molecules that are known, unless the data hold all there are."""
+    of_molecules = contents.modality == "molecules"
     if contents.complete:
         return
     shares = {
-        line: headline.value("copies", line) if of_images else 1 - headline.value("novel", line)
+        line: 1 - headline.value("novel", line) if of_molecules else headline.value("copies", line)
         for line in headline.lines
     }
-    copying = {line: share for line, share in shares.items() if share > _COPIES}
+    real = contents.real.value[contents.real.metric == "copies"].mean()  # NaN but for token rows
+    copying = {line: share for line, share in shares.items() if share > max(_COPIES, real)}
     if copying:
         named = _name(copying, headline, format_percent)
-        what = "samples equal training images" if of_images else "distinct molecules are in the data set"
+        what = {
+            "molecules": "distinct molecules are in the data set",
+            "images": "samples equal training images",
+            "tokens": "samples equal training rows",
+        }[contents.modality]
+        of_images = contents.modality == "images"
         expected = "" if of_images else "That is expected where the data hold nearly all of their kind. Else "
         advice = "use more data, fewer iterations or a smaller network."
         advice = expected + advice if expected else advice.capitalize()

@@ -1,0 +1,46 @@
+"""A user's own pairs: written with what their use in a training asks of them."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from pairflow.artifacts.atomic import atomic
+from pairflow.artifacts.tables import Metadata, token_column, write_table
+from pairflow.errors import InputError
+from pairflow.tokens import checked_tokens
+
+OWN = "own"  # the coupling of such pairs
+
+
+def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_size: int) -> None:
+    """Write pairs of your own as a file that an experiment can train on.
+
+    The experiment names the file under `pairs`, and the method `pairs-<name>` trains on it: see
+    docs/tokens.md.
+
+    Args:
+        x0: (M, N) integers in [0, K): the source of each data row.
+        x1: (M, N) integers in [0, K): training rows, in any order and as often as you like.
+        path: the file to write, which ends in .parquet.
+        vocabulary_size: K, the number of symbols.
+
+    Raises:
+        InputError: if a token is out of range, the shapes differ, or the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix != ".parquet":
+        raise InputError(f"{path}: expected a name that ends in .parquet")
+    columns = {
+        "x0": checked_tokens(x0, vocabulary_size, "x0"),
+        "x1": checked_tokens(x1, vocabulary_size, "x1"),
+    }
+    shapes = [rows.shape for rows in columns.values()]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"x0, x1: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}")
+    metadata = Metadata(
+        kind="pairs", length=shapes[0][1], vocabulary_size=vocabulary_size, parameters={"coupling": OWN}
+    )
+    with atomic(path) as [temporary]:
+        table = pa.table({name: token_column(rows, vocabulary_size) for name, rows in columns.items()})
+        write_table(temporary, table, metadata)

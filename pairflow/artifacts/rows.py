@@ -1,0 +1,60 @@
+"""A user's own token rows, from an array or from a file that pairflow has not written."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pairflow.errors import InputError
+from pairflow.tokens import checked_tokens
+
+SUFFIXES = (".npy", ".parquet")
+
+
+def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
+    """The token rows (M, N) in a .npy file, or in the column `tokens` of a .parquet file.
+
+    Raises InputError, with the file's name, if it is missing or cannot be read, and as `checked_tokens`.
+    """
+    if path.suffix not in SUFFIXES:
+        expected = " or ".join(SUFFIXES)
+        raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected token rows in {expected}")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    rows = _read_array(path) if path.suffix == ".npy" else _read_column(path)
+    return checked_tokens(rows, vocabulary_size, str(path))
+
+
+def _read_array(path: Path) -> np.ndarray:
+    try:
+        rows = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a .npy array of numbers") from error
+    if not isinstance(rows, np.ndarray):
+        raise InputError(f"{path}: several arrays; expected a .npy file with one")
+    return rows
+
+
+def _read_column(path: Path) -> np.ndarray:
+    """The column `tokens`, lists of one length, as an array (M, N)."""
+    try:
+        names = pq.read_schema(path).names
+        table = pq.ParquetFile(path).read(columns=["tokens"]) if "tokens" in names else None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file, or damaged") from error
+    if table is None:
+        raise InputError(f"{path}: no column 'tokens'; it has {', '.join(names)}")
+    column = table["tokens"].combine_chunks()
+    if not any(is_list(column.type) for is_list in (pa.types.is_fixed_size_list, pa.types.is_list)):
+        raise InputError(f"{path}: column 'tokens': expected a list of integers, found {column.type}")
+    values = column.flatten()
+    if column.null_count or values.null_count:
+        raise InputError(f"{path}: column 'tokens': has missing tokens")
+    lengths = np.diff(column.offsets) if pa.types.is_list(column.type) else np.array([column.type.list_size])
+    if len(others := np.flatnonzero(lengths != lengths[:1])):
+        found = f"{lengths[0]} tokens in row 0 and {lengths[others[0]]} in row {others[0]}"
+        raise InputError(f"{path}: expected rows of one length, found {found}")
+    return values.to_numpy(zero_copy_only=False).reshape(len(column), lengths[0] if len(lengths) else 0)

@@ -1,0 +1,57 @@
+"""A user's own pairs, checked against the data that an experiment trains on."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.artifacts import Metadata, digest, read_table, token_array
+from pairflow.errors import InputError
+
+
+class OwnPairs(NamedTuple):
+    """Pairs (P, N) whose x1 are training rows; how many others were left out; training rows without a pair.
+
+    `metadata` is that of the training rows, and `inputs` are the hashes of the three files.
+    """
+
+    x0: np.ndarray
+    x1: np.ndarray
+    held_out: int
+    unpaired: int
+    metadata: Metadata
+    inputs: dict[str, str]
+
+
+def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
+    """Read a user's pairs, and leave out those whose x1 is a held-out row, on which no model may train.
+
+    The training rows may come in any order and number. Raises InputError if N or K differ from those of the
+    data, or if an x1 is no row of the data.
+    """
+    table, metadata = read_table(path, "pairs")
+    (train, data), (held_out, _) = (read_table(file, "tokens") for file in (tokens, validation))
+    if metadata.dimensions != data.dimensions:
+        raise InputError(
+            f"{path}: (N, K) is {metadata.dimensions}, expected {data.dimensions} as in {tokens}"
+        )
+    if metadata.vocabulary:
+        metadata.require_same_vocabulary(data.vocabulary, path, tokens)
+    x0, x1 = token_array(table["x0"]), token_array(table["x1"])
+    rows, training = _as_scalars(x1), _as_scalars(token_array(train["tokens"]))
+    known = np.isin(rows, training)
+    strange = ~known & ~np.isin(rows, _as_scalars(token_array(held_out["tokens"])))
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise InputError(f"{path}: row {row}: x1 is no row of the data; pair the rows in {tokens}")
+    if not known.any():
+        raise InputError(f"{path}: no x1 is a training row; pair the rows in {tokens}")
+    unpaired = int(np.count_nonzero(~np.isin(training, rows)))
+    inputs = {"own": digest(path), "tokens": digest(tokens), "validation": digest(validation)}
+    return OwnPairs(x0[known], x1[known], int(np.count_nonzero(~known)), unpaired, data, inputs)
+
+
+def _as_scalars(rows: np.ndarray) -> np.ndarray:
+    """Rows (M, N) as an array (M,) of their bytes, which compare as a whole."""
+    rows = np.ascontiguousarray(rows)
+    return rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel()

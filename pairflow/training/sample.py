@@ -1,0 +1,52 @@
+"""The public function `sample`: token rows of a trained model, as an array."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from pairflow.artifacts import token_dtype
+from pairflow.config import SampleSettings, check
+
+
+def sample(
+    model: str | Path,
+    count: int,
+    *,
+    nfe: int,
+    seed: int = 0,
+    sampler: Literal["ancestral", "euler"] = "ancestral",
+    device: Literal["auto", "cuda", "cpu"] = "auto",
+) -> np.ndarray:
+    """Samples of a trained model: the first trial of `pairflow sample` with the same seed.
+
+    Args:
+        model: the folder of a model, such as results/demo/seed0/models/pairflow.
+        count: number of samples.
+        nfe: number of sampling steps.
+        seed: every random number follows from it.
+        sampler: the update rule.
+        device: "auto" uses the GPU if there is one.
+
+    Returns:
+        (count, N) token rows. Those of molecules and images become molecules and images by the data set's
+        vocabulary; `pairflow sample --count` writes molecules as files.
+
+    Raises:
+        InputError: if an argument is out of range, or the folder holds no model.
+
+    Example:
+        >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
+    """
+    from pairflow.runtime.device import choose
+    from pairflow.runtime.resume import split_rows
+    from pairflow.training.model import Model
+
+    values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed, "sampler": sampler}
+    settings = check(SampleSettings, values, "sample")
+    loaded = Model.load(Path(model), device=choose(device, None))
+    rows = [
+        loaded.draw(settings, nfe, size, "sample", 0, first)[1].numpy()
+        for first, size in split_rows(count, loaded.batch_rows)
+    ]
+    return np.concatenate(rows).astype(token_dtype(loaded.vocabulary_size))

@@ -1,0 +1,345 @@
+"""A user's own token rows through every step, to the page, without Snakemake."""
+
+import contextlib
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pairflow
+from pairflow.artifacts import read_table, row_column, token_array
+from pairflow.config import Experiment, check
+from pairflow.plan.jobs import jobs
+
+N, K, M = 6, 5, 200
+RUN = {"batch_size": 16, "iterations": 30, "learning_rate": 1e-2, "validate_every": 10}
+SETTINGS = {
+    "description": "rows of a user's own",
+    "scale": "reduced",
+    "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": K, "validation_fraction": 0.2},
+    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
+    "pairing": {"steps": 3},
+    "training": RUN,
+    "distillation": {"dcd": {**RUN, "iterations": 4, "teacher_every": 2, "validate_every": 2}},
+    "pairs": {"mine": "mine.parquet"},
+    "methods": ["udlm", "pairflow", "pairflow+dcd", "pairs-mine"],
+    "evaluations": {"main": {"nfe": [1, 2], "samples": 30, "trials": 2}},
+}
+ROOT = Path("results/own")
+SOURCES = np.random.default_rng(1).integers(0, K, (M, N))
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return check(Experiment, SETTINGS, "test")
+
+
+def walk() -> np.ndarray:
+    """Rows in which each token is the one before, or the next symbol."""
+    steps = np.random.default_rng(0).integers(0, 2, (M, N))
+    return np.cumsum(steps, axis=1) % K
+
+
+def run(step, job) -> None:
+    """Run a job of the plan as its rule does."""
+    inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
+    outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
+    options = {
+        name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())
+    }
+    if job.settings:
+        options["settings"] = job.settings.model_dump(mode="json")
+    match job.rule:
+        case "preprocess":
+            inputs, outputs = {}, job.outputs
+        case "floor":
+            options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
+        case "sample":
+            inputs = {"model": inputs["model"].parent}
+        case "distill":
+            inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {
+                name: inputs[name] for name in ("data", "validation")
+            }
+        case "report":
+            inputs = {"root": ROOT}
+    named = {"pairs": "out", "samples": "out", "page": "out"} | (
+        {"metrics": "out"} if len(outputs) == 1 else {}
+    )
+    outputs = {named.get(name, name): path for name, path in outputs.items()}
+    name = f"{job.rule}_tokens" if job.rule in ("preprocess", "floor", "evaluate") else job.rule
+    done = step(name, **inputs, **outputs, **options)
+    assert done.exit_code == 0, done.output
+
+
+TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
+
+
+@pytest.fixture(scope="module")
+def finished(made_once, experiment, step):
+    """A folder with the rows and the results of all jobs, in the order of the plan."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        with contextlib.chdir(folder):
+            np.save("rows.npy", walk())
+            pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
+            for job in jobs(ROOT, experiment):
+                run(step, job)
+
+    return made_once("own tokens", make)
+
+
+def test_rows_are_split_and_keep_their_order(finished, experiment):
+    train, validation = (
+        read_table(finished / ROOT / f"data/{name}.parquet", "tokens") for name in ("train", "validation")
+    )
+    rows = [token_array(table["tokens"]) for table, _ in (train, validation)]
+    assert [len(part) for part in rows] == [160, 40]
+    every = [tuple(row) for row in walk().tolist()]
+    places = [every.index(tuple(row)) for row in rows[0].tolist()]
+    assert len(set(every) - {tuple(row) for part in rows for row in part.tolist()}) == 0
+    assert places[0] < 20
+    assert (train[1].dimensions, train[1].split, validation[1].split) == ((N, K), "train", "validation")
+    assert train[1].vocabulary == validation[1].vocabulary
+    assert train[1].data == validation[1].data
+
+
+def test_every_metric_is_there_with_its_floor(finished, experiment):
+    rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
+    sampled = rows[rows.evaluation == "main"]
+    names = {"bigram_tv", "unigram_tv", "nn_hamming", "copies", "distinct"}
+    for method in (*experiment.methods, "data"):
+        assert set(sampled[sampled.method == method].metric) == names
+    models = sampled[sampled.method != "data"]
+    assert len(models) == 4 * 2 * 2 * len(names)  # methods x NFE x trials x metrics
+    assert (models.samples == 30).all()
+    assert set(zip(sampled.metric, sampled.reference.fillna(""), strict=True)) == {
+        *(("bigram_tv", "test"), ("unigram_tv", "test"), ("nn_hamming", "train")),
+        *(("copies", "train"), ("distinct", "")),
+    }
+    bounds = rows[rows.metric == "nll_bound"].set_index("method").value
+    assert list(bounds.index) == list(experiment.methods)
+    log = pd.read_parquet(finished / ROOT / "seed0/models/udlm/log.parquet")
+    assert bounds["udlm"] == log.validation_nll.iloc[-1]
+
+
+def test_the_page_shows_distances_their_floor_and_rows(finished):
+    page = (finished / ROOT / "report.html").read_text()
+    for text in ("bigram distance", "real rows", "Rows of tokens", "NLL bound", "Hamming distance"):
+        assert text in page
+    assert (
+        " ".join(map(str, token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])[0]))
+        in page
+    )
+    said = page.partition("<body>")[2]
+    for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
+        assert word not in said
+
+
+def test_a_method_trains_on_own_pairs_of_training_rows(finished):
+    """Each training row keeps the source that the user's file has for it; pairs of held-out rows are gone."""
+    tables = {
+        name: read_table(finished / ROOT / name)[0]
+        for name in ("data/train.parquet", "seed0/pairs/pairs-mine.parquet")
+    }
+    train, pairs = tables.values()
+    x0, x1 = (token_array(pairs[name]) for name in ("x0", "x1"))
+    known = {tuple(row) for row in token_array(train["tokens"]).tolist()}
+    expected = [
+        (x0, x1) for x0, x1 in zip(SOURCES.tolist(), walk().tolist(), strict=True) if tuple(x1) in known
+    ]
+    assert list(zip(x0.tolist(), x1.tolist(), strict=True)) == expected
+    rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
+    rows = rows[(rows.method == "pairs-mine") & (rows.evaluation == "coupling")].set_index("metric").value
+    assert rows["hamming_mean"] == np.mean([np.not_equal(*pair).sum() for pair in expected])
+
+
+ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out": "pairs.parquet"}
+
+
+@pytest.mark.parametrize(
+    ("x0", "x1", "size", "text"),
+    [
+        (SOURCES, walk(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
+        (SOURCES[:, :5], walk()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
+        (
+            SOURCES[:9],
+            np.eye(9, N, -3, int) * 3,
+            K,
+            "mine.parquet: row 3: x1 is no row of the data; pair the",
+        ),
+    ],
+)
+def test_own_pairs_that_do_not_fit_are_refused(
+    finished, tmp_path, monkeypatch, step, refused, x0, x1, size, text
+):
+    monkeypatch.chdir(tmp_path)
+    pairflow.write_pairs(x0, x1, "mine.parquet", vocabulary_size=size)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+
+
+def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(
+    finished, tmp_path, monkeypatch, step, refused
+):
+    monkeypatch.chdir(tmp_path)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    known, held_out = (
+        token_array(read_table(data / f"{name}.parquet")[0]["tokens"]) for name in ("train", "validation")
+    )
+    only = np.array([row for row in held_out.tolist() if row not in known.tolist()])
+    pairflow.write_pairs(only, only, "mine.parquet", vocabulary_size=K)
+    refused(
+        step("adopt", **ADOPTED, **files), "adopt", "mine.parquet: no x1 is a training row; pair the rows"
+    )
+    pq.write_table(pa.table({"x0": [[1]], "x1": [[1]]}), "mine.parquet")
+    text = "mine.parquet: was not written by pairflow; `pairflow.write_pairs` makes such a file of your own"
+    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+
+
+@pytest.mark.parametrize(
+    ("x0", "x1", "path", "text"),
+    [
+        ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
+        ([[0, 1]], [[0.5, 1]], "a.parquet", "x1: expected an integer dtype, found float64"),
+        (
+            [[0, 1]],
+            [[0, 1], [1, 2]],
+            "a.parquet",
+            "x0, x1: expected one shape (rows, positions), found (1, 2)",
+        ),
+        ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
+    ],
+)
+def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1, path, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pairflow.InputError, match=re.escape(text)):
+        pairflow.write_pairs(x0, x1, path, vocabulary_size=K)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
+    monkeypatch.chdir(finished)
+    own = pairflow.results("own")
+    table = own.table("bigram_tv")
+    assert (list(table.index), list(table.columns)) == (list(experiment.methods), [1, 2])
+    rows = own.metrics[(own.metrics.method == "udlm") & (own.metrics.metric == "bigram_tv")]
+    assert table.loc["udlm", 2] == pytest.approx(rows[rows.nfe == 2].value.mean())
+    assert pairflow.results(finished / ROOT).table("copies", "main", "train").equals(own.table("copies"))
+    known = "it has nn_hamming, copies, distinct, unigram_tv, bigram_tv"
+    with pytest.raises(
+        pairflow.InputError, match=rf"no metric 'copy' in the evaluation 'main' \(.*\): {known}"
+    ):
+        own.table("copy")
+    with pytest.raises(
+        pairflow.InputError, match=r"results/none: no finished experiment, because there is no"
+    ):
+        pairflow.results("none")
+
+
+def test_sampling_in_python_gives_what_the_step_gives(finished):
+    folder = finished / ROOT / "seed0"
+    table = read_table(folder / "samples/pairflow/main/nfe2.parquet")[0]
+    rows = pairflow.sample(folder / "models/pairflow", 30, nfe=2)
+    assert rows.dtype == np.uint8
+    assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
+    with pytest.raises(pairflow.InputError, match=r"sample: nfe: input should be greater than or equal to 1"):
+        pairflow.sample(folder / "models/pairflow", 30, nfe=0)
+
+
+def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused):
+    folder = tmp_path / "copy"
+    shutil.copytree(finished, folder)
+    with contextlib.chdir(folder):
+        np.save("rows.npy", walk()[::-1])
+        table = list(jobs(ROOT, experiment))
+        run(step, table[0])
+        report = table[-1]
+        named = {name: report.outputs[name] for name in ("metrics", "timings", "figures")}
+        settings = experiment.model_dump(mode="json")
+        done = step("report", settings=settings, root=ROOT, out="report.html", **named)
+    refused(done, "report", "was made from a file other than")
+
+
+PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "known")}
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (None, "rows.npy: no such file"),
+        (np.zeros((20, 2)), "rows.npy: expected an integer dtype, found float64"),
+        (np.zeros(20, int), "rows.npy: expected a 2-D array (rows, positions), found 1 dimension(s)"),
+        (
+            np.eye(20, 3, k=-7, dtype=int) * 5,
+            "rows.npy: row 7, position 0: expected a token in 0..4, found 5",
+        ),
+        (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
+        (np.full((2, 2), None), "rows.npy: not a .npy array of numbers"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, rows, text):
+    monkeypatch.chdir(tmp_path)
+    if rows is not None:
+        np.save("rows.npy", rows, allow_pickle=True)
+    done = step("preprocess_tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
+    refused(done, "preprocess_tokens", text)
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ({"token": [[1]]}, "rows.parquet: no column 'tokens'; it has token"),
+        ({"tokens": [1, 2]}, "rows.parquet: column 'tokens': expected a list of integers, found int64"),
+        ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
+        ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
+        ({"tokens": [["1", "2"]]}, "rows.parquet: expected an integer dtype, found object"),
+        ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
+        ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
+    ],
+)
+def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, step, refused, table, text):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table(table), "rows.parquet")
+    done = step("preprocess_tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
+    refused(done, "preprocess_tokens", text)
+
+
+def test_imported_rows_can_be_paired(tmp_path, monkeypatch, step, refused):
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", walk())
+    done = step("import", "rows.npy", vocabulary_size=K, out="train.parquet")
+    assert (done.exit_code, done.output) == (0, "200 rows of 6 tokens, K = 5: train.parquet\n")
+    assert token_array(read_table("train.parquet", "tokens")[0]["tokens"]).tolist() == walk().tolist()
+    for tokens, out in (("train.parquet", "a.npy"), ("rows.npy", "b.npy")):
+        options = {"vocabulary_size": K, "steps": 2, "threads": 1, "quiet": True}
+        assert step("pair", tokens=tokens, out=out, **options).exit_code == 0
+    assert Path("a.npy").read_bytes() == Path("b.npy").read_bytes()
+    done = step("import", "rows.npy", vocabulary_size=3, out="new.parquet")
+    refused(done, "import", "expected a token in 0..2, found 3")
+    done = step("import", "rows.txt", vocabulary_size=3, out="new.parquet")
+    refused(done, "import", "rows.txt: unknown suffix '.txt'; expected token rows in .npy or .parquet")
+
+
+def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    rows = walk()
+    np.save("rows.npy", rows)
+    pq.write_table(pa.table({"tokens": rows.tolist(), "name": ["a"] * len(rows)}), "lists.parquet")
+    pq.write_table(pa.table({"tokens": row_column(rows)}), "fixed.parquet")
+    tables = []
+    for file in ("rows.npy", "lists.parquet", "fixed.parquet"):
+        options = {name: f"of {file}/{name}" for name in PARTS}
+        done = step("preprocess_tokens", source="tokens", file=file, vocabulary_size=K, **options)
+        assert done.exit_code == 0
+        tables.append(read_table(Path(options["train"]), "tokens")[0])
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
