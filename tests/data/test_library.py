@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import openpyxl
 import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
@@ -200,7 +201,6 @@ def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(wr
 
 
 def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for number, row in (
         (2, ["x;y;z;Mol ID", "SMILES"]),

@@ -1,5 +1,6 @@
 """Files of molecules: what is written is what other programs read back."""
 
+import openpyxl
 import pandas as pd
 import pytest
 from rdkit import Chem
@@ -65,7 +66,6 @@ def test_text_is_rounded_and_parquet_has_all_digits(write):
 
 
 def test_excel_shows_rounded_numbers_and_takes_no_text_for_a_formula(write):
-    openpyxl = pytest.importorskip("openpyxl")
     table = TABLE.assign(**PROPERTIES, nearest_name="=1+1\x07")
     sheet = openpyxl.load_workbook(write("x.xlsx", table)).active
     header, first, *rows = sheet.iter_rows()
