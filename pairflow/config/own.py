@@ -28,7 +28,7 @@ def place(configuration: Path, name: str) -> Path:
 
 
 def require_free(configuration: Path, name: str, force: bool) -> None:
-    """InputError if there is an experiment of that name; `force` allows one that its own file alone holds."""
+    """InputError if there is an experiment of that name; `force` allows one that only its own file holds."""
     for file in (configuration, *own_files(configuration)):
         names = parse(read_text(file), file)["experiments"]
         replaceable = file == place(configuration, name) and list(names) == [name]
