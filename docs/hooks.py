@@ -1,5 +1,6 @@
-"""Pages of the site that are made at build time: the README as the first page, and all configuration keys."""
+"""Pages of the site that are made at build time: the README, all configuration keys, and the notebook."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ def on_files(files: Any, config: Any) -> Any:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "index.md", content=inside(readme, "docs/")))
     files.append(File.generated(config, "configuration.md", content=configuration()))
+    page = notebook(ROOT / "docs" / "own_tokens.ipynb")
+    files.append(File.generated(config, "own_tokens.md", content=page))
     return files
 
 
@@ -64,6 +67,21 @@ def inside(markdown: str, prefix: str) -> str:
         return text if named == target else f"{text} (`{target}`)"
 
     return LINK.sub(replace, markdown)
+
+
+def notebook(path: Path) -> str:
+    """Markdown of an executed notebook: its text, its code, and what the code printed or drew."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            text = "".join(data["text/plain"]).rstrip()
+            picture = f"data:image/png;base64,{data.get('image/png')}"
+            drawn = f'<img alt="The chart that this code draws" src="{picture}">'
+            parts.append(drawn if "image/png" in data else f"```text\n{text}\n```")
+    return "\n\n".join(parts)
 
 
 def configuration() -> str:

@@ -1,6 +1,8 @@
 """A user's own token rows through every step, to the page, without Snakemake."""
 
 import contextlib
+import io
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import pairflow
 from pairflow.artifacts import read_table, row_column, token_array
 from pairflow.config import Experiment, check
+from pairflow.config.file import read
 from pairflow.plan.jobs import jobs
 
 N, K, M = 6, 5, 200
@@ -252,6 +255,26 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
     assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
     with pytest.raises(pairflow.InputError, match=r"sample: nfe: input should be greater than or equal to 1"):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
+
+
+def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypatch):
+    """Up to the results, whose numbers are those of a longer training, the output is the stored one."""
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "docs" / "own_tokens.ipynb").read_text(encoding="utf-8")
+    names: dict = {}
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        if names.get("walks") is None and "pairflow.results" in "".join(cell["source"]):
+            values = read(Path("experiments/walks.yaml")).experiments["walks"]
+            assert values.own_pairs("pairs-matched") == "matched.parquet"
+            shutil.copytree(finished / ROOT, "results/walks")
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec("".join(cell["source"]), names)
+        stored = ["".join(part["text"]) for part in cell["outputs"] if part["output_type"] == "stream"]
+        if "walks" not in names:
+            assert said.getvalue() == "".join(stored)
+    assert {"x0", "matched", "figure", "floor"} <= names.keys()
 
 
 def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused):
