@@ -1,6 +1,7 @@
 """Numbers, lists and labels, as every page and every table writes them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 from markupsafe import Markup
@@ -28,6 +29,11 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def format_moment(text: str) -> str:
+    """A moment of ISO 8601 as `2026-01-02, 10:11 UTC`."""
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d, %H:%M UTC")
 
 
 def format_percent(share: float) -> str:
@@ -64,6 +70,11 @@ def join_words(parts: Sequence[object]) -> str:
 def join_steps(numbers: Sequence[int]) -> str:
     """`1 sampling step`, `2 and 4 sampling steps`."""
     return f"{join_words(numbers)} sampling step{'s' * ([*numbers] != [1])}"
+
+
+def shorten(name: str, most: int) -> str:
+    """A name of at most so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def name_scale(reduced: bool) -> str:

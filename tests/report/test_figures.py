@@ -22,7 +22,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
-    picture = figures.quality(TABLE, "1,024", "q")
+    picture = figures.quality(TABLE, [1000], "q")
     assert {"1", "2", "4", "valid of 1,024"} <= set(texts(picture.svg))
     assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
     assert "odd" not in picture.svg  # names stay out of the drawing
@@ -36,7 +36,7 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
 
 
 def test_ids_of_two_drawings_differ_and_references_follow():
-    first, second = (figures.quality(TABLE, "1,024", name).svg for name in ("one", "two"))
+    first, second = (figures.quality(TABLE, [1000], name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
     assert ids[0].isdisjoint(ids[1])
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
@@ -44,7 +44,7 @@ def test_ids_of_two_drawings_differ_and_references_follow():
 
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q")
+    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [10], "q")
     assert [value for value, _ in picture.chart.x.ticks] == steps
     labels = ["1", "4", "16", "64", "256", "1024"]
     assert [text for _, text in picture.chart.x.ticks if text] == labels

@@ -29,23 +29,24 @@ def data(picture) -> dict:
 
 def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", **options) -> dict:
     """The chart at one number of steps."""
-    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), "1,024", "q"))
+    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), [1024], "q"))
 
 
 def test_quality_is_the_cells_of_its_table():
-    plot = data(figures.quality(TABLE, "1,024", "q"))
+    plot = data(figures.quality(TABLE, [1000, 2000], "q"))
     assert plot["title"] == "valid by sampling steps, evaluation main"
     steps = {"log": True, "ticks": [[1, "1"], [4, "4"]], "limits": None, "zero": False}
     assert plot["x"] == {"label": "sampling steps (NFE)"} | steps
     counts = {"log": False, "ticks": [], "limits": None, "zero": True}
-    assert plot["y"] == {"label": "valid of 1,024"} | counts
+    assert plot["y"] == {"label": "valid (% of samples)"} | counts
     udlm, distilled = plot["lines"]
-    assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [84, None], [1.25, None])
-    assert udlm["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
-    assert (distilled["y"], distilled["error"]) == ([1352, 1352], [None, None])
-    assert distilled["texts"][1] == ["NFE 4", "valid 1,352.0", "1 trial"]
+    assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [4.2, None], [0.0625, None])
+    said = ["NFE 1", "valid 4.20 %", "84.0 ± 1.2 of 1,000 or 2,000 samples", "3 trials"]
+    assert udlm["texts"][0] == said
+    assert (distilled["y"], distilled["error"]) == ([67.6, 67.6], [None, None])
+    assert distilled["texts"][1][1:] == ["valid 67.6 %", "1,352.0 of 1,000 or 2,000 samples", "1 trial"]
     [line] = quality("valid", {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)["lines"]
-    assert line["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
+    assert line["texts"][0][2:] == ["84.0 ± 1.2 of 1,024 samples", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
@@ -70,7 +71,7 @@ def test_a_single_point_of_one_method_is_drawn_twice(metric, cells):
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
     table = Table("valid", [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
-    text = embed(figures.quality(table, "10", "q").chart)
+    text = embed(figures.quality(table, [10], "q").chart)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name
 

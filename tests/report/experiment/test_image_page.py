@@ -195,10 +195,10 @@ def test_distances_are_on_logarithmic_axes_with_round_ticks():
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [tables.Cell(-0.01, count=1, digits=2), tables.Cell(0.5, count=1, digits=2)]}
-    picture = figures.quality(tables.Table("kd", [1, 2], cells), "10", "q")
+    picture = figures.quality(tables.Table("kd", [1, 2], cells), [10], "q")
     assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
     cells = {"a": [tables.Cell(1, 5, 3), tables.Cell(2, 0.1, 3)]}
-    assert figures.quality(tables.Table("fd", [1, 2], cells), "10", "q").svg
+    assert figures.quality(tables.Table("fd", [1, 2], cells), [10], "q").svg
 
 
 @pytest.mark.parametrize(
