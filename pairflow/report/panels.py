@@ -65,9 +65,8 @@ class Panel:
 
 def panels(metrics: pd.DataFrame, modality: str, evaluation: str) -> list[Panel]:
     """The panels of an evaluation that have values, in the order of the page."""
-    rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
-    if modality == "molecules":
-        rows = rows.assign(reference="", extractor="")
+    rows = metrics.assign(reference="", extractor="") if modality == "molecules" else metrics
+    rows = rows.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
     is_real, here = rows.method == REAL, rows.evaluation == evaluation
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in tables.list_metrics(modality) for reference in (*REFERENCES, "")]

@@ -162,8 +162,9 @@ def ticks(plot, side: str):
     return plot.locator(f".{side}tick text")
 
 
-def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
+def test_names_hide_and_show_methods_in_all_charts_above(html, open_page, unfold):
     page = open_page(html)
+    unfold(page, "Training")
     plots = shown(page)
     buttons = page.locator("#quality .legend").first.locator("button")
     names = [text.strip() for text in buttons.all_text_contents()]
@@ -185,27 +186,45 @@ def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
     assert buttons.last.text_content() == "hide all"
 
 
-def test_axes_switch_between_logarithmic_and_linear_unless_there_is_a_zero(html, open_page):
+def test_axes_of_a_figure_switch_between_logarithmic_and_linear_unless_there_is_a_zero(
+    html, open_page, unfold
+):
     page = open_page(html)
-    first = shown(page).first
+    plots = shown(page)
+    first, last = plots.first, plots.last
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     steps, counts, reset = (
-        first.get_by_role("button", name=f"{name}: valid by sampling steps, evaluation main")
+        page.locator("#quality .tools").get_by_role("button", name=name)
         for name in ("log x", "log y", "reset")
     )
     steps.click()
     counts.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["false", "true"]
-    expect(ticks(first, "x")).to_have_text(["0", "10", "20", "30"])
+    for plot in (first, last):
+        expect(ticks(plot, "x")).to_have_text(["0", "10", "20", "30"])
     expect(ticks(first, "y").first).not_to_have_text("0")
     reset.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     expect(ticks(first, "y").first).to_have_text("0")
-    loss = page.get_by_role("button", name="log x: training loss per token by iteration")
-    assert loss.is_enabled()
-    bound = page.get_by_role("button", name="log x: validation NLL per token (nats) by iteration")
-    assert bound.is_disabled()
+    unfold(page, "Training")
+    loss, bound = shown(page, "#training").all()
+    page.locator("#training .tools").get_by_role("button", name="log x").click()
+    expect(ticks(loss, "x").first).not_to_have_text("0")
+    expect(ticks(bound, "x").first).to_have_text("0")  # measured before the first iteration, too
+
+
+def test_names_stand_at_the_ends_of_lines_without_touching(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    names = first.locator(".annotation-text")
+    expect(names).to_have_text(["pairflow", "mdlm", "random", "udlm"])  # from the top; two are equal
+    boxes = [name.bounding_box() for name in names.all()]
+    assert all(above["y"] + 11 <= below["y"] for above, below in zip(boxes, boxes[1:], strict=False))
+    frame = first.bounding_box()
+    assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
+    page.locator("#quality .legend button").nth(2).click()
+    expect(names).to_have_text(["mdlm", "random", "udlm"])
 
 
 def test_arrow_keys_go_from_point_to_point(html, open_page):
@@ -213,12 +232,14 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
     first = shown(page).first
     first.locator(".drawn").focus()
     page.keyboard.press("ArrowRight")
-    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 84.0 ± 1.0", "3 trials"])
+    counts = "84.0 ± 1.0 of 1,024 samples"
+    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 8.20 %", counts, "3 trials"])
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     status = first.get_by_role("status")
-    expect(status).to_have_text("random, NFE 4, valid 351.0 ± 1.0, 3 trials")
-    expect(label(first)).to_have_text(["random", "NFE 4", "valid 351.0 ± 1.0", "3 trials"])
+    said = ["random", "NFE 4", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
+    expect(status).to_have_text(", ".join(said))
+    expect(label(first)).to_have_text(said)
     page.keyboard.press("Escape")
     expect(first.locator(".hovertext")).to_have_count(0)
     expect(status).to_have_text("")
@@ -227,12 +248,12 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
 def test_colours_are_the_pages_and_follow_its_scheme(html, open_page):
     page = open_page(html, color_scheme="light", reduced_motion="reduce")
     first = shown(page).first
-    assert colours(first)[:3] == ["rgb(0, 114, 178)", "rgb(0, 132, 95)", "rgb(213, 94, 0)"]
+    assert colours(first)[:3] == ["rgb(133, 141, 151)", "rgb(133, 141, 151)", "rgb(213, 94, 0)"]
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(92, 177, 230)'"
+        "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(124, 133, 145)'"
     )
-    assert colours(first)[:3] == ["rgb(92, 177, 230)", "rgb(53, 199, 155)", "rgb(255, 138, 61)"]
+    assert colours(first)[:3] == ["rgb(124, 133, 145)", "rgb(124, 133, 145)", "rgb(255, 138, 61)"]
     assert page.evaluate("document.getAnimations().length") == 0
 
 
@@ -251,32 +272,37 @@ def test_on_paper_and_without_scripts_the_charts_are_the_pages_own(html, open_pa
     page = open_page(html, java_script_enabled=False)
     assert page.locator(".chart > svg").count() == 6
     assert page.locator("#quality .chart > svg").first.is_visible()
-    assert page.locator(".drawn, button").count() == 0
+    assert page.locator(".drawn, button:not([popovertarget])").count() == 0
 
 
-def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point(html, open_page):
+def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point(html, open_page, unfold):
     page = open_page(html)
     assert page.evaluate("typeof Plotly") == "undefined"
     first = shown(page).first
-    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 437.0 ± 1.0", "3 trials"])
+    counts = "437.0 ± 1.0 of 1,024 samples"
+    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 42.7 %", counts, "3 trials"])
     assert page.locator("#training .plot.live").count() == 0
+    unfold(page, "Training")
     shown(page, "#training")
-    speed = page.locator("details .plot")
+    speed = page.locator("#more .plot")
     assert not speed.and_(page.locator(".live")).count()
-    page.get_by_text("Speed against quality").click()
+    unfold(page, "More measurements")
+    unfold(page, "Speed against quality")
     speed.and_(page.locator(".live")).wait_for()
     expect(point_at(page, speed, 2, 0)).to_have_text(["pairflow", "NFE 1", "valid 352.0", "0.667 s"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_drawn_sorted_and_copied_it_is_accessible(html, open_page, violations, scheme):
+def test_drawn_sorted_and_copied_it_is_accessible(html, open_page, unfold, violations, scheme):
     page = open_page(html, color_scheme=scheme)
     shown(page)
     page.locator("#quality .legend button").first.click()
     page.locator("#quality table").first.get_by_role("button", name="1", exact=True).click()
+    for title in ("Settings", "More measurements", "Speed against quality"):
+        unfold(page, title)
     page.get_by_role("button", name="Copy").click()
-    page.get_by_text("Speed against quality").click()
-    page.locator("details .plot.live").wait_for()
+    page.locator("#more .plot.live").wait_for()
+    page.get_by_role("button", name="What is valid?").first.click()
     assert violations(page) == []
 
 
@@ -292,14 +318,14 @@ def test_drawn_charts_are_as_wide_as_the_static_ones(html, open_page):
             }"""
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert first.locator(".tools button").last.is_visible()
+        assert page.locator("#quality .tools button").last.is_visible()
 
 
 def test_an_image_is_saved_without_a_request(html, open_page):
     page = open_page(html)
-    first = shown(page).first
+    page.get_by_role("button", name="Downloads").click()
     with page.expect_download() as saved:
-        first.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
+        page.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
     assert saved.value.suggested_filename == "valid-by-sampling-steps-evaluation-main.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
@@ -317,7 +343,7 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
     page = open_page(render(contents))
     first = shown(page).first
     said = point_at(page, first, 0, 1)
-    expect(said.nth(-3)).to_have_text("NFE 4")
-    assert "".join(said.all_text_contents()[:-3]).replace(" ", "") == EVIL.replace(" ", "")
+    expect(said.nth(-4)).to_have_text("NFE 4")
+    assert "".join(said.all_text_contents()[:-4]).replace(" ", "") == EVIL.replace(" ", "")
     assert page.locator("#quality .legend button").text_content().strip() == EVIL
     assert page.evaluate("document.scripts.length") == 3 + 4

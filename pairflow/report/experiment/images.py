@@ -11,6 +11,7 @@ _SHOWN = 64  # images of a grid, if they are small
 _BYTES = 2**18  # most raw pixels of a grid
 _COLUMNS = 8
 _ROOM = 365  # CSS pixels that a picture may fill: three in a row on a desk, one on a telephone
+_LEAST = 40  # CSS pixels of an image in a grid
 _STRIP = 90  # CSS pixels of an image in a row of neighbours
 _LARGEST = 8  # factor
 _GREY = 128  # between images: neither black nor white, on a light page and on a dark one
@@ -44,8 +45,9 @@ class Neighbour:
 
 def draw_grid(images: np.ndarray, title: str) -> Png:
     """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
-    size, width = images[0].size, images.shape[2]
-    columns = max(1, min(_COLUMNS, _ROOM // (width + 1)))
+    size, width = images[0].size, images.shape[2] + 1
+    least = -(-_LEAST // width) * width
+    columns = max(1, min(_COLUMNS, _ROOM // least))
     rows = max(1, min(_SHOWN, _BYTES // size) // columns)
     first = images[: rows * columns]
     return _png(_tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
