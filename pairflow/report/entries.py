@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 def read_entries() -> dict[str, Entry]:
     """Metric -> its entry."""
     _, *parts = _HEADING.split(_read())
-    entries = {}
+    entries: dict[str, Entry] = {}
     for heading, rest in zip(parts[::2], parts[1::2], strict=True):
         names, (text, *paragraphs) = tuple(re.findall(r"\w+", heading)), rest.strip().split("\n\n")
         facts = dict(_FACT.findall(paragraphs[0]))

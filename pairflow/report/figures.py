@@ -60,7 +60,9 @@ def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
     chart = Chart(
         f"{table.label} by sampling steps, evaluation {table.evaluation}",
         Axis("sampling steps (NFE)", log=True, ticks=ticks),
-        Axis(f"{table.label} (% of samples)" if metric.counted else table.label, log=log, zero=not metric.log),
+        Axis(
+            f"{table.label} (% of samples)" if metric.counted else table.label, log=log, zero=not metric.log
+        ),
         lines,
         _say(f"{table.label} {counted} by sampling steps", said),
         across,

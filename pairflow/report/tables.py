@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,7 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
     return Metric(label, "molecules", best, chart=False, group=group)
 
 
-def _nearest(label: str, against: str = "to the nearest {} image", **options: bool) -> Metric:
+def _nearest(label: str, against: str = "to the nearest {} image", **options: Any) -> Metric:
     return Metric(label, "images", against=against, group="neighbours", **options)
 
 

@@ -142,7 +142,9 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
 
 
 def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
-    bins = pd.DataFrame({"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]})
+    bins = pd.DataFrame(
+        {"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]}
+    )
     counts = {"udlm": [0, 1, 3, 0], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
     picture = figures.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
     panels = picture.figure.axes

@@ -85,7 +85,7 @@ def _properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
 ) -> dict[int, list[Property]]:
     """NFE -> its properties, the most steps first."""
-    properties = {}
+    properties: dict[int, list[Property]] = {}
     for nfe, methods in sorted(contents.properties.get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
         for name, label in PROPERTIES.items():

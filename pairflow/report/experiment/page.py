@@ -26,7 +26,6 @@ from pairflow.report.stats import SIGNIFICANCE
 from pairflow.report.words import join_steps, join_words, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
-_COUPLING = ("hamming_mean", "jumps", "symbol_deviation", "coverage")
 _STEPS = (
     *("preprocess", "pair", "cover", "train", "teach", "distill", "sample"),
     *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
@@ -98,9 +97,15 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
     details = [block.chemistry for block in blocks if block.chemistry]
     properties = [own.metric for part in details for shapes in part.properties.values() for own in shapes]
     speeds = [part.speed.table.metric for part in details if part.speed]
-    coupling = [*_COUPLING] if contents.distances else []
-    correlation = ["total_correlation"] if contents.correlations else []
-    return [*(table.metric for table in tables), *properties, *speeds, *coupling, *correlation]
+    others = {
+        "hamming_mean": contents.distances,
+        "jumps": contents.jumps,
+        "symbol_deviation": contents.distances,
+        "coverage": contents.couplings.get("forward"),
+        "total_correlation": contents.correlations,
+    }
+    shown = [name for name, values in others.items() if values]
+    return [*(table.metric for table in tables), *properties, *speeds, *shown]
 
 
 def _dump(experiment: Experiment) -> str:

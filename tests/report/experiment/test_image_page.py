@@ -37,8 +37,8 @@ def test_what_the_page_shows(image_page, parse):
     for text in (
         *("Training images 1,257", "Test images 540", "Image size 8 × 8 pixels, grey"),
         *("Length N 64 tokens", "Vocabulary K 2 levels"),
-        "How images are compared: FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from 1,000 "
-        "samples; IS by the features of",
+        "How images are compared: FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from "
+        "1,000 samples; IS by the features of",
         "; L2, from 1,000 samples; share of copies, from 1,000 samples. Only",
         *(
             f"The dotted line is the floor, the same distance between real images: {floor} (from 540)."
@@ -57,6 +57,14 @@ def test_what_the_page_shows(image_page, parse):
     assert 'alt="64 samples of udlm at 1 sampling step"' in image_page
     assert 'alt="64 samples of pairflow at 32 sampling steps"' in image_page
     assert "image-rendering: pixelated" in image_page
+
+
+def test_training_images_stand_beside_the_best_method(make_images):
+    contents = make_images()
+    html = render(make_images(training_images=contents.images["udlm"][1]))
+    opened = html.split('<details class="method" open>')[1].split("</details>")[0]
+    alts = [f"64 samples of {text}" for text in ("the training data", "pairflow at 1 sampling step")]
+    assert [text for text in alts if f'alt="{text}"' in opened] == alts
 
 
 def test_tables_follow_the_order_of_metrics_and_references(make_images):
