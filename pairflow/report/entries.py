@@ -14,7 +14,7 @@ _FACT = re.compile(r"^- (\w+): (.*)$", re.MULTILINE)
 FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
 
 
-class Entry(NamedTuple):
+class MetricEntry(NamedTuple):
     """The entry of one metric or of several: what it is, and the `FACTS` about it, as HTML."""
 
     names: tuple[str, ...]
@@ -23,26 +23,27 @@ class Entry(NamedTuple):
 
 
 @cache
-def read_entries() -> dict[str, Entry]:
+def read_entries() -> dict[str, MetricEntry]:
     """Metric -> its entry."""
     _, *parts = _HEADING.split(_read())
-    entries: dict[str, Entry] = {}
+    entries: dict[str, MetricEntry] = {}
     for heading, rest in zip(parts[::2], parts[1::2], strict=True):
         names, (text, *paragraphs) = tuple(re.findall(r"\w+", heading)), rest.strip().split("\n\n")
         facts = dict(_FACT.findall(paragraphs[0]))
-        entry = Entry(names, _markup(text), {name: _markup(facts[name]) for name in FACTS})
+        entry = MetricEntry(names, _markup(text), {name: _markup(facts[name]) for name in FACTS})
         entries |= dict.fromkeys(names, entry)
     return entries
 
 
 def name_entry(metric: str) -> str:
-    """The first metric of the entry that a metric has."""
-    return read_entries()[metric].names[0]
+    """The first metric of the entry that a metric has; empty for a metric without one."""
+    entry = read_entries().get(metric)
+    return entry.names[0] if entry else ""
 
 
-def list_entries(metrics: Iterable[str]) -> list[Entry]:
+def list_entries(metrics: Iterable[str]) -> list[MetricEntry]:
     """The entries of some metrics, each once."""
-    return [read_entries()[name] for name in dict.fromkeys(map(name_entry, metrics))]
+    return [read_entries()[name] for name in dict.fromkeys(map(name_entry, metrics)) if name]
 
 
 def _read() -> str:

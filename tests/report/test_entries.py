@@ -1,4 +1,4 @@
-"""What pages say of each metric is the entry of docs/metrics.md."""
+"""What pages say of each metric is its entry in docs/metrics.md."""
 
 import re
 
