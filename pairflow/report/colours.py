@@ -57,7 +57,7 @@ _BASES = {
     "random": ("green", "^"),
     "mdlm": ("purple", "D"),
 }
-BASELINES = {*_BASES} - {OURS}
+_BASELINES = {*_BASES} - {OURS}
 _ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
     "+redi": ("D", "-."),
@@ -90,10 +90,10 @@ def style(method: str) -> Style:
 
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
     """How methods look in a chart of results: baselines are grey, unless there is nothing else to see."""
-    if all(family(method) in BASELINES for method in methods):
+    if all(family(method) in _BASELINES for method in methods):
         return style
     return lambda method: (
-        replace(style(method), colour="grey") if family(method) in BASELINES else style(method)
+        replace(style(method), colour="grey") if family(method) in _BASELINES else style(method)
     )
 
 

@@ -28,6 +28,7 @@ FEW = 6  # methods: more need a taller chart
 _KEY = (0.46, 0.13)
 _LEADING = 0.125  # inches between the names at the ends of lines
 _PLOTTED = 0.8  # of a chart's height, about: the rest is the horizontal axis
+_POINTER = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
 _PANELS = 3  # small ones side by side
 _PANEL = 0.72  # inches: the height of one
 _NAME = 24  # characters of a name at the end of a line
@@ -150,7 +151,7 @@ def _name_ends(axes: Axes, lines: Sequence[PlotLine]) -> None:
             textcoords="axes fraction",
             va="center",
             color=HEX["muted" if line.look.colour == "grey" else "ink"],
-            arrowprops={"arrowstyle": "-", "color": line.look.hex, "lw": 0.6, "shrinkA": 1, "shrinkB": 4},
+            arrowprops={"color": line.look.hex, **_POINTER},
             annotation_clip=False,
             parse_math=False,
         )

@@ -194,7 +194,6 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name
         by_method,
         _say(title, said),
         tall=True,
-        named=True,
     )
     return draw(chart, name)
 

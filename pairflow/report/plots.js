@@ -315,8 +315,8 @@
   function addTools(figure, charts) {
     const tools = document.createElement("div");
     tools.className = "tools";
-    tools.role = "group";
-    tools.ariaLabel = charts.map((chart) => chart.data.title).join("; ");
+    tools.setAttribute("role", "group");
+    tools.setAttribute("aria-label", charts.map((chart) => chart.data.title).join("; "));
     const switches = {};
     const tool = (text, act) => {
       const button = add(tools, "button", { type: "button" }, text);

@@ -47,7 +47,7 @@ def name_charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
 
 
 def _block_charts(block: EvaluationBlock) -> Iterator[tuple[str, Picture]]:
-    for group in [block.main, *block.groups]:
+    for group in block.all_groups:
         charted = (table for table in group.tables if table.about.chart)
         yield from ((_plain(table.label), chart) for table, chart in zip(charted, group.charts, strict=True))
     details = block.chemistry
@@ -125,7 +125,7 @@ def _legend(figure: Figure) -> Legend:
 def _in_columns(figure: Figure, columns: int) -> Legend:
     legend = figure.legend(
         *figure.axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
+        loc=f"outside {'lower' if len(figure.axes) == 1 else 'upper'} center",  # panels have a label below
         ncols=columns,
         frameon=False,
         handlelength=2.6,

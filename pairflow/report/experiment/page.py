@@ -61,7 +61,9 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     galleries = _draw_galleries(contents)
     return template.render(
         **parts,
-        scripts=scripts(bool(parts["training"]) or any(block.main.charts for block in blocks)),
+        scripts=scripts(
+            bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
+        ),
         contents=contents,
         is_images=contents.modality == "images",
         experiment=experiment,

@@ -48,8 +48,12 @@ class EvaluationBlock:
     chemistry: MoleculeDetails | None = None
 
     @property
+    def all_groups(self) -> list[Group]:
+        return [self.main, *self.groups]
+
+    @property
     def tables(self) -> list[Table]:
-        return [table for group in [self.main, *self.groups] for table in group.tables]
+        return [table for group in self.all_groups for table in group.tables]
 
     @property
     def spread(self) -> bool:
@@ -75,7 +79,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     methods = [name for name in contents.methods if any(name in table.rows for table in by_panel.values())]
     keys = legend(methods, prefix, figures.contrast(methods))
     main, *groups = _groups(by_panel, prefix)
-    if main.floors or any(group.floors for group in groups):
+    if any(group.floors for group in [main, *groups]):
         keys.add(figures.FLOOR, "real images", f"{prefix}-floor")
     deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
     return EvaluationBlock(

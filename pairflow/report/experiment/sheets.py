@@ -37,8 +37,7 @@ def list_sheets(
     """All tables of a page, in its order."""
     sheets = [headline_sheet(contents, headline)] if headline else []
     for block in blocks:
-        groups = [block.main, *block.groups]
-        tables = {group.title or "Quality by sampling steps": group.tables for group in groups}
+        tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
         if block.chemistry and block.chemistry.speed:
             tables["Valid molecules per second"] = [block.chemistry.speed.table]
         sheets += [
