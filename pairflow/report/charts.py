@@ -54,6 +54,7 @@ class Chart:
     """Lines on two axes; `alt` stands in for them, `floor` is a horizontal line, `tall` gives many room.
 
     `whole` and `reverse` are those of the x axis: only whole numbers have ticks, it runs from right to left.
+    `named`: the names of the lines stand at their ends.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Chart:
     tall: bool = False
     whole: bool = False
     reverse: bool = False
+    named: bool = False
 
 
 def embed(chart: Chart) -> Markup:
@@ -77,7 +79,8 @@ def embed(chart: Chart) -> Markup:
     axes = {"x": asdict(chart.x), "y": asdict(chart.y)}
     for axis in axes.values():
         axis["limits"] = axis["limits"] and _numbers(axis["limits"])
-    data = {"title": chart.title, **axes, "lines": [_describe(line) for line in lines]}
+    described = [_describe(line) for line in lines]
+    data = {"title": chart.title, **axes, "lines": described, "named": chart.named}
     return htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":"))
 
 

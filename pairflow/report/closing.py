@@ -3,10 +3,10 @@
 import shlex
 from pathlib import Path
 
+from pairflow.config import Experiment
+from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, read_finished
-from pairflow.report.tables import METRICS, list_metrics
-from pairflow.report.words import REFERENCES, USABLE, format_number, format_percent, join_steps, pluralise
-from pairflow.training.choice import best_run, leading_evaluation, mean_values
+from pairflow.report.words import USABLE, format_number, format_percent, join_steps
 
 
 def closing_lines(root: Path) -> list[str]:
@@ -16,36 +16,30 @@ def closing_lines(root: Path) -> list[str]:
     headline = _headline(finished)
     if not headline:
         return lines
-    if finished.experiment.modality == "molecules":
-        out = f"{root.name}.smi"
-        command = ["pairflow", "sample", "--model", str(root), "--count", "1000", "--unique", "--out", out]
-        lines.append(f"new molecules: {shlex.join(command)}")
+    if command := sample_command(root, finished.experiment):
+        lines.append(f"new molecules: {command}")
     return [headline, *lines]
 
 
-def _headline(finished: FinishedExperiment) -> str:
-    """How good the best method is, by the metric that pages begin with; empty without any value of it.
+def sample_command(root: Path, experiment: Experiment) -> str:
+    """The command that draws new molecules from the best model in `root`; empty for other data."""
+    if experiment.modality != "molecules":
+        return ""
+    model, out = root.as_posix(), f"{root.name}.smi"
+    return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", "--unique", "--out", out])
 
-    Images are compared with the test images where these are a reference.
-    """
-    rows = finished.measured
-    for metric in list_metrics(finished.experiment.modality):
-        part = rows[rows.metric == metric]
-        if not METRICS[metric].headline or part.empty:
-            continue
-        part = part[part.evaluation == leading_evaluation(part.evaluation)]
-        part = part[part.reference == part.reference.min()]  # test comes before train
-        part = part[part.extractor == part.extractor.min()]
-        means = mean_values(part)
-        method, nfe = best_run(means, METRICS[metric].best == "lowest")
-        methods = finished.experiment.methods
-        contest = f"best of {pluralise(len(methods), 'method')}: " if len(methods) > 1 else ""
-        start = f"{contest}{method} with {join_steps([nfe])}, "
-        if finished.experiment.modality == "molecules":
-            share = means[method, nfe] / int(part.samples.max())
-            only = "only " if share < USABLE else ""
-            return f"{start}{only}{format_percent(share)} of its samples are valid molecules"
-        value = format_number(means[method, nfe], 2)
-        against = METRICS[metric].against.format(REFERENCES[part.reference.iloc[0]])
-        return f"{start}{METRICS[metric].label} {value} {against}"
-    return ""
+
+def _headline(finished: FinishedExperiment) -> str:
+    """How good the best method is, by the metric that pages begin with; empty without any value of it."""
+    experiment = finished.experiment
+    leading = leading_panel(finished.measured, experiment.modality)
+    if leading is None:
+        return ""
+    method, nfe = leading.best()
+    contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
+    start, value = f"{contest}{method} with {join_steps([nfe])}", leading.means[method, nfe]
+    if experiment.modality == "molecules":
+        share = value / int(leading.rows.samples.max())
+        only = "only " if share < USABLE else ""
+        return f"{start}, {only}{format_percent(share)} of its samples are valid molecules"
+    return f"{start}, {leading.about.label} {format_number(value, 2)} {leading.beside}"

@@ -6,9 +6,11 @@ a light and a dark value for it.
 
 import re
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from pairflow.report.words import OURS
 
 HEX = {
     "blue": "#0072b2",
@@ -20,6 +22,7 @@ HEX = {
     "yellow": "#f0e442",
     "ink": "#1d2127",
     "muted": "#59626d",
+    "grey": "#858d97",
     "rule": "#d9dde2",
     "page": "#fdfdfc",
 }
@@ -54,6 +57,7 @@ _BASES = {
     "random": ("green", "^"),
     "mdlm": ("purple", "D"),
 }
+_BASELINES = {*_BASES} - {OURS}
 _ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
     "+redi": ("D", "-."),
@@ -82,6 +86,15 @@ def style(method: str) -> Style:
         return Style(colour, marker)
     round_marker, line = _ROUNDS.get(match["rounds"]) or _pick(match["rounds"], _OTHER)
     return Style(colour, marker if match["subsets"] else round_marker, line, hollow=True)
+
+
+def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
+    """How methods look in a chart of results: baselines are grey, unless there is nothing else to see."""
+    if all(family(method) in _BASELINES for method in methods):
+        return style
+    return lambda method: (
+        replace(style(method), colour="grey") if family(method) in _BASELINES else style(method)
+    )
 
 
 def family(method: str) -> str:

@@ -1,7 +1,7 @@
 """The canvas of every chart and legend: size, style, and inline SVG with the same bytes every time."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -14,9 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
+from scipy.optimize import isotonic_regression
 
-from pairflow.report.charts import Chart
+from pairflow.report.charts import Chart, PlotLine
 from pairflow.report.colours import HEX, Style, family, style, themed
+from pairflow.report.words import shorten
 
 WIDTH = 3.35  # inches: a column of a paper; the page scales it
 SIZE = (WIDTH, 2.37)
@@ -24,12 +26,19 @@ TALL = (WIDTH, 3.19)  # for many methods
 LOW = (WIDTH, 1.8)
 FEW = 6  # methods: more need a taller chart
 _KEY = (0.46, 0.13)
+_LEADING = 0.125  # inches between the names at the ends of lines
+_PLOTTED = 0.8  # of a chart's height, about: the rest is the horizontal axis
+_POINTER = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
+_PANELS = 3  # small ones side by side
+_PANEL = 0.72  # inches: the height of one
+_NAME = 24  # characters of a name at the end of a line
 _NAMES_IN_ROW = 6  # of a legend
 RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pairflow",
     "font.family": "sans-serif",
     "font.size": 7.75,
+    "text.color": HEX["ink"],
     "axes.edgecolor": HEX["muted"],
     "axes.labelcolor": HEX["ink"],
     "axes.spines.top": False,
@@ -49,13 +58,15 @@ RC: dict[Any, Any] = {
 class Picture:
     """An SVG element for the page, the text that stands in for it, and the figure that it was made from.
 
-    The figure's labels name what it shows. `chart` has the data where a script may draw it again.
+    The figure's labels name what it shows. `chart` has the data where a script may draw it again. `named`:
+    the names of methods stand in the drawing, so that it needs no legend.
     """
 
     svg: Markup
     alt: str
     figure: Figure
     chart: Chart | None = None
+    named: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,8 +94,28 @@ def canvas(size: tuple[float, float] = SIZE) -> Iterator[tuple[Figure, Axes]]:
         yield figure, figure.add_subplot()
 
 
+@contextmanager
+def panels(names: Sequence[str], x: str, y: str) -> Iterator[tuple[Figure, dict[str, Axes]]]:
+    """A figure of small axes that share their scales, by the names above them."""
+    columns = min(len(names), _PANELS)
+    rows = -(-len(names) // columns)
+    with matplotlib.rc_context(RC):
+        figure = Figure(figsize=(WIDTH, 0.5 + _PANEL * rows), layout="constrained")
+        every = [*figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat]
+        for axes in every[len(names) :]:
+            axes.remove()
+        by_name = dict(zip(names, every, strict=False))
+        for name, axes in by_name.items():
+            axes.set_title(shorten(name, _NAME), fontsize=7, parse_math=False, pad=3)
+            axes.xaxis.set_major_locator(MaxNLocator(3))
+            axes.yaxis.set_major_locator(MaxNLocator(3))
+        figure.supxlabel(x, fontsize=7.75)
+        figure.supylabel(y, fontsize=7.75)
+        yield figure, by_name
+
+
 def draw(chart: Chart, name: str) -> Picture:
-    """Lines with their errors. Names of methods stand in the page's legend, not in the drawing."""
+    """Lines with their errors. Names stand at the ends of the lines, or in the page's legend only."""
     with canvas(TALL if chart.tall and len(chart.lines) > FEW else SIZE) as (figure, axes):
         for line in chart.lines:
             every = max(1, len(line.x) // (line.markers - 1)) if line.markers else None
@@ -97,7 +128,41 @@ def draw(chart: Chart, name: str) -> Picture:
             axes.axhline(floor.y[0], color=floor.look.hex, ls=floor.look.line, lw=1.1, label=floor.name)
         _draw_x_axis(axes, chart)
         _draw_y_axis(axes, chart)
-        return Picture(to_svg(figure, name), chart.alt, figure, chart)
+        if chart.named:
+            _name_ends(axes, [*chart.lines, *filter(None, [chart.floor])])
+        return Picture(to_svg(figure, name), chart.alt, figure, chart, chart.named)
+
+
+def _name_ends(axes: Axes, lines: Sequence[PlotLine]) -> None:
+    """Each line's name to the right of its last point, as near as the other names permit."""
+    ends = []
+    for line in lines:
+        known = np.flatnonzero(np.isfinite(line.y))
+        if len(known):
+            point = (line.x[known[-1]], line.y[known[-1]])
+            ends.append((float(axes.transLimits.transform(axes.transScale.transform(point))[1]), point, line))
+    ends.sort(key=lambda end: end[0])
+    gap = _LEADING / (_PLOTTED * axes.figure.get_figheight())
+    for place, (_, point, line) in zip(spread([height for height, *_ in ends], gap), ends, strict=True):
+        axes.annotate(
+            shorten(line.name, _NAME),
+            point,
+            (1.05, place),
+            textcoords="axes fraction",
+            va="center",
+            color=HEX["muted" if line.look.colour == "grey" else "ink"],
+            arrowprops={"color": line.look.hex, **_POINTER},
+            annotation_clip=False,
+            parse_math=False,
+        )
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Ascending places moved as little as possible, so that they are at least a gap apart."""
+    if not places:
+        return []
+    steps = gap * np.arange(len(places))
+    return (isotonic_regression(np.subtract(places, steps)).x + steps).tolist()
 
 
 def _draw_x_axis(axes: Axes, chart: Chart) -> None:
@@ -192,13 +257,13 @@ class Legend:
         self.rows[-1].append((key(look, prefix), name))
 
 
-def legend(names: Iterable[str], prefix: str) -> Legend:
+def legend(names: Iterable[str], prefix: str, look: Callable[[str], Style] = style) -> Legend:
     """A single row; if the names do not fit into one, a further row for each base that is distilled."""
     names = list(names)
     families = [family(name) for name in names]
     rows: dict[str, list[tuple[Markup, str]]] = {}
     for i, name in enumerate(names):
         together = len(names) <= _NAMES_IN_ROW or families.count(families[i]) == 1
-        line = key(style(name), f"{prefix}-key{i}")
+        line = key(look(name), f"{prefix}-key{i}")
         rows.setdefault("" if together else families[i], []).append((line, name))
     return Legend(list(rows.values()))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jinja2
 
-from pairflow.report import charts, downloads, words
+from pairflow.report import charts, downloads, entries, words
 
 
 def make_environment() -> jinja2.Environment:
@@ -22,6 +22,8 @@ def make_environment() -> jinja2.Environment:
         "data_uri": downloads.data_uri,
         "duration": words.format_duration,
         "embedded": charts.embed,
+        "entry": entries.name_entry,
+        "moment": words.format_moment,
         "p_value": words.format_p_value,
         "percent": words.format_percent,
         "ratio": words.format_ratio,

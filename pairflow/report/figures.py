@@ -1,6 +1,6 @@
 """The charts of the pages. Names of methods stand in the pages' legends, not in the charts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,33 +9,38 @@ from matplotlib.ticker import MaxNLocator
 from scipy.stats import binom
 
 from pairflow.report.charts import Axis, Chart, PlotLine
-from pairflow.report.colours import HEX, Style, style
-from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw, to_svg
-from pairflow.report.tables import Cell, Table
+from pairflow.report.colours import HEX, Style, contrast, style
+from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw, panels, to_svg
+from pairflow.report.tables import Cell, Table, list_counts
 from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
 _BEYOND = 1.15  # factor by which a floor reaches beyond the first and the last number of steps
 _CURVE_POINTS = 50
-_MARGIN = 0.08  # of a histogram's range, for what is beyond it
+_MARGIN = 0.1  # of a histogram's range, for what is beyond it
 _TRAINING = "training molecules"
 _BINS = 100  # of a histogram; shorter rows have a bin per distance
 
 
-def quality(table: Table, samples: str, name: str) -> Picture:
+def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
     """Mean and standard deviation of one metric against the sampling steps, one line per method.
 
-    The axis of counts starts at 0. That of distances is logarithmic if all are positive.
+    `samples` are the numbers of samples that its values come from. Counts are shown as per cent of them, from
+    0 on. The axis of distances is logarithmic if all are positive.
     """
     metric, steps, floor = table.about, table.columns, table.floor
+    counts = {*samples}
+    of_samples = f"of {list_counts(counts)} samples"
+    unit = 100 / max(counts) if metric.counted else 1.0
+    look = contrast(table.rows)
     lines = [
         PlotLine(
             method,
-            style(method),
+            look(method),
             steps,
-            [cell.mean for cell in cells],
-            [_describe(metric.label, nfe, cell) for nfe, cell in zip(steps, cells, strict=True)],
-            error=[cell.std for cell in cells],
+            [unit * cell.mean for cell in cells],
+            [_describe(table, nfe, cell, unit, of_samples) for nfe, cell in zip(steps, cells, strict=True)],
+            error=[unit * cell.std for cell in cells],
         )
         for method, cells in table.rows.items()
     ]
@@ -50,25 +55,33 @@ def quality(table: Table, samples: str, name: str) -> Picture:
         means.append(floor.mean)
     every = 1 + (len(steps) - 1) // 8  # if there are many steps, some have no text
     ticks = [(step, str(step) if i % every == 0 else "") for i, step in enumerate(steps)]
-    label = f"{table.label} of {samples}" if metric.counted else table.label
     log = metric.log and bool(min(means, default=0) > 0)
+    counted = of_samples if metric.counted else of_samples.replace("of", "from", 1)
     chart = Chart(
         f"{table.label} by sampling steps, evaluation {table.evaluation}",
         Axis("sampling steps (NFE)", log=True, ticks=ticks),
-        Axis(label, log=log, zero=not metric.log),
+        Axis(
+            f"{table.label} (% of samples)" if metric.counted else table.label, log=log, zero=not metric.log
+        ),
         lines,
-        _say(f"{table.label} {'of' if metric.counted else 'from'} {samples} samples by sampling steps", said),
+        _say(f"{table.label} {counted} by sampling steps", said),
         across,
         tall=True,
+        named=True,
     )
     return draw(chart, name)
 
 
-def _describe(label: str, nfe: int, cell: Cell) -> list[str]:
+def _describe(table: Table, nfe: int, cell: Cell, unit: float, of_samples: str) -> list[str]:
+    """What a point says: counts both as a share and as they stand in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
-    return [f"NFE {nfe:,}", f"{label} {cell.text} {cell.spread}".rstrip(), trials]
+    value = f"{cell.text} {cell.spread}".rstrip()
+    if table.about.counted:
+        share = format_percent(unit * cell.mean / 100)
+        return [f"NFE {nfe:,}", f"{table.about.label} {share}", f"{value} {of_samples}", trials]
+    return [f"NFE {nfe:,}", f"{table.about.label} {value}", trials]
 
 
 def _say(title: str, said: Mapping[str, str], before: str = "") -> str:
@@ -110,8 +123,8 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
         return Picture(to_svg(figure, name), _say(f"Invalid samples of {method} by reason", said), figure)
 
 
-def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
-    """Shares of molecules per bin of one property: training molecules filled, a line for each method.
+def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
+    """Shares of molecules per bin of one property: a panel per method, the training molecules filled in each.
 
     `counts` has rows low, high, samples, training. Its first and last bin are open: they are drawn apart, in
     hatched margins, so that they do not look like peaks.
@@ -125,14 +138,14 @@ def histogram(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Pict
     alt = _say(
         f"Distribution of {label}", said, "Means within the training molecules’ range, and shares beyond it: "
     )
-    with canvas() as (figure, axes):
-        axes.stairs(filled[1:-1], edges, fill=True, **TRAINING.options, label=_TRAINING)
-        for method, share in shares.items():
-            axes.plot(middles, share[1:-1], **style(method).options, markevery=4, label=method)
-        _draw_open_bins(axes, shares, edges)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel(label)
-        axes.set_ylabel("share of molecules")
+    look = contrast(counts)
+    with panels([*counts], label, "share of molecules") as (figure, by_method):
+        for method, axes in by_method.items():
+            axes.stairs(filled[1:-1], edges, fill=True, **TRAINING.options, label=_TRAINING)
+            if method in shares:
+                axes.stairs(shares[method][1:-1], edges, color=look(method).hex, lw=1.2)
+                _draw_open_bins(axes, shares[method], edges, look(method))
+        axes.set_ylim(bottom=0)  # of all panels
         return Picture(to_svg(figure, name), alt, figure)
 
 
@@ -147,17 +160,18 @@ def _describe_bins(share: np.ndarray, middles: np.ndarray) -> str:
     return ", ".join(filter(None, [mean, beyond]))
 
 
-def _draw_open_bins(axes: Axes, shares: Mapping[str, np.ndarray], edges: np.ndarray) -> None:
+def _draw_open_bins(axes: Axes, share: np.ndarray, edges: np.ndarray, look: Style) -> None:
     """The shares below and above all bins, as markers in a hatched margin on either side."""
     width = _MARGIN * (edges[-1] - edges[0])
-    for end, text, start in ((0, "less", edges[0] - 1.2 * width), (-1, "more", edges[-1] + 0.2 * width)):
-        beyond = {method: share[end] for method, share in shares.items() if share[end]}
+    for beyond, text, start in (
+        (share[0], "less", edges[0] - 1.2 * width),
+        (share[-1], "more", edges[-1] + 0.2 * width),
+    ):
         if beyond:
             axes.axvspan(start, start + width, fill=False, hatch="////", ec=HEX["rule"], lw=0)
-            place = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-            axes.text(start + width / 2, 1.01, text, color=HEX["muted"], **place)
-        for method, share in beyond.items():
-            axes.plot([start + width / 2], [share], **style(method).options)
+            axes.plot([start + width / 2], [beyond], **look.options)
+            place = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "top", "rotation": 90}
+            axes.text(start + width / 2, 0.98, text, color=HEX["muted"], fontsize=5.5, **place)
 
 
 def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name: str) -> Picture:
@@ -166,12 +180,12 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name
     `lines` have rows nfe, seconds (per `samples`), valid.
     """
     title = "Valid samples by time of sampling"
-    by_method, said = [], {}
+    look, by_method, said = contrast(lines), [], {}
     for method, points in lines.items():
         rows = list(points.itertuples())
         texts = [[f"NFE {row.nfe:,}", f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"] for row in rows]
         x, y = points["seconds"].tolist(), points["valid"].tolist()
-        by_method.append(PlotLine(method, style(method), x, y, texts))
+        by_method.append(PlotLine(method, look(method), x, y, texts))
         said[method] = ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in rows)
     chart = Chart(
         f"{title}, evaluation {evaluation}",

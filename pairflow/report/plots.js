@@ -4,6 +4,8 @@
 (() => {
   const WIDTH = 2;
   const SIZE = 8;
+  const NAME = 24; // characters of a name at the end of a line
+  const LEADING = 13; // pixels between such names
   const FEW = 3; // methods, which take no time to choose from
   const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
   const MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
@@ -33,6 +35,23 @@
     return lines.map((line) => escaped(line.trim())).join("<br>");
   }
 
+  const shortened = (name) => (name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name);
+
+  /** Ascending places moved as little as possible, so that they are at least a gap apart. */
+  function spread(places, gap) {
+    const groups = [];
+    places.forEach((place, i) => {
+      groups.push({ sum: place - gap * i, count: 1 });
+      const mean = (group) => group.sum / group.count;
+      while (groups.length > 1 && mean(groups.at(-1)) < mean(groups.at(-2))) {
+        const { sum, count } = groups.pop();
+        groups.at(-1).sum += sum;
+        groups.at(-1).count += count;
+      }
+    });
+    return groups.flatMap(({ sum, count }) => Array(count).fill(sum / count)).map((place, i) => place + gap * i);
+  }
+
   let loading;
   /** Plotly, unpacked when a chart first needs it: it is five megabytes. */
   const library = () => (loading ??= unpack(document.getElementById("plotly").textContent));
@@ -51,30 +70,13 @@
       this.hidden = hidden;
       this.data = JSON.parse(element.querySelector("script").textContent);
       this.view = 0;
-      this.addTools();
       this.reset();
     }
 
-    addTools() {
-      const tools = add(this.element, "div", { class: "tools" });
-      const tool = (text, act) => {
-        const label = `${text}: ${this.data.title}`;
-        const button = add(tools, "button", { type: "button", "aria-label": label }, text);
-        button.addEventListener("click", act);
-        return button;
-      };
-      this.switches = {};
-      for (const side of ["x", "y"]) {
-        const button = tool(`log ${side}`, () => this.scale(side, !this.log[side]));
-        const values = this.data.lines.flatMap((line) => line[side]).filter((value) => value !== null);
-        if (!values.length || Math.min(...values) <= 0) {
-          button.disabled = true;
-          button.title = "Some values are not above 0";
-        }
-        this.switches[side] = button;
-      }
-      tool("reset", () => this.reset());
-      tool("PNG", () => this.download());
+    /** Whether an axis can be logarithmic. */
+    positive(side) {
+      const values = this.data.lines.flatMap((line) => line[side]).filter((value) => value !== null);
+      return values.length > 0 && Math.min(...values) > 0;
     }
 
     /** The chart as it was at first; hidden methods stay hidden. */
@@ -98,9 +100,11 @@
       this.drawn = add(this.element, "div", { class: "drawn", role: "img", tabindex: "0", "aria-label": label });
       this.status = add(this.element, "p", { class: "status", role: "status" });
       await this.draw();
+      if (this.data.named) await this.nameEnds();
       this.element.classList.add("live");
       this.drawn.addEventListener("keydown", (event) => this.walk(event));
       this.drawn.addEventListener("blur", () => this.leave());
+      if (this.data.named) this.drawn.on("plotly_afterplot", () => this.nameEnds());
       new ResizeObserver(([entry]) => {
         if (entry.contentRect.width) Plotly.Plots.resize(this.drawn);
       }).observe(this.drawn);
@@ -108,9 +112,6 @@
 
     /** Draws the current state. */
     draw() {
-      for (const [side, button] of Object.entries(this.switches)) {
-        button.setAttribute("aria-pressed", this.log[side]);
-      }
       if (!this.drawn) return undefined;
       this.leave();
       return Plotly.react(this.drawn, this.traces(), this.layout(), CONFIG);
@@ -148,7 +149,8 @@
         xaxis: this.axis("x"),
         yaxis: this.axis("y"),
         font,
-        margin: { l: 10, r: 10, t: 10, b: 10 },
+        margin: { l: 10, r: this.data.named ? this.widthOfNames() : 10, t: 10, b: 10 },
+        annotations: this.names ?? [],
         paper_bgcolor: colour("page"),
         plot_bgcolor: colour("page"),
         showlegend: false,
@@ -157,6 +159,50 @@
         uirevision: this.view, // what is zoomed stays so until another one
         dragmode: touch.matches ? false : "zoom",
       };
+    }
+
+    /** Room for the names at the ends of the lines. */
+    widthOfNames() {
+      const context = document.createElement("canvas").getContext("2d");
+      context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+      const widths = this.shown().map((line) => context.measureText(shortened(line.name)).width);
+      return Math.max(0, ...widths) + 26;
+    }
+
+    shown() {
+      return this.data.lines.filter((line) => !this.hidden.has(line.name));
+    }
+
+    /** Names to the right of the lines' last points in sight, as near to them as the other names permit. */
+    nameEnds() {
+      const { xaxis, yaxis } = this.drawn._fullLayout;
+      const [width, height] = [xaxis._length, yaxis._length];
+      const ends = this.shown().flatMap((line) => {
+        const points = line.x.map((x, i) => [xaxis.d2p(x), line.y[i] === null ? NaN : yaxis.d2p(line.y[i])]);
+        const inside = points.filter(([x, y]) => x >= 0 && x <= width + 1 && y >= 0 && y <= height + 1);
+        return inside.length ? [{ line, x: inside.at(-1)[0], y: inside.at(-1)[1] }] : [];
+      });
+      ends.sort((one, other) => one.y - other.y);
+      const places = spread(ends.map((end) => end.y), LEADING);
+      const names = ends.map(({ line, x, y }, i) => ({
+        text: escaped(shortened(line.name)),
+        xref: "paper",
+        yref: "paper",
+        x: x / width,
+        y: 1 - y / height,
+        ax: width - x + 14,
+        ay: places[i] - y,
+        xanchor: "left",
+        arrowhead: 0,
+        arrowwidth: 0.8,
+        arrowcolor: colour(line.colour),
+        standoff: 5,
+        borderpad: 0,
+        font: { color: colour(line.colour === "grey" ? "muted" : "ink") },
+      }));
+      if (JSON.stringify(names) === JSON.stringify(this.names)) return undefined;
+      this.names = names;
+      return Plotly.relayout(this.drawn, { annotations: names });
     }
 
     axis(side) {
@@ -193,7 +239,7 @@
       if (!MOVES[event.key]) return;
       event.preventDefault();
       const [across, along] = this.at ? MOVES[event.key] : [0, 0];
-      const lines = this.data.lines.filter((line) => !this.hidden.has(line.name));
+      const lines = this.shown();
       if (!lines.length) return;
       const { line, point } = this.at ?? { line: lines[0], point: 0 };
       const next = lines[(Math.max(lines.indexOf(line), 0) + across + lines.length) % lines.length];
@@ -219,6 +265,7 @@
         ...this.layout(),
         title: { text: wrapped(`${experiment}: ${this.data.title}`, 100), font: { size: 14 } },
         margin: { l: 10, r: 10, t: 50, b: 10 },
+        annotations: [],
         showlegend: true,
       };
       const filename = this.data.title.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
@@ -264,6 +311,52 @@
     add(figure.querySelector("figcaption"), "span", { class: "hint" }, ` Names above show and hide methods in these charts. ${HOW}`);
   }
 
+  /** Buttons for the axes of all charts of a figure. */
+  function addTools(figure, charts) {
+    const tools = document.createElement("div");
+    tools.className = "tools";
+    tools.setAttribute("role", "group");
+    tools.setAttribute("aria-label", charts.map((chart) => chart.data.title).join("; "));
+    const switches = {};
+    const tool = (text, act) => {
+      const button = add(tools, "button", { type: "button" }, text);
+      button.addEventListener("click", () => {
+        act();
+        for (const [side, one] of Object.entries(switches)) {
+          one.setAttribute("aria-pressed", charts.every((chart) => !chart.positive(side) || chart.log[side]));
+        }
+      });
+      return button;
+    };
+    for (const side of ["x", "y"]) {
+      const able = charts.filter((chart) => chart.positive(side));
+      const all = () => able.every((chart) => chart.log[side]);
+      const button = tool(`log ${side}`, () => {
+        const log = !all();
+        able.forEach((chart) => chart.scale(side, log));
+      });
+      button.setAttribute("aria-pressed", able.length > 0 && all());
+      if (!able.length) {
+        button.disabled = true;
+        button.title = "Some values are not above 0";
+      } else switches[side] = button;
+    }
+    tool("reset", () => charts.forEach((chart) => chart.reset()));
+    figure.prepend(tools);
+  }
+
+  /** A line for each chart in the list of downloads. */
+  function addDownloads(charts) {
+    const list = document.querySelector("#downloads ul");
+    for (const chart of list ? charts : []) {
+      const item = add(list, "li");
+      add(item, "span", {}, chart.data.title);
+      const label = `PNG: ${chart.data.title}`;
+      const button = add(item, "button", { type: "button", "aria-label": label }, "PNG");
+      button.addEventListener("click", () => chart.download());
+    }
+  }
+
   function start() {
     const charts = new Map();
     for (const figure of document.querySelectorAll("figure")) {
@@ -272,7 +365,9 @@
       if (!own.length) continue;
       own.forEach((chart) => charts.set(chart.element, chart));
       addChoice(figure, own, hidden);
+      addTools(figure, own);
     }
+    addDownloads([...charts.values()]);
     let queue = Promise.resolve();
     const seen = new IntersectionObserver((entries) => {
       for (const { target } of entries.filter((entry) => entry.isIntersecting)) {

@@ -1,6 +1,6 @@
 """Metric rows -> means and standard deviations -> tables that mark what is not worse than a column's best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,8 +19,8 @@ class Metric:
 
     `best` is `highest`, `lowest` or empty. The summary is about the first metric with rows and a `headline`.
     `against` words the reference, training or test, where a metric has one. `counted` metrics are numbers of
-    samples, printed with one decimal. `group` is the group of molecules' tables for a metric without a chart.
-    `features`: it compares images by an extractor's features, not by their pixels.
+    samples, printed with one decimal. `group` is one of `GROUPS`, empty for the main metrics. `features`: it
+    compares images by an extractor's features, not by their pixels.
     """
 
     label: str
@@ -44,15 +44,33 @@ def _count(label: str, best: str = "highest", headline: str = "", group: str = "
     return Metric(label, "molecules", best, headline, chart=not group, counted=True, group=group)
 
 
-def _of_rows(label: str, against: str, **others: Any) -> Metric:
-    return Metric(label, "tokens", against=against, **others)
+def _of_rows(label: str, against: str, **options: Any) -> Metric:
+    return Metric(label, "tokens", against=against, **options)
+
+
+def _ngram(label: str) -> Metric:
+    return _of_rows(label, "to held-out rows", best="lowest", headline=f"the {label}")
 
 
 def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
     return Metric(label, "molecules", best, chart=False, group=group)
 
 
-_HELD_OUT = "to held-out rows"
+def _nearest(label: str, against: str = "to the nearest {} image", **options: Any) -> Metric:
+    return Metric(label, "images", against=against, group="neighbours", **options)
+
+
+# Of tables: the main ones have no title, the others are folded.
+GROUPS = {
+    "": "",
+    "structure": "Pieces, scaffolds, similarity",
+    "properties": "Distance of properties from the training set’s",
+    "reasons": "Why samples are invalid",
+    "spellings": "Spellings, as the paper counts",
+    "kernel": "Kernel distances",
+    "neighbours": "Distance to the nearest images",
+    "rows": "Copies and repeats",
+}
 METRICS = {
     "valid": _count("valid", headline="the number of valid molecules"),
     "unique_strict": _count("unique"),
@@ -77,17 +95,17 @@ METRICS = {
     "valid_per_second": _likeness("valid molecules per second", "speed", "highest"),
     "fid": Metric("FID", "images", "lowest", "FID", log=True),
     "fd": Metric("FD", "images", "lowest", "FD", log=True),
-    "kid": Metric("KID", "images", "lowest", log=True),
-    "kd": Metric("KD", "images", "lowest", log=True),
     "is": Metric("IS", "images", "highest"),
-    "nn_l2": Metric("L2", "images", against="to the nearest {} image", log=True, features=False),
-    "nn_cosine": Metric("cosine", "images", against="to the nearest {} image"),
-    "nn_copies": Metric("share of copies", "images", against="of {} images", chart=False, features=False),
-    "bigram_tv": _of_rows("bigram distance", _HELD_OUT, best="lowest", headline="the bigram distance"),
-    "unigram_tv": _of_rows("unigram distance", _HELD_OUT, best="lowest", headline="the unigram distance"),
-    "nn_hamming": _of_rows("Hamming distance", "to training rows"),
-    "copies": _of_rows("share of copies", "of training rows", chart=False),
-    "distinct": _of_rows("share of distinct rows", "", chart=False),
+    "kid": Metric("KID", "images", "lowest", log=True, group="kernel"),
+    "kd": Metric("KD", "images", "lowest", log=True, group="kernel"),
+    "nn_l2": _nearest("L2", log=True, features=False),
+    "nn_cosine": _nearest("cosine"),
+    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
+    "bigram_tv": _ngram("bigram distance"),
+    "unigram_tv": _ngram("unigram distance"),
+    "nn_hamming": _of_rows("Hamming distance", "to training rows", group="rows"),
+    "copies": _of_rows("share of copies", "of training rows", chart=False, group="rows"),
+    "distinct": _of_rows("share of distinct rows", "", chart=False, group="rows"),
 }
 # In a complete data set every molecule that keeps its rules is known, so that a novel one breaks them.
 _OFF_RULES = {
@@ -274,6 +292,6 @@ def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
     return " × ".join([f"{list_counts(part.samples)} samples", *parts])
 
 
-def list_counts(counts: pd.Series) -> str:
+def list_counts(counts: Iterable[int]) -> str:
     """The distinct counts in words: `1,000 or 5,000`."""
-    return " or ".join(f"{value:,}" for value in sorted(counts.unique()))
+    return " or ".join(f"{value:,}" for value in sorted({*counts}))

@@ -1,6 +1,7 @@
 """Numbers, lists and labels, as every page and every table writes them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 from markupsafe import Markup
@@ -28,6 +29,11 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60:02d} min"
+
+
+def format_moment(text: str) -> str:
+    """A moment of ISO 8601 as `2026-01-02, 10:11 UTC`."""
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d, %H:%M UTC")
 
 
 def format_percent(share: float) -> str:

@@ -319,6 +319,16 @@ def open_page(browser, tmp_path):
 
 
 @pytest.fixture
+def unfold():
+    """Open a part of a page that is folded, by its title."""
+
+    def open_fold(page: PlaywrightPage, title: str) -> None:
+        page.locator("summary").get_by_text(title, exact=True).click()
+
+    return open_fold
+
+
+@pytest.fixture
 def violations():
     """What a page does that keeps people out, by axe."""
 

@@ -12,7 +12,7 @@ SIZES = """() => {
   document.querySelectorAll("details").forEach(element => { element.open = true; });
   const pictures = [...document.querySelectorAll("[role=img] svg")];
   const wide = [...document.querySelectorAll("body *")].filter(element =>
-    !element.closest(".scroll, pre, svg") && box(element).right > window.innerWidth + 0.5);
+    !element.closest(".scroll, nav ul, pre, svg") && box(element).right > window.innerWidth + 0.5);
   return {
     scroll: document.documentElement.scrollWidth,
     wide: wide.map(element => element.tagName + "." + element.className),
@@ -20,6 +20,24 @@ SIZES = """() => {
     broken: pictures.filter(svg => box(svg).width < 40 || box(svg).height < 30).length
       + [...document.images].filter(image => !image.naturalWidth).length,
   };
+}"""
+# Words of tables that stand on more than one line. They may break after a hyphen.
+BROKEN_WORDS = """() => {
+  document.querySelectorAll("details").forEach(element => { element.open = true; });
+  const broken = [];
+  for (const cell of document.querySelectorAll("th, td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const { 0: word, index } of texts.currentNode.data.matchAll(/[^\\s-]+-?/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, index);
+        range.setEnd(texts.currentNode, index + word.length);
+        const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+        if (lines.size > 1) broken.push(word);
+      }
+    }
+  }
+  return broken;
 }"""
 WIDTHS = pytest.mark.parametrize("width", [400, 1600])
 
@@ -54,6 +72,22 @@ def test_images_fit_and_are_whole(make_images, open_page, width, side):
         neighbours={"pairflow": (pixels[:12], pixels[12:24], np.full(12, 12345.0))},
     )
     fits(open_page(render(contents), width))
+
+
+def test_a_page_opens_short(many, image_page, open_page):
+    """As it opens on a desk, with twelve methods or with images."""
+    for html in (render(many), image_page):
+        assert open_page(html).evaluate("document.documentElement.scrollHeight") <= 6000
+
+
+def test_on_a_telephone_tables_scroll_beside_their_first_column_and_no_word_breaks(many, open_page):
+    page = open_page(render(many), 400)
+    table = page.locator("#quality .scroll")
+    before = table.locator("th[scope=row]").first.bounding_box()
+    table.evaluate("table => { table.scrollLeft = 40; }")
+    assert table.evaluate("table => table.scrollLeft") == 40
+    assert table.locator("th[scope=row]").first.bounding_box() == before
+    assert page.evaluate(BROKEN_WORDS) == []
 
 
 @WIDTHS

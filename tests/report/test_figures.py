@@ -4,9 +4,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import StepPatch
 
 from pairflow.report import drawing, figures
-from pairflow.report.colours import HEX, style, themed
+from pairflow.report.colours import HEX, contrast, style, themed
 from pairflow.report.tables import Cell, Table
 
 TABLE = Table(
@@ -22,21 +23,21 @@ def texts(svg: str) -> list[str]:
 
 
 def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
-    picture = figures.quality(TABLE, "1,024", "q")
-    assert {"1", "2", "4", "valid of 1,024"} <= set(texts(picture.svg))
+    picture = figures.quality(TABLE, [1000], "q")
+    assert {"1", "2", "4", "valid (% of samples)"} <= set(texts(picture.svg))
     assert "udlm: 84.0 at 1, 100.0 at 2, – at 4" in picture.alt
-    assert "odd" not in picture.svg  # names stay out of the drawing
+    assert {"udlm", "odd $x$ <b>"} <= set(texts(picture.svg))  # names stand at the ends of the lines
     assert "odd $x$ <b>" in picture.alt
     svg = picture.svg
     root = ElementTree.fromstring(svg)
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
-    assert f"var(--blue, {HEX['blue']})" in svg
+    assert f"var(--grey, {HEX['grey']})" in svg
     assert "<metadata" not in svg
 
 
 def test_ids_of_two_drawings_differ_and_references_follow():
-    first, second = (figures.quality(TABLE, "1,024", name).svg for name in ("one", "two"))
+    first, second = (figures.quality(TABLE, [1000], name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
     assert ids[0].isdisjoint(ids[1])
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) <= ids[0]
@@ -44,7 +45,7 @@ def test_ids_of_two_drawings_differ_and_references_follow():
 
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), "10", "q")
+    picture = figures.quality(Table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
     assert [value for value, _ in picture.chart.x.ticks] == steps
     labels = ["1", "4", "16", "64", "256", "1024"]
     assert [text for _, text in picture.chart.x.ticks if text] == labels
@@ -125,17 +126,56 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
             "training": [0, 3, 1, 0],
         }
     )
-    picture = figures.histogram({"udlm": counts}, "QED", "h")
+    one = {"udlm": counts}
+    picture = figures.histograms(one, "QED", "h")
     [axes] = picture.figure.axes
-    curve, below, above = axes.get_lines()
-    assert (curve.get_xdata().tolist(), curve.get_ydata().tolist()) == ([0.5, 1.5], [0.1, 0.2])
+    _, curve = (patch for patch in axes.patches if isinstance(patch, StepPatch))
+    assert curve.get_data().values.tolist() == [0.1, 0.2]
+    below, above = axes.get_lines()
     assert below.get_xdata()[0] < 0.0
     assert above.get_xdata()[0] > 2.0
     assert [*below.get_ydata(), *above.get_ydata()] == [0.2, 0.5]
-    assert {"less", "more"} <= set(texts(picture.svg))
+    assert {"udlm", "less", "more"} <= set(texts(picture.svg))
     assert picture.alt.endswith("training molecules: 0.75; udlm: 1.17, 70.0 % beyond.")
     inside = counts.assign(samples=[0, 1, 2, 0])
-    assert not {"less", "more"} & set(texts(figures.histogram({"udlm": inside}, "QED", "h").svg))
+    assert not {"less", "more"} & set(texts(figures.histograms({"udlm": inside}, "QED", "h").svg))
+
+
+def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
+    bins = pd.DataFrame(
+        {"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]}
+    )
+    counts = {"udlm": [0, 1, 3, 0], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
+    picture = figures.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
+    panels = picture.figure.axes
+    assert [axes.get_title() for axes in panels] == [*counts]
+    drawn = [[patch for patch in axes.patches if isinstance(patch, StepPatch)] for axes in panels]
+    assert [patches[0].get_fill() for patches in drawn] == [True] * 4  # the training molecules
+    assert [len(patches) for patches in drawn] == [2, 2, 1, 2]  # mdlm has no valid molecule
+    assert len({axes.get_ylim() for axes in panels}) == len({axes.get_xlim() for axes in panels}) == 1
+    low, high = panels[0].get_ylim()
+    assert (low, high > 0.75) == (0, True)
+
+
+def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
+    assert drawing.spread([], 1) == []
+    assert drawing.spread([0, 5, 9], 1) == [0, 5, 9]
+    assert drawing.spread([4, 4, 4], 1) == pytest.approx([3, 4, 5])
+    assert drawing.spread([0, 4, 4.5, 9], 1) == pytest.approx([0, 3.75, 4.75, 9])
+    rows = {f"a{i}": [Cell(100, 0, 2)] for i in range(4)} | {"a" * 60: [Cell(100, 0, 2)], "b": [Cell()]}
+    picture = figures.quality(Table("valid", [1], rows), [1000], "q")
+    names = [text for text in texts(picture.svg) if text[0] in "ab"]
+    assert names == ["a0", "a1", "a2", "a3", "a" * 23 + "…"]  # what has no value has no end
+
+
+def test_baselines_are_grey_where_there_is_something_to_set_off():
+    look = contrast(["udlm", "udlm+dcd", "pairflow", "pairflow+redi"])
+    assert [look(name).colour for name in ("udlm", "udlm+dcd", "random", "mdlm")] == ["grey"] * 4
+    assert look("udlm+dcd").marker == style("udlm+dcd").marker
+    assert look("pairflow+redi") == style("pairflow+redi")
+    assert contrast(["udlm", "mdlm"])("udlm") == style("udlm")
+    lines = figures.quality(TABLE, [1000], "q").chart.lines
+    assert [line.look.colour for line in lines] == ["grey", style("odd $x$ <b>").colour]
 
 
 def test_logarithmic_times_have_few_round_ticks():

@@ -1,6 +1,7 @@
 """The data of the plots that a script draws, and the script in a real browser."""
 
 import base64
+import itertools
 import json
 import zlib
 
@@ -12,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from pairflow.report import figures
 from pairflow.report.charts import embed
-from pairflow.report.colours import style
+from pairflow.report.colours import contrast
 from pairflow.report.experiment.page import render
 from pairflow.report.scripts import scripts
 from pairflow.report.tables import Cell, Table
@@ -29,23 +30,24 @@ def data(picture) -> dict:
 
 def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", **options) -> dict:
     """The chart at one number of steps."""
-    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), "1,024", "q"))
+    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), [1024], "q"))
 
 
 def test_quality_is_the_cells_of_its_table():
-    plot = data(figures.quality(TABLE, "1,024", "q"))
+    plot = data(figures.quality(TABLE, [1000, 2000], "q"))
     assert plot["title"] == "valid by sampling steps, evaluation main"
     steps = {"log": True, "ticks": [[1, "1"], [4, "4"]], "limits": None, "zero": False}
     assert plot["x"] == {"label": "sampling steps (NFE)"} | steps
     counts = {"log": False, "ticks": [], "limits": None, "zero": True}
-    assert plot["y"] == {"label": "valid of 1,024"} | counts
+    assert plot["y"] == {"label": "valid (% of samples)"} | counts
     udlm, distilled = plot["lines"]
-    assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [84, None], [1.25, None])
-    assert udlm["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "3 trials"]
-    assert (distilled["y"], distilled["error"]) == ([1352, 1352], [None, None])
-    assert distilled["texts"][1] == ["NFE 4", "valid 1,352.0", "1 trial"]
+    assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [4.2, None], [0.0625, None])
+    said = ["NFE 1", "valid 4.20 %", "84.0 ± 1.2 of 1,000 or 2,000 samples", "3 trials"]
+    assert udlm["texts"][0] == said
+    assert (distilled["y"], distilled["error"]) == ([67.6, 67.6], [None, None])
+    assert distilled["texts"][1][1:] == ["valid 67.6 %", "1,352.0 of 1,000 or 2,000 samples", "1 trial"]
     [line] = quality("valid", {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)["lines"]
-    assert line["texts"][0] == ["NFE 1", "valid 84.0 ± 1.2", "2 seeds, 6 trials in all"]
+    assert line["texts"][0][2:] == ["84.0 ± 1.2 of 1,024 samples", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
@@ -70,7 +72,7 @@ def test_a_single_point_of_one_method_is_drawn_twice(metric, cells):
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
     table = Table("valid", [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
-    text = embed(figures.quality(table, "10", "q").chart)
+    text = embed(figures.quality(table, [10], "q").chart)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name
 
@@ -78,7 +80,8 @@ def test_names_are_harmless_and_come_back_whole(name):
 def test_lines_look_as_in_the_static_charts(many):
     rows = {name: [Cell(1, 0, 2)] for name in [*many.methods, "pairflow-sub8", "x"]}
     lines = {line["name"]: line for line in quality("valid", rows)["lines"]}
-    assert all(line["colour"] == style(name).colour for name, line in lines.items())
+    look = contrast(lines)
+    assert all(line["colour"] == look(name).colour for name, line in lines.items())
     looks = [(line["symbol"], line["dash"], line["hollow"]) for line in lines.values()]
     assert looks[list(lines).index("udlm")] == ("square", "solid", False)
     assert looks[list(lines).index("udlm+dcd")] == ("triangle-down", "7.4px,3.2px", True)
@@ -161,8 +164,9 @@ def ticks(plot, side: str):
     return plot.locator(f".{side}tick text")
 
 
-def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
+def test_names_hide_and_show_methods_in_all_charts_above(html, open_page, unfold):
     page = open_page(html)
+    unfold(page, "Training")
     plots = shown(page)
     buttons = page.locator("#quality .legend").first.locator("button")
     names = [text.strip() for text in buttons.all_text_contents()]
@@ -184,27 +188,45 @@ def test_names_hide_and_show_methods_in_all_charts_above(html, open_page):
     assert buttons.last.text_content() == "hide all"
 
 
-def test_axes_switch_between_logarithmic_and_linear_unless_there_is_a_zero(html, open_page):
+def test_axes_of_a_figure_switch_between_logarithmic_and_linear_unless_there_is_a_zero(
+    html, open_page, unfold
+):
     page = open_page(html)
-    first = shown(page).first
+    plots = shown(page)
+    first, last = plots.first, plots.last
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     steps, counts, reset = (
-        first.get_by_role("button", name=f"{name}: valid by sampling steps, evaluation main")
+        page.locator("#quality .tools").get_by_role("button", name=name)
         for name in ("log x", "log y", "reset")
     )
     steps.click()
     counts.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["false", "true"]
-    expect(ticks(first, "x")).to_have_text(["0", "10", "20", "30"])
+    for plot in (first, last):
+        expect(ticks(plot, "x")).to_have_text(["0", "10", "20", "30"])
     expect(ticks(first, "y").first).not_to_have_text("0")
     reset.click()
     assert [button.get_attribute("aria-pressed") for button in (steps, counts)] == ["true", "false"]
     expect(ticks(first, "x")).to_have_text(["1", "4", "32"])
     expect(ticks(first, "y").first).to_have_text("0")
-    loss = page.get_by_role("button", name="log x: training loss per token by iteration")
-    assert loss.is_enabled()
-    bound = page.get_by_role("button", name="log x: validation NLL per token (nats) by iteration")
-    assert bound.is_disabled()
+    unfold(page, "Training")
+    loss, bound = shown(page, "#training").all()
+    page.locator("#training .tools").get_by_role("button", name="log x").click()
+    expect(ticks(loss, "x").first).not_to_have_text("0")
+    expect(ticks(bound, "x").first).to_have_text("0")  # measured before the first iteration, too
+
+
+def test_names_stand_at_the_ends_of_lines_without_touching(html, open_page):
+    page = open_page(html)
+    first = shown(page).first
+    names = first.locator(".annotation-text")
+    expect(names).to_have_text(["pairflow", "random", "mdlm", "udlm"])  # from the top; two are equal
+    boxes = [name.bounding_box() for name in names.all()]
+    assert all(above["y"] + 11 <= below["y"] for above, below in itertools.pairwise(boxes))
+    frame = first.bounding_box()
+    assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
+    page.locator("#quality .legend button").nth(2).click()
+    expect(names).to_have_text(["random", "mdlm", "udlm"])
 
 
 def test_arrow_keys_go_from_point_to_point(html, open_page):
@@ -212,12 +234,14 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
     first = shown(page).first
     first.locator(".drawn").focus()
     page.keyboard.press("ArrowRight")
-    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 84.0 ± 1.0", "3 trials"])
+    counts = "84.0 ± 1.0 of 1,024 samples"
+    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 8.20 %", counts, "3 trials"])
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     status = first.get_by_role("status")
-    expect(status).to_have_text("random, NFE 4, valid 351.0 ± 1.0, 3 trials")
-    expect(label(first)).to_have_text(["random", "NFE 4", "valid 351.0 ± 1.0", "3 trials"])
+    said = ["random", "NFE 4", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
+    expect(status).to_have_text(", ".join(said))
+    expect(label(first)).to_have_text(said)
     page.keyboard.press("Escape")
     expect(first.locator(".hovertext")).to_have_count(0)
     expect(status).to_have_text("")
@@ -226,12 +250,12 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
 def test_colours_are_the_pages_and_follow_its_scheme(html, open_page):
     page = open_page(html, color_scheme="light", reduced_motion="reduce")
     first = shown(page).first
-    assert colours(first)[:3] == ["rgb(0, 114, 178)", "rgb(0, 132, 95)", "rgb(213, 94, 0)"]
+    assert colours(first)[:3] == ["rgb(133, 141, 151)", "rgb(133, 141, 151)", "rgb(213, 94, 0)"]
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(92, 177, 230)'"
+        "() => getComputedStyle(document.querySelector('.js-line')).stroke == 'rgb(124, 133, 145)'"
     )
-    assert colours(first)[:3] == ["rgb(92, 177, 230)", "rgb(53, 199, 155)", "rgb(255, 138, 61)"]
+    assert colours(first)[:3] == ["rgb(124, 133, 145)", "rgb(124, 133, 145)", "rgb(255, 138, 61)"]
     assert page.evaluate("document.getAnimations().length") == 0
 
 
@@ -250,38 +274,43 @@ def test_on_paper_and_without_scripts_the_charts_are_the_pages_own(html, open_pa
     page = open_page(html, java_script_enabled=False)
     assert page.locator(".chart > svg").count() == 6
     assert page.locator("#quality .chart > svg").first.is_visible()
-    assert page.locator(".drawn, button").count() == 0
+    assert page.locator(".drawn, button:not([popovertarget])").count() == 0
 
 
-def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point(html, open_page):
+def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point(html, open_page, unfold):
     page = open_page(html)
     assert page.evaluate("typeof Plotly") == "undefined"
     first = shown(page).first
-    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 437.0 ± 1.0", "3 trials"])
+    counts = "437.0 ± 1.0 of 1,024 samples"
+    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 42.7 %", counts, "3 trials"])
     assert page.locator("#training .plot.live").count() == 0
+    unfold(page, "Training")
     shown(page, "#training")
-    speed = page.locator("details .plot")
+    speed = page.locator("#more .plot")
     assert not speed.and_(page.locator(".live")).count()
-    page.get_by_text("Speed against quality").click()
+    unfold(page, "More measurements")
+    unfold(page, "Speed against quality")
     speed.and_(page.locator(".live")).wait_for()
     expect(point_at(page, speed, 2, 0)).to_have_text(["pairflow", "NFE 1", "valid 352.0", "0.667 s"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_drawn_sorted_and_copied_it_is_accessible(html, open_page, violations, scheme):
+def test_drawn_sorted_and_copied_it_is_accessible(html, open_page, unfold, violations, scheme):
     page = open_page(html, color_scheme=scheme)
     shown(page)
     page.locator("#quality .legend button").first.click()
     page.locator("#quality table").first.get_by_role("button", name="1", exact=True).click()
+    for title in ("Settings", "More measurements", "Speed against quality"):
+        unfold(page, title)
     page.get_by_role("button", name="Copy").click()
-    page.get_by_text("Speed against quality").click()
-    page.locator("details .plot.live").wait_for()
+    page.locator("#more .plot.live").wait_for()
+    page.get_by_role("button", name="What is valid?").first.click()
     assert violations(page) == []
 
 
 def test_drawn_charts_are_as_wide_as_the_static_ones(html, open_page):
     page = open_page(html, 1600)
-    first = shown(page).first
+    shown(page)
     for width in (1600, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
@@ -291,14 +320,14 @@ def test_drawn_charts_are_as_wide_as_the_static_ones(html, open_page):
             }"""
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert first.locator(".tools button").last.is_visible()
+        assert page.locator("#quality .tools button").last.is_visible()
 
 
 def test_an_image_is_saved_without_a_request(html, open_page):
     page = open_page(html)
-    first = shown(page).first
+    page.get_by_role("button", name="Downloads").click()
     with page.expect_download() as saved:
-        first.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
+        page.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
     assert saved.value.suggested_filename == "valid-by-sampling-steps-evaluation-main.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
@@ -316,7 +345,7 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
     page = open_page(render(contents))
     first = shown(page).first
     said = point_at(page, first, 0, 1)
-    expect(said.nth(-3)).to_have_text("NFE 4")
-    assert "".join(said.all_text_contents()[:-3]).replace(" ", "") == EVIL.replace(" ", "")
+    expect(said.nth(-4)).to_have_text("NFE 4")
+    assert "".join(said.all_text_contents()[:-4]).replace(" ", "") == EVIL.replace(" ", "")
     assert page.locator("#quality .legend button").text_content().strip() == EVIL
     assert page.evaluate("document.scripts.length") == 3 + 4

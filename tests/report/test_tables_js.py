@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.report.entries import FACTS
 from pairflow.report.experiment.page import render
 
-COMMAND = "snakemake --cores 2 results/demo/report.html"
+COMMAND = "pairflow sample --model results/demo --count 1000 --unique --out demo.smi"
 VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}
+NONE = {"reference": None, "extractor": None}  # as molecules have them
 STEPS = [2**power for power in range(11)]
 
 
@@ -20,8 +22,8 @@ def four(make) -> str:
     """Four methods at 1 and 4 steps: numbers that sort otherwise as text, a tie, a missing one."""
     frame = pd.DataFrame(VALUES, index=[1, 4]).unstack().reset_index()
     frame.columns = ["method", "nfe", "value"]
-    metrics = frame.assign(metric="valid", trial=0, seed=0, evaluation="main", samples=1024)
-    return render(make(settings={"methods": list(VALUES)}, metrics=metrics))
+    metrics = frame.assign(metric="valid", trial=0, seed=0, evaluation="main", samples=1024, **NONE)
+    return render(make(settings={"methods": list(VALUES)}, metrics=metrics, sample_command=COMMAND))
 
 
 def table_of(page):
@@ -81,17 +83,19 @@ def test_each_group_of_rows_is_sorted_apart_under_its_heading(image_page, open_p
     )
 
 
-def test_where_nothing_would_move_there_is_no_button(make, metric_rows, open_page):
+def test_where_nothing_would_move_there_is_no_button(make, metric_rows, open_page, unfold):
     one = make(settings={"methods": ["udlm"]}, metrics=metric_rows({"udlm": (84, 245, 437)}))
     page = open_page(render(one))
-    assert table_of(page).locator("button").count() == 0
+    assert table_of(page).locator(".sort").count() == 0
+    unfold(page, "Cost")
     costs = page.locator("#cost table").last.get_by_role("button").all_inner_texts()
     assert costs == ["Method"]  # within a step all else is the same
 
 
 def test_a_download_has_the_bytes_that_the_page_holds(four, open_page):
     page = open_page(four)
-    links = page.locator("#quality .files").first.get_by_role("link")
+    page.get_by_role("button", name="Downloads").click()
+    links = page.locator("#downloads li", has_text="Quality by sampling steps").get_by_role("link")
     assert links.all_inner_texts() == ["CSV", "LaTeX", "Markdown"]
     for i, kind in enumerate(("csv", "tex", "md")):
         with page.expect_download() as found:
@@ -108,9 +112,9 @@ def test_the_command_is_copied(four, open_page, clipboard):
     page = open_page(four, permissions=["clipboard-read", "clipboard-write"])
     if not clipboard:
         page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    status = page.get_by_role("status")
+    status = page.locator("#headline").get_by_role("status")
     assert status.inner_text() == ""
-    page.get_by_role("button", name="Copy").click()
+    page.locator("#headline").get_by_role("button", name="Copy").click()
     status.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("document.activeElement.textContent") == "Copy"
     page.evaluate("document.body.append(document.createElement('textarea'))")
@@ -121,13 +125,41 @@ def test_the_command_is_copied(four, open_page, clipboard):
 
 def test_without_scripts_the_page_is_whole(four, open_page):
     page = open_page(four, java_script_enabled=False)
-    assert page.locator("button").count() == 0
+    assert page.locator("button:not([popovertarget])").count() == 0
     assert names(page) == [*VALUES]
     assert table_of(page).locator("thead th").all_inner_texts() == ["Method NFE", "1", "4"]
     assert page.get_by_text(COMMAND, exact=True).is_visible()
+    page.get_by_role("button", name="Downloads").click()
     with page.expect_download() as found:
-        page.locator(".files a").first.click()
+        page.locator("#downloads a").first.click()
     assert found.value.suggested_filename == "demo-headline.csv"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_question_mark_opens_the_entry_of_its_metric(four, open_page, scripts):
+    page = open_page(four, java_script_enabled=scripts)
+    assert not page.locator(".entry").first.is_visible()
+    page.locator("#quality").get_by_role("button", name="What is valid?").click()
+    [entry] = [entry for entry in page.locator(".entry").all() if entry.is_visible()]
+    words = entry.inner_text().split("\n")
+    assert words[0] == "valid"
+    assert "Samples that are not empty and that RDKit reads." in words
+    assert [word for word in words if word in FACTS] == [*FACTS]
+    page.keyboard.press("Escape")
+    assert not entry.is_visible()
+
+
+def test_a_link_to_a_folded_section_opens_it_below_the_navigation(four, open_page):
+    page = open_page(four)
+    settings = page.locator("#run .facts")
+    assert not settings.is_visible()
+    page.get_by_role("link", name="Settings").click()
+    settings.wait_for()
+    page.wait_for_timeout(800)  # until it has scrolled there
+    heading = page.get_by_role("heading", name="Settings").bounding_box()
+    navigation = page.locator("nav").bounding_box()
+    assert navigation["y"] == 0
+    assert heading["y"] >= navigation["height"]
 
 
 def test_the_first_key_skips_to_the_content(four, open_page):
@@ -146,7 +178,7 @@ def twelve(make) -> str:
     methods = [f"pairflow{'+redi' * rounds}" for rounds in range(6)] + [f"udlm-{i}" for i in range(6)]
     rows = product(methods, STEPS, range(3), ("valid", "unique", "novel"))
     frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "metric"])
-    metrics = frame.assign(value=1000.0 + 20 * frame.trial, seed=0, evaluation="main", samples=1024)
+    metrics = frame.assign(value=1000.0 + 20 * frame.trial, seed=0, evaluation="main", samples=1024, **NONE)
     return render(make(settings={"methods": methods}, metrics=metrics))
 
 
@@ -178,4 +210,5 @@ def test_on_paper_all_is_told_and_nothing_is_there_to_click(printed):
     heights = closed.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")
     assert min(heights) > 100
     assert printed.get_by_text("Method", exact=True).first.is_visible()
+    assert all(entry.is_visible() for entry in printed.locator(".entry").all())
     assert printed.evaluate("getComputedStyle(document.body).color") == "rgb(29, 33, 39)"

@@ -1,6 +1,6 @@
 """The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -8,25 +8,10 @@ from markupsafe import Markup
 
 from pairflow.report import figures, tables
 from pairflow.report.drawing import Picture, swatch
-from pairflow.report.experiment.contents import NOTES, Contents
+from pairflow.report.experiment.contents import Contents
 from pairflow.report.tables import Table
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
-_GROUPS = {
-    "structure": "Pieces, scaffolds, similarity",
-    "properties": "Distance of properties from the training set’s",
-    "reasons": "Why samples are invalid",
-    "spellings": "Spellings, as the paper counts",
-}
-
-
-@dataclass(frozen=True)
-class Group:
-    """Tables that are shown together, their title, and notes that say what the numbers mean."""
-
-    title: str
-    tables: list[Table]
-    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -39,10 +24,13 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Property:
-    """Distributions of one property at one NFE, and every method's distance from the training molecules."""
+    """Distributions of one property at one NFE, and every method's distance from the training molecules.
+
+    `metric` is that distance.
+    """
 
     label: str
-    nfe: int
+    metric: str
     picture: Picture
     distances: dict[str, str]
 
@@ -60,46 +48,27 @@ class Speed:
 class MoleculeDetails:
     """What was measured in an evaluation of molecules beyond valid, unique and novel."""
 
-    groups: list[Group] = field(default_factory=list)
+    training: Markup
     reasons: Reasons | None = None
-    properties: list[Property] = field(default_factory=list)
-    training: Markup | None = None
+    properties: dict[int, list[Property]] = field(default_factory=dict)
     speed: Speed | None = None
 
 
-def describe_molecules(contents: Contents, evaluation: str, prefix: str) -> MoleculeDetails:
-    """The details of one evaluation; `prefix` tells its drawings apart from others on the page."""
-    summary = tables.summarise(contents.measured)
-
-    def table_for(metric: str) -> Table:
-        return tables.make_table(summary, evaluation, metric, contents.methods, complete=contents.complete)
-
+def describe_molecules(
+    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
+) -> MoleculeDetails:
+    """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
     return MoleculeDetails(
-        groups=_groups(table_for),
-        reasons=_reasons(table_for, int(rows.samples.max()), prefix),
-        properties=_properties(contents, evaluation, table_for, prefix),
+        reasons=_reasons(measured, int(rows.samples.max()), prefix),
+        properties=_properties(contents, evaluation, measured, prefix),
         training=swatch(figures.TRAINING, f"{prefix}-training"),
         speed=_speed(contents, evaluation, rows, prefix),
     )
 
 
-def _measured_tables(table_for: Callable[[str], Table], group: str) -> list[Table]:
-    """The tables of a group of metrics that have values."""
-    return [table for table in map(table_for, tables.list_metrics("molecules", group)) if table.count]
-
-
-def _groups(table_for: Callable[[str], Table]) -> list[Group]:
-    groups, meanings = [], NOTES["molecules"]
-    for name, title in _GROUPS.items():
-        if members := _measured_tables(table_for, name):
-            notes = [meanings[table.metric] for table in members if table.metric in meanings]
-            groups.append(Group(title, members, notes))
-    return groups
-
-
-def _reasons(table_for: Callable[[str], Table], samples: int, prefix: str) -> Reasons | None:
-    members = _measured_tables(table_for, "reasons")
+def _reasons(measured: Mapping[str, Table], samples: int, prefix: str) -> Reasons | None:
+    members = [table for table in measured.values() if table.about.group == "reasons"]
     if not members:
         return None
     charts = {
@@ -113,19 +82,22 @@ def _reasons(table_for: Callable[[str], Table], samples: int, prefix: str) -> Re
 
 
 def _properties(
-    contents: Contents, evaluation: str, table_for: Callable[[str], Table], prefix: str
-) -> list[Property]:
-    properties = []
-    for nfe, methods in sorted(contents.properties.get(evaluation, {}).items()):
+    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
+) -> dict[int, list[Property]]:
+    """NFE -> its properties, the most steps first."""
+    properties: dict[int, list[Property]] = {}
+    for nfe, methods in sorted(contents.properties.get(evaluation, {}).items(), reverse=True):
+        properties[nfe] = []
         for name, label in PROPERTIES.items():
+            metric = f"{name}_wasserstein"
             counts = {
                 method: methods[method][methods[method].property == name]
                 for method in contents.methods
                 if method in methods
             }
-            picture = figures.histogram(counts, label, f"{prefix}-{name}{nfe}")
-            distances = _distances(table_for(f"{name}_wasserstein"), nfe)
-            properties.append(Property(label, nfe, picture, distances))
+            picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            distances = _distances(measured[metric], nfe) if metric in measured else {}
+            properties[nfe].append(Property(label, metric, picture, distances))
     return properties
 
 

@@ -1,8 +1,6 @@
 """What an experiment's page shows: read by `gather`, drawn by `page.render`."""
 
-import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,6 @@ import pandas as pd
 from pairflow.config import Experiment, Modality
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
-
-# modality -> metric -> what its numbers mean
-NOTES: dict[str, dict[str, str]] = json.loads(
-    Path(__file__).with_name("notes.json").read_text(encoding="utf-8")
-)
 
 
 @dataclass(frozen=True)
@@ -36,13 +29,16 @@ class Contents:
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
+    sample_command the command that draws new molecules from the best model; empty for other data
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
+    examples       some training molecules as SMILES
     properties     evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
                    molecules have the property in a bin, as `metrics.chemistry.histograms` counts them
 
     For images, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB):
 
     images         method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
+    training_images  some training images (B, H, W, C)
     pairs          coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
                    at t = S/(S+1), ..., 1/(S+1), their sources
     neighbours     method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
@@ -64,9 +60,12 @@ class Contents:
     couplings: dict[str, dict[str, float]]
     correlations: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
+    sample_command: str = ""
     samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)
     images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    training_images: np.ndarray | None = None
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     accuracies: dict[str, float] = field(default_factory=dict)

@@ -47,22 +47,25 @@ def name_charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
 
 
 def _block_charts(block: EvaluationBlock) -> Iterator[tuple[str, Picture]]:
-    for table, picture in zip(block.metric_tables, block.charts, strict=True):
-        yield _plain(table.label), picture
+    for group in block.all_groups:
+        charted = (table for table in group.tables if table.about.chart)
+        yield from ((_plain(table.label), chart) for table, chart in zip(charted, group.charts, strict=True))
     details = block.chemistry
     if details is None:
         return
     if details.reasons:
         for method, picture in details.reasons.charts.items():
             yield f"invalid-{_plain(method)}", picture
-    for histogram in details.properties:
-        yield f"{_plain(histogram.label)}-nfe{histogram.nfe}", histogram.picture
+    for nfe, properties in details.properties.items():
+        yield from ((f"{_plain(own.label)}-nfe{nfe}", own.picture) for own in properties)
     if details.speed:
         yield "speed", details.speed.picture
 
 
 def name_pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
     """The name of each picture's files, and its pixels (H, W, C) or (H, W), enlarged as the page does."""
+    if examples := parts["examples"]:
+        yield "training-images", _pixels(examples)
     for method, grids in parts["grids"].items():
         yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
     for coupling, pairs in parts["pairs"].items():
@@ -73,16 +76,17 @@ def name_pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
 
 def _pixels(png: Png) -> np.ndarray:
     with Image.open(BytesIO(base64.b64decode(png.uri.partition(",")[2]))) as image:
-        return np.asarray(image).repeat(png.wide, axis=0).repeat(png.wide, axis=1)
+        return np.asarray(image).repeat(png.factor, axis=0).repeat(png.factor, axis=1)
 
 
 def save_chart(picture: Picture, path: Path) -> None:
-    """`<path>.svg` and `<path>.pdf`, on white, with a legend below.
+    """`<path>.svg` and `<path>.pdf`, on white, with a legend below where the drawing has no names.
 
     This changes the drawing, so do it last.
     """
     with matplotlib.rc_context(_RC):
-        _add_legend(picture.figure)
+        if not picture.named:
+            _add_legend(picture.figure)
         for kind, metadata in _UNDATED.items():
             picture.figure.savefig(f"{path}.{kind}", metadata=metadata)
 
@@ -119,10 +123,9 @@ def _legend(figure: Figure) -> Legend:
 
 
 def _in_columns(figure: Figure, columns: int) -> Legend:
-    [axes] = figure.axes
     legend = figure.legend(
-        *axes.get_legend_handles_labels(),
-        loc="outside lower center",
+        *figure.axes[0].get_legend_handles_labels(),
+        loc=f"outside {'lower' if len(figure.axes) == 1 else 'upper'} center",  # panels have a label below
         ncols=columns,
         frameon=False,
         handlelength=2.6,

@@ -11,9 +11,11 @@ from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, re
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
+from pairflow.report.closing import sample_command
 from pairflow.report.experiment import pictures, tokens
 from pairflow.report.experiment.contents import Contents
 
+_EXAMPLES = 12  # training molecules
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
     **{"step": "string", "method": "string", "seed": "Int64", "evaluation": "string", "nfe": "Int64"},
@@ -83,6 +85,7 @@ def read_contents(
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
         bounds=_by_method(metrics[metrics["evaluation"] == "likelihood"], seed),
+        sample_command=sample_command(root, experiment),
         **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
     )
 
@@ -134,7 +137,7 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
 
 
 def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Samples) -> dict[str, Any]:
-    """The samples as SMILES, and the histograms of properties at the lowest and the highest NFE."""
+    """Samples and some training molecules as SMILES, property histograms at the lowest and highest NFE."""
     from pairflow.data.molecules import Vocabulary
 
     vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
@@ -148,7 +151,10 @@ def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Sample
             table, _ = read_table(paths.properties(root, run), "property histograms")
             by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
             by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
-    return {"samples": decoded, "properties": properties}
+    table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
+    rows = pictures.choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
+    examples = [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))]
+    return {"samples": decoded, "examples": examples, "properties": properties}
 
 
 def _add_counts(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:

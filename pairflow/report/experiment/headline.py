@@ -7,11 +7,9 @@ import numpy as np
 
 from pairflow.report.costs import training_costs
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.quality import Panel, leading_panel, panels
-from pairflow.report.stats import estimate
+from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.tables import choose_digits
 from pairflow.report.words import USABLE, format_number, format_percent, join_steps
-from pairflow.training.choice import best_run
 
 _DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # of molecules; the first one measured
 
@@ -34,9 +32,13 @@ class MethodLine:
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of the table: its heading, its values, their text for real data; a share or a number."""
+    """A column of the table: its heading, its values, their text for real data; a share or a number.
+
+    `metric` is the one that it is made from.
+    """
 
     heading: str
+    metric: str
     values: Values
     real: str = "–"
     digits: int | None = None
@@ -65,6 +67,11 @@ class Headline:
     samples: int
     sentence: str
 
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Heading of a column -> its metric."""
+        return {measure.heading: measure.metric for measure in self.measures.values()}
+
     def values(self, line: MethodLine) -> list[float]:
         """A line's values, as they stand in the table."""
         return [self.value(key, line) for key in self.measures]
@@ -77,29 +84,26 @@ class Headline:
 
 def make_headline(contents: Contents) -> Headline | None:
     """The head of an experiment's page; None without any value of a leading metric."""
-    leading = leading_panel(contents)
+    leading = leading_panel(contents.metrics, contents.modality)
     if leading is None:
         return None
-    means, lower = _means(leading), leading.about.best == "lowest"
     seconds, tail = _training_seconds(contents), _greedy_tail(contents, leading.evaluation)
-    lines = []
+    measured = {method for method, _ in leading.means}
+    lines = {}
     for method in contents.methods:
-        if own := {run: mean for run, mean in means.items() if run[0] == method}:
-            nfe = best_run(own, lower)[1]
-            lines.append(MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan)))
-    best = next(line for line in lines if line.method == best_run(means, lower)[0])
+        if method in measured:
+            _, nfe = leading.best(method)
+            lines[method] = MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan))
+    winner, _ = leading.best()
     measure, describe = {
         "molecules": (_measure_molecules, _describe_molecules),
         "images": (_measure_images, _describe_images),
         "tokens": (_measure_tokens, _describe_tokens),
     }[contents.modality]
     measures = measure(contents, leading)
-    sentence = describe(leading, best, measures, contents)
-    return Headline(leading.evaluation, lines, best, measures, int(leading.rows.samples.max()), sentence)
-
-
-def _means(panel: Panel) -> dict[tuple[str, int], float]:
-    return {key: estimate(values).mean for key, values in panel.values.items()}
+    sentence = describe(leading, lines[winner], measures, contents)
+    samples = int(leading.rows.samples.max())
+    return Headline(leading.evaluation, [*lines.values()], lines[winner], measures, samples, sentence)
 
 
 def _divide(counts: Values, whole: Values) -> Values:
@@ -108,42 +112,44 @@ def _divide(counts: Values, whole: Values) -> Values:
 
 def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]:
     """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
-    means = {panel.metric: _means(panel) for panel in panels(contents, leading.evaluation)}
+    measured = panels(contents.metrics, contents.modality, leading.evaluation)
+    means = {panel.metric: panel.means for panel in measured}
     samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
-    measures = {"valid": Measure("valid", _divide(means["valid"], samples), format_percent(1.0))}
+    measures = {"valid": Measure("valid", "valid", _divide(means["valid"], samples), format_percent(1.0))}
     if unique := means.get("unique_strict"):
-        measures["unique"] = Measure("unique", _divide(unique, means["valid"]))
+        measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
         if novel := means.get("novel_strict"):
             heading = "off the rules" if contents.complete else "novel"
             real = format_percent(0.0) if contents.complete else "–"
-            measures["novel"] = Measure(heading, _divide(novel, unique), real)
+            measures["novel"] = Measure(heading, "novel_strict", _divide(novel, unique), real)
     for metric, heading in _DISTANCES.items():
         if values := means.get(metric):
-            return {**measures, metric: Measure(heading, values, digits=choose_digits([*values.values()]))}
+            digits = choose_digits([*values.values()])
+            return {**measures, metric: Measure(heading, metric, values, digits=digits)}
     return measures
 
 
 def _measure_images(contents: Contents, leading: Panel) -> dict[str, Measure]:
-    values, floor = _means(leading), leading.floor
+    values, floor = leading.means, leading.floor
     digits = choose_digits([*values.values(), *([floor.mean] if floor else [])])
     real = format_number(floor.mean, digits) if floor else "–"
     heading = f"{leading.about.label} {leading.beside}".strip()
-    measures = {"distance": Measure(heading, values, real, digits)}
-    for panel in panels(contents, leading.evaluation):
+    measures = {"distance": Measure(heading, leading.metric, values, real, digits)}
+    for panel in panels(contents.metrics, contents.modality, leading.evaluation):
         if panel.metric == "nn_copies":
-            measures["copies"] = Measure("copies", _means(panel))
+            measures["copies"] = Measure("copies", panel.metric, panel.means)
     return measures
 
 
 def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
     """The n-gram distance, the share of copies of training rows, and the bound on the NLL."""
     measures = _measure_images(contents, leading)
-    for panel in panels(contents, leading.evaluation):
+    for panel in panels(contents.metrics, contents.modality, leading.evaluation):
         if panel.metric == "copies":
             real = format_percent(panel.floor.mean) if panel.floor else "–"
-            measures["copies"] = Measure("copies", _means(panel), real)
-    bounds = {run: contents.bounds.get(run[0], {}).get("nll_bound", np.nan) for run in leading.values}
-    return {**measures, "bound": Measure("NLL bound", bounds, digits=3)}
+            measures["copies"] = Measure("copies", panel.metric, panel.means, real)
+    bounds = {run: contents.bounds.get(run[0], {}).get("nll_bound", np.nan) for run in leading.means}
+    return {**measures, "bound": Measure("NLL bound", "nll_bound", bounds, digits=3)}
 
 
 def _describe_tokens(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:

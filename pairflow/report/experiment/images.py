@@ -10,7 +10,8 @@ from PIL import Image
 _SHOWN = 64  # images of a grid, if they are small
 _BYTES = 2**18  # most raw pixels of a grid
 _COLUMNS = 8
-_WIDE, _NARROW = 540, 366  # CSS pixels that a picture may fill on a desk (two in a row), on a telephone
+_ROOM = 365  # CSS pixels that a picture may fill: three in a row on a desk, one on a telephone
+_LEAST = 40  # CSS pixels of an image in a grid
 _STRIP = 90  # CSS pixels of an image in a row of neighbours
 _LARGEST = 8  # factor
 _GREY = 128  # between images: neither black nor white, on a light page and on a dark one
@@ -18,12 +19,11 @@ _GREY = 128  # between images: neither black nor white, on a light page and on a
 
 @dataclass(frozen=True)
 class Png:
-    """A PNG as a data URI, its width in pixels, and the whole factors that it is shown at."""
+    """A PNG as a data URI, its width in pixels, and the whole factor that it is shown at."""
 
     uri: str
     width: int
-    wide: int
-    narrow: int
+    factor: int
     alt: str
 
 
@@ -45,8 +45,9 @@ class Neighbour:
 
 def draw_grid(images: np.ndarray, title: str) -> Png:
     """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
-    size, width = images[0].size, images.shape[2]
-    columns = max(1, min(_COLUMNS, _WIDE // (width + 1)))
+    size, width = images[0].size, images.shape[2] + 1
+    least = -(-_LEAST // width) * width
+    columns = max(1, min(_COLUMNS, _ROOM // least))
     rows = max(1, min(_SHOWN, _BYTES // size) // columns)
     first = images[: rows * columns]
     return _png(_tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
@@ -88,7 +89,7 @@ def _png(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
     Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
     width = pixels.shape[1]
-    return Png(uri, width, factor or _factor(_WIDE, width), factor or _factor(_NARROW, width), alt)
+    return Png(uri, width, factor or _factor(_ROOM, width), alt)
 
 
 def _factor(room: int, width: int) -> int:

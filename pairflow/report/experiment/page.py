@@ -1,23 +1,23 @@
 """The page of one experiment: one HTML file that opens offline."""
 
 import math
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import BASES, DISTILLATIONS, Modality
+from pairflow.config import BASES, DISTILLATIONS, Experiment, Modality
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
+from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
 from pairflow.report.experiment import images, molecules, sheets
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.headline import make_headline
-from pairflow.report.experiment.quality import evaluation_blocks
+from pairflow.report.experiment.headline import Headline, make_headline
+from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
@@ -26,7 +26,6 @@ from pairflow.report.stats import SIGNIFICANCE
 from pairflow.report.words import join_steps, join_words, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
-_UNFOLDED = 4  # galleries that are open from the start
 _STEPS = (
     *("preprocess", "pair", "adopt", "cover", "train", "teach", "distill", "sample"),
     *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
@@ -37,6 +36,7 @@ def draw(contents: Contents) -> dict[str, Any]:
     """The parts of the page that have figures, by the names that the template gives them."""
     return {
         "blocks": evaluation_blocks(contents),
+        "examples": _draw_examples(contents),
         "grids": _draw_grids(contents),
         "pairs": {name: images.draw_pairs(*states, name) for name, states in contents.pairs.items()},
         "neighbours": _draw_neighbours(contents),
@@ -53,10 +53,17 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     """
     template = make_environment().get_template("experiment/template.html")
     parts = parts or draw(contents)
+    blocks, correlation = parts["blocks"], parts["correlation"]
     experiment = contents.experiment
-    settings, headline = experiment.model_dump(mode="json"), make_headline(contents)
+    headline = make_headline(contents)
+    training = training_costs(contents.timings, experiment)
+    costs = _step_costs(contents.timings, contents.methods)
+    galleries = _draw_galleries(contents)
     return template.render(
-        scripts=scripts(bool(parts["training"]) or any(block.charts for block in parts["blocks"])),
+        **parts,
+        scripts=scripts(
+            bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
+        ),
         contents=contents,
         things={"images": "images", "tokens": "rows"}.get(contents.modality),
         experiment=experiment,
@@ -64,22 +71,49 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         headline=headline,
         cautions=find_cautions(headline, contents) if headline else [],
         summary=write_summary(contents),
+        leading=_choose_leading(blocks, headline),
+        winner=headline.best.method if headline else "",
+        galleries=galleries,
+        example_molecules=_draw_example_molecules(contents) if contents.examples else [],
         facts=_facts(contents),
-        configuration=yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100),
-        **parts,
-        galleries=_draw_galleries(contents),
+        configuration=_dump(experiment),
         shown=_SHOWN,
-        unfolded=_UNFOLDED,
         seed=experiment.seeds[0],
-        training_costs=training_costs(contents.timings, experiment),
-        costs=_step_costs(contents.timings, contents.methods),
+        training_costs=training,
+        costs=costs,
         significance=SIGNIFICANCE,
-        metric_sheet=partial(sheets.metric_sheet, contents),
-        headline_sheet=partial(sheets.headline_sheet, contents),
-        correlation_sheet=partial(sheets.correlation_sheet, contents),
-        training_sheet=partial(sheets.training_sheet, contents),
-        step_sheet=partial(sheets.step_sheet, contents),
+        sheets=sheets.list_sheets(contents, headline, blocks, correlation, training, costs),
+        entries=list_entries(_list_metrics(blocks, contents)),
     )
+
+
+def _choose_leading(blocks: Sequence[EvaluationBlock], headline: Headline | None) -> EvaluationBlock | None:
+    """The evaluation that stands open: that of the headline."""
+    names = [headline.evaluation] if headline else []
+    return next((block for block in blocks if block.name in names), blocks[0] if blocks else None)
+
+
+def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list[str]:
+    """The metrics that the page explains."""
+    tables = [table for block in blocks for table in block.tables]
+    details = [block.chemistry for block in blocks if block.chemistry]
+    properties = [own.metric for part in details for shapes in part.properties.values() for own in shapes]
+    speeds = [part.speed.table.metric for part in details if part.speed]
+    others = {
+        "hamming_mean": contents.distances,
+        "jumps": contents.jumps,
+        "symbol_deviation": contents.distances,
+        "coverage": contents.couplings.get("forward"),
+        "total_correlation": contents.correlations,
+        "nll_bound": contents.bounds,
+    }
+    shown = [name for name, values in others.items() if values]
+    return [*(table.metric for table in tables), *properties, *speeds, *shown]
+
+
+def _dump(experiment: Experiment) -> str:
+    settings = experiment.model_dump(mode="json")
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _facts(contents: Contents) -> list[tuple[str, str]]:
@@ -140,6 +174,15 @@ def _draw_galleries(contents: Contents) -> dict[str, dict[int, molecules.Gallery
         method: {nfe: molecules.draw_gallery(samples, _SHOWN, seed) for nfe, samples in by_nfe}
         for method, by_nfe in _order(contents.samples, contents.methods)
     }
+
+
+def _draw_example_molecules(contents: Contents) -> list[molecules.Molecule]:
+    return molecules.draw_gallery(contents.examples, _SHOWN, contents.experiment.seeds[0]).molecules
+
+
+def _draw_examples(contents: Contents) -> images.Png | None:
+    own = contents.training_images
+    return None if own is None else images.draw_grid(own, "the training data")
 
 
 def _draw_grids(contents: Contents) -> dict[str, dict[int, images.Png]]:

@@ -48,16 +48,22 @@ class TrainingImages:
 
 def read_images(root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
     """The fields of `Contents` that only images have."""
-    train = TrainingImages.read(root)
+    train, seed = TrainingImages.read(root), experiment.seeds[0]
     return {
+        "training_images": train.to_images(train.tokens[choose_examples(len(train.tokens), SAMPLES, seed)]),
         "images": {
             method: {nfe: train.to_images(tokens) for nfe, tokens in by_nfe.items()}
             for method, by_nfe in samples.items()
         },
-        "pairs": {name: _pairs(root, experiment.seeds[0], name, train) for name in experiment.couplings()},
+        "pairs": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
         "neighbours": _neighbours(samples, train),
         "accuracies": _accuracies(root, experiment),
     }
+
+
+def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
+    """Numbers of some random training rows."""
+    return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple[np.ndarray, ...]:

@@ -8,6 +8,7 @@ from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline
+from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import format_count, format_duration, format_percent, name_scale
 
@@ -25,6 +26,32 @@ class StepCost:
     share: float
 
 
+def list_sheets(
+    contents: Contents,
+    headline: Headline | None,
+    blocks: Sequence[EvaluationBlock],
+    correlation: Mapping[str, Any] | None,
+    training: Mapping[str, list[TrainingCost]],
+    costs: Sequence[StepCost],
+) -> list[Sheet]:
+    """All tables of a page, in its order."""
+    sheets = [headline_sheet(contents, headline)] if headline else []
+    for block in blocks:
+        tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
+        if block.chemistry and block.chemistry.speed:
+            tables["Valid molecules per second"] = [block.chemistry.speed.table]
+        sheets += [
+            metric_sheet(contents, own, block.scope, f"{title}, evaluation {block.name}")
+            for title, own in tables.items()
+            if own
+        ]
+    if correlation:
+        sheets.append(correlation_sheet(contents, correlation))
+    if training:
+        sheets.append(training_sheet(contents, training))
+    return [*sheets, step_sheet(contents, costs)] if costs else sheets
+
+
 def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title: str) -> Sheet:
     """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
     [evaluation] = {table.evaluation for table in tables}
@@ -38,8 +65,9 @@ def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title:
     )
 
 
-def headline_sheet(contents: Contents, headline: Headline, title: str) -> Sheet:
+def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
     """Every method at its best number of steps, and real data; records have shares, not per cent."""
+    title = "Every method at its best number of sampling steps"
     columns = {
         "Method": [*(line.method for line in headline.lines), "real data"],
         "NFE": [*(str(line.nfe) for line in headline.lines), "–"],
@@ -62,7 +90,7 @@ def headline_sheet(contents: Contents, headline: Headline, title: str) -> Sheet:
     return Sheet(f"{contents.name}-headline", title, [part], records)
 
 
-def correlation_sheet(contents: Contents, correlation: Mapping[str, Any], title: str) -> Sheet:
+def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
     """Total correlation per method, and its ceiling; `correlation` is that part of the page."""
     names = ("total_correlation", "total_correlation_se")
     values = {method: [metrics[name] for name in names] for method, metrics in correlation["rows"].items()}
@@ -74,7 +102,7 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any], title:
     caption = f"Conditional total correlation; {_origin(contents)}; {over}"
     return Sheet(
         name=f"{contents.name}-correlation",
-        title=title,
+        title="Total correlation per method",
         parts=[Part(caption, ["Method", "Total correlation (bits)"], rows)],
         records=[
             {"method": method, **dict(zip(names, numbers, strict=True))}
@@ -83,8 +111,9 @@ def correlation_sheet(contents: Contents, correlation: Mapping[str, Any], title:
     )
 
 
-def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]], title: str) -> Sheet:
+def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]]) -> Sheet:
     """The cost of every base, with its pairing and its distillations."""
+    title = "Training cost of bases, pairing and distillation"
     rows = [cost for base in costs.values() for cost in base]
     columns = {
         "Method": [row.method for row in rows],
@@ -100,7 +129,7 @@ def training_sheet(contents: Contents, costs: Mapping[str, list[TrainingCost]], 
     return _text_sheet(contents, "training-cost", title, columns, rows, "llrrrrrrl")
 
 
-def step_sheet(contents: Contents, costs: Sequence[StepCost], title: str) -> Sheet:
+def step_sheet(contents: Contents, costs: Sequence[StepCost]) -> Sheet:
     """Time and memory of every step."""
     columns = {
         "Step": [row.step for row in costs],
@@ -110,7 +139,7 @@ def step_sheet(contents: Contents, costs: Sequence[StepCost], title: str) -> She
         "Runs": [str(row.runs) for row in costs],
         "Device": [row.device or "–" for row in costs],
     }
-    return _text_sheet(contents, "cost", title, columns, costs, "llrrrl")
+    return _text_sheet(contents, "cost", "Time and memory per step", columns, costs, "llrrrl")
 
 
 def _text_sheet(

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.quality import Panel, leading_panel
 from pairflow.report.figures import mean_distance
-from pairflow.report.stats import Difference, adjust, difference, estimate
+from pairflow.report.panels import Panel, leading_panel
+from pairflow.report.stats import Difference, adjust, difference
 from pairflow.report.tables import Table, choose_digits, describe_scope, make_table, summarise
 from pairflow.report.words import BASELINE, OURS, format_number, join_steps, join_words
 
@@ -17,7 +17,7 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 def write_summary(contents: Contents) -> list[str]:
     """PairFlow against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
-    if panel := leading_panel(contents):
+    if panel := leading_panel(contents.metrics, contents.modality):
         texts = [_compare(panel), _rank(panel, contents.methods), *texts]
     return [text for text in texts if text]
 
@@ -110,8 +110,8 @@ def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]
 
 def _number(value: float, panel: Panel, sign: str = "") -> str:
     """A value with the decimals that its metric has in tables."""
-    means = [estimate(values).mean for values in panel.values.values()]
-    return format_number(value, 1 if panel.about.counted else choose_digits(means), sign)
+    digits = 1 if panel.about.counted else choose_digits([*panel.means.values()])
+    return format_number(value, digits, sign)
 
 
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}

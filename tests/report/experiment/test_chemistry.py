@@ -8,8 +8,8 @@ import pytest
 
 from pairflow.metrics.chemistry import histograms
 from pairflow.report.experiment import files
-from pairflow.report.experiment.chemistry import describe_molecules
 from pairflow.report.experiment.page import draw, render
+from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.tables import METRICS, list_metrics
 
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
@@ -56,20 +56,26 @@ def contents(make):
 
 
 @pytest.fixture(scope="module")
-def found(contents):
-    return describe_molecules(contents, "main", "e0")
+def block(contents):
+    [block] = evaluation_blocks(contents)
+    return block
 
 
-def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(found):
-    shown = [table.metric for group in found.groups for table in group.tables]
-    assert sorted(shown) == sorted(set(VALUES) - {"valid"})
-    assert [group.title for group in found.groups][-1] == "Why samples are invalid"
-    assert all(group.notes for group in found.groups)
-    cells = {table.metric: table.rows["pairflow"][0].text for group in found.groups for table in group.tables}
+@pytest.fixture(scope="module")
+def found(block):
+    return block.chemistry
+
+
+def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(block):
+    assert sorted(table.metric for table in block.tables) == sorted(VALUES)
+    assert [table.metric for table in block.main.tables] == ["valid"]
+    titles = ["Pieces, scaffolds, similarity", "Distance of properties from the training set’s"]
+    assert [group.title for group in block.groups] == [*titles, "Why samples are invalid"]
+    cells = {table.metric: table.rows["pairflow"][0].text for table in block.tables}
     assert cells["invalid_ring"] == "60.0"
     assert cells["qed_wasserstein"] == "0.012"
     assert cells["nn_similarity"] == "0.62"
-    missing = {table.metric: table.rows["udlm"][0].text for group in found.groups for table in group.tables}
+    missing = {table.metric: table.rows["udlm"][0].text for table in block.tables}
     assert missing["qed_wasserstein"] == "–"
 
 
@@ -83,12 +89,13 @@ def test_reasons_have_a_chart_per_method_with_all_numbers_in_words(found):
 
 
 def test_properties_are_drawn_at_both_ends_with_their_distance(found):
-    assert [(each.label, each.nfe) for each in found.properties] == [
-        (label, nfe) for nfe in NFE for label in ("QED", "SA score", "logP", "molecular weight (g/mol)")
-    ]
-    assert found.properties[0].distances == {"udlm": "–", "pairflow": "0.012"}
-    assert "udlm" not in found.properties[0].picture.alt  # nothing valid to draw
-    assert "udlm: " in found.properties[4].picture.alt
+    assert list(found.properties) == [32, 1]  # the most steps first
+    labels = ["QED", "SA score", "logP", "molecular weight (g/mol)"]
+    assert all([one.label for one in shapes] == labels for shapes in found.properties.values())
+    few, many = found.properties[1][0], found.properties[32][0]
+    assert few.distances == {"udlm": "–", "pairflow": "0.012"}
+    assert "udlm" not in few.picture.alt  # nothing valid to draw
+    assert "udlm: " in many.picture.alt
 
 
 def test_speed_is_valid_molecules_over_the_time_of_all_trials(found):
@@ -99,9 +106,10 @@ def test_speed_is_valid_molecules_over_the_time_of_all_trials(found):
 
 
 def test_without_times_or_histograms_those_parts_are_left_out(make):
-    bare = describe_molecules(make(), "main", "e0")
-    assert (bare.reasons, bare.properties, bare.speed) == (None, [], None)
-    assert [group.title for group in bare.groups] == ["Spellings, as the paper counts"]
+    [block] = evaluation_blocks(make())
+    bare = block.chemistry
+    assert (bare.reasons, bare.properties, bare.speed) == (None, {}, None)
+    assert [group.title for group in block.groups] == ["Spellings, as the paper counts"]
 
 
 def test_the_page_explains_what_it_shows(contents):
@@ -128,6 +136,6 @@ def test_its_charts_have_names_as_files(contents):
     properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
     assert names == [
         *("main-valid", "main-invalid-udlm", "main-invalid-pairflow"),
-        *(f"main-{name}-nfe{nfe}" for nfe in NFE for name in properties),
+        *(f"main-{name}-nfe{nfe}" for nfe in (32, 1) for name in properties),
         "main-speed",
     ]

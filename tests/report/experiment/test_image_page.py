@@ -15,8 +15,8 @@ WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "v
 
 def test_sections_of_images(image_page, parse):
     assert parse(image_page).headings() == [
-        *("headline", "summary", "run", "quality", "samples", "neighbours", "coupling"),
-        *("correlation", "training", "cost"),
+        *("headline", "summary", "quality", "samples", "more", "neighbours", "coupling"),
+        *("correlation", "training", "cost", "run", "metrics"),
     ]
 
 
@@ -37,13 +37,16 @@ def test_what_the_page_shows(image_page, parse):
     for text in (
         *("Training images 1,257", "Test images 540", "Image size 8 × 8 pixels, grey"),
         *("Length N 64 tokens", "Vocabulary K 2 levels"),
-        "FD, from 1,000 samples: Fréchet distance on features of the classifier 1a2b3c4d "
-        "(accuracy 97.2 %), not FID.",
-        "The dotted line is the floor, the same distance between real images: FD to the training images 4.8 "
-        "(from 540); L2 to the nearest training image 1,234.5 (from 540).",
+        "How images are compared: FD by the features of the classifier 1a2b3c4d (accuracy 97.2 %), from "
+        "1,000 samples; IS by the features of",
+        "; L2, from 1,000 samples; share of copies, from 1,000 samples. Only",
+        *(
+            f"The dotted line is the floor, the same distance between real images: {floor} (from 540)."
+            for floor in ("FD to the training images 4.8", "L2 to the nearest training image 1,234.5")
+        ),
     ):
         assert said.count(text) == 1
-    assert said.count("FD, from") == 1
+    assert said.count("FD by the features") == 1
     # The lowest distance is best, and the highest score.
     for text in ("<strong>14.0</strong>", "84.0", "<strong>8.6</strong>", "1.6"):
         assert f"<td>{text}</td>" in image_page
@@ -56,20 +59,34 @@ def test_what_the_page_shows(image_page, parse):
     assert "image-rendering: pixelated" in image_page
 
 
+def test_training_images_stand_beside_the_best_method(make_images):
+    contents = make_images()
+    html = render(make_images(training_images=contents.images["udlm"][1]))
+    opened = html.split('<details class="method" open>')[1].split("</details>")[0]
+    alts = [f"64 samples of {text}" for text in ("the training data", "pairflow at 1 sampling step")]
+    assert [text for text in alts if f'alt="{text}"' in opened] == alts
+
+
 def test_tables_follow_the_order_of_metrics_and_references(make_images):
     contents = make_images()
     [block] = quality.evaluation_blocks(contents)
-    labels = ["FD to the training images", "FD to the test images", "KD to the training images", "IS"]
-    assert [table.label for table in block.metric_tables] == [*labels, "L2 to the nearest training image"]
-    assert [table.label for table in block.plain] == ["share of copies of training images"]
-    measured = {table.metric: table for table in [*block.metric_tables, *block.plain]}
+    main = ["FD to the training images", "FD to the test images", "IS"]
+    assert [table.label for table in block.main.tables] == main
+    assert {group.title: [table.label for table in group.tables] for group in block.groups} == {
+        "Kernel distances": ["KD to the training images"],
+        "Distance to the nearest images": [
+            *("L2 to the nearest training image", "share of copies of training images")
+        ],
+    }
+    assert [len(group.charts) for group in [block.main, *block.groups]] == [3, 1, 1]  # no chart of copies
+    measured = {table.metric: table for table in block.tables}
     assert contents.methods == list(measured["fd"].rows) == ["udlm", "random", "pairflow"]  # not `data`
     cells = {
         metric: [cell for row in table.rows.values() for cell in row] for metric, table in measured.items()
     }
     best = {metric: any(cell.best for cell in row) for metric, row in cells.items()}
     assert best == {"fd": True, "kd": True, "is": True, "nn_l2": False, "nn_copies": False}
-    fd, test, *_ = block.charts
+    fd, test, *_ = block.main.charts
     assert fd.alt.endswith("; real images: 4.8.")
     assert "real images" not in test.alt
 
@@ -112,10 +129,10 @@ def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(mak
     contents = make_images(metrics=other)
     assert contents.evaluations == ["main"]
     [block] = quality.evaluation_blocks(contents)
-    assert block.floors[0] == "FD to the training images 4.8 (from 540)"
+    assert block.main.floors[0] == "FD to the training images 4.8 (from 540)"
     own = other[real].assign(evaluation="main", value=5.5)
     [block] = quality.evaluation_blocks(make_images(metrics=pd.concat([other, own])))
-    assert block.floors[0] == "FD to the training images 5.5 (from 540)"
+    assert block.main.floors[0] == "FD to the training images 5.5 (from 540)"
 
 
 def test_names_of_extractors(make_images):
@@ -129,7 +146,7 @@ def test_fid_is_called_so_and_leads_the_summary(make_images, parse):
     fid = metrics[metrics.metric == "fd"].assign(metric="fid", extractor="inception")
     contents = make_images(metrics=pd.concat([metrics, fid]))
     assert (
-        "FID, from 1,000 samples: Fréchet distance on features of Inception."
+        "How images are compared: FID by the features of Inception, from 1,000 samples; FD by"
         in parse(render(contents)).words()
     )
     assert write_summary(contents)[1].startswith(
@@ -141,7 +158,7 @@ def test_two_extractors_have_tables_of_their_own(make_images):
     metrics = make_images().metrics
     other = metrics[metrics.metric == "fd"].assign(extractor="dinov2-0011aabb")
     [block] = quality.evaluation_blocks(make_images(metrics=pd.concat([metrics, other])))
-    assert [table.label for table in block.metric_tables[:2]] == [
+    assert [table.label for table in block.main.tables[:2]] == [
         "FD to the training images (classifier-1a2b3c4d)",
         "FD to the training images (dinov2-0011aabb)",
     ]
@@ -170,7 +187,8 @@ def test_a_metric_over_all_trials_has_single_values(make_images, parse):
     metrics = make_images().metrics.assign(trial=pd.array([pd.NA] * len(make_images().metrics), "Int32"))
     said = parse(render(make_images(metrics=metrics))).words()
     assert "1,000 samples × 1 seed. Each number is a single value, without a deviation." in said
-    assert "standard deviation" not in said
+    assert "bars one standard deviation" not in said
+    assert "±" not in said.split("Quality against sampling steps ")[1].split(" Samples The first")[0]
 
 
 def test_summary_of_images(make_images):
@@ -195,10 +213,10 @@ def test_distances_are_on_logarithmic_axes_with_round_ticks():
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [tables.Cell(-0.01, count=1, digits=2), tables.Cell(0.5, count=1, digits=2)]}
-    picture = figures.quality(tables.Table("kd", [1, 2], cells), "10", "q")
+    picture = figures.quality(tables.Table("kd", [1, 2], cells), [10], "q")
     assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
     cells = {"a": [tables.Cell(1, 5, 3), tables.Cell(2, 0.1, 3)]}
-    assert figures.quality(tables.Table("fd", [1, 2], cells), "10", "q").svg
+    assert figures.quality(tables.Table("fd", [1, 2], cells), [10], "q").svg
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def words(make, parse):
 
 
 def test_every_section_is_there_once(document):
-    sections = ["run", "quality", "molecules", "coupling", "correlation", "training", "cost"]
-    assert document.headings() == ["headline", "summary", *sections]
+    sections = ["more", "coupling", "correlation", "training", "cost", "run", "metrics"]
+    assert document.headings() == ["headline", "summary", "quality", "samples", *sections]
     ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 
@@ -165,7 +165,7 @@ def test_every_evaluation_has_its_block(make, words):
 def test_parts_without_results_are_left_out(make, parse):
     nothing = {name: {} for name in ("couplings", "correlations", "training_logs", "samples")}
     empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], **nothing)
-    assert parse(render(empty)).headings() == ["run"]
+    assert parse(render(empty)).headings() == ["run", "metrics"]
 
 
 def test_costs_that_are_unknown_or_missing(make, words):
@@ -197,10 +197,7 @@ def test_numbers_in_words():
 def test_a_method_without_a_total_correlation_is_left_out_of_its_table(make, words):
     said = words(correlations={"pairflow": make().correlations["pairflow"]})
     table = said[said.index("Total correlation (bits)") : said.index("How much the positions")]
-    assert table == (
-        "Total correlation (bits) pairflow 30.72 ± 0.02 ceiling: draws from the data 32.47 "
-        "Download: CSV · LaTeX · Markdown "
-    )
+    assert table == ("Total correlation (bits) ? pairflow 30.72 ± 0.02 ceiling: draws from the data 32.47 ")
 
 
 def test_names_may_break_only_before_a_distillation_and_a_new_one_has_its_own_name():
@@ -226,7 +223,7 @@ def test_the_page_of_twelve_methods(many, molecule_page, parse):
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said
     assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in said
     galleries = [own for tag, own in page.tags if tag == "details" and own.get("class") == "method"]
-    assert ["open" in attributes for attributes in galleries] == 4 * [True] + 8 * [False]
+    assert ["open" in attributes for attributes in galleries] == [True] + 11 * [False]
     charts = [attributes["aria-label"] for _, attributes in page.tags if attributes.get("role") == "img"]
     base, dcd, redi = (
         [text for text in charts if text.startswith(f"{kind}training loss")]
@@ -237,6 +234,23 @@ def test_the_page_of_twelve_methods(many, molecule_page, parse):
     assert "pairflow+redi+redi" in redi[0]
     assert "Distillations have charts of their own" in said
     assert "Distillations have charts of their own" not in molecule_page
+
+
+def test_the_best_method_stands_open_beside_training_molecules_and_the_others_are_folded(make, parse):
+    page = parse(render(make(examples=["CCN", "CCCN"])))
+    galleries = [own for tag, own in page.tags if tag == "details" and own.get("class") == "method"]
+    assert ["open" in attributes for attributes in galleries] == [True, False, False]
+    samples = page.words().split(" Samples Up to ")[1]
+    places = [samples.index(text) for text in ("pairflow, the best method", "CCN", "9 of 15 valid", "udlm")]
+    assert places == sorted(places)
+
+
+def test_the_head_ends_with_the_command_for_new_molecules(make, parse):
+    command = "pairflow sample --model results/demo --count 1000 --unique --out demo.smi"
+    words = parse(render(make(sample_command=command))).words()
+    assert words.count(command) == 1
+    assert words.index("At a glance 64.6 %") < words.index(command) < words.index("Comparison of methods In")
+    assert "New molecules" not in parse(render(make())).words()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Metric rows that compare with one another, and the ones that an experiment is judged by first."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from pairflow.report import tables
+from pairflow.report.stats import Values, estimate, group_by_seed
+from pairflow.report.tables import REAL, Cell, Metric
+from pairflow.report.words import REFERENCES
+from pairflow.training.choice import best_run, leading_evaluation
+
+_KEYS = ["metric", "reference", "extractor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The rows of one evaluation, metric, reference and extractor.
+
+    `real` are the matching rows of real data against real data. Reference and extractor may be empty; those
+    of molecules are.
+    """
+
+    evaluation: str
+    metric: str
+    reference: str
+    extractor: str
+    rows: pd.DataFrame
+    real: pd.DataFrame
+
+    @property
+    def about(self) -> Metric:
+        return tables.METRICS[self.metric]
+
+    @property
+    def beside(self) -> str:
+        return self.about.against.format(REFERENCES[self.reference]) if self.reference else ""
+
+    @property
+    def floor(self) -> Cell | None:
+        values = self.real.value
+        return None if values.empty else Cell(values.mean(), values.std(), len(values))
+
+    @property
+    def samples(self) -> str:
+        return tables.list_counts(self.rows.samples)
+
+    @cached_property
+    def values(self) -> dict[tuple[str, int], Values]:
+        """(method, NFE) -> its values, where it has any."""
+        groups = self.rows.groupby(["method", "nfe"], sort=False)
+        values = {(str(method), int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
+        return {key: own for key, own in values.items() if own}
+
+    @cached_property
+    def means(self) -> dict[tuple[str, int], float]:
+        return {key: estimate(values).mean for key, values in self.values.items()}
+
+    def best(self, method: str | None = None) -> tuple[str, int]:
+        """The (method, NFE) with the best mean, among all or among those of one method."""
+        means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
+        return best_run(means, self.about.best == "lowest")
+
+
+def panels(metrics: pd.DataFrame, modality: str, evaluation: str) -> list[Panel]:
+    """The panels of an evaluation that have values, in the order of the page."""
+    rows = metrics.assign(reference="", extractor="") if modality == "molecules" else metrics
+    rows = rows.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
+    is_real, here = rows.method == REAL, rows.evaluation == evaluation
+    floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
+    order = [(name, reference) for name in tables.list_metrics(modality) for reference in (*REFERENCES, "")]
+    measured = []
+    for key, group in rows[~is_real & here].groupby(_KEYS, sort=True):
+        metric, reference, extractor = map(str, key)
+        if (metric, reference) in order and group.value.notna().any():
+            floor = floors.get(key, rows.iloc[:0])
+            own = floor[floor.evaluation == evaluation]
+            own = floor if own.empty else own  # those of any evaluation serve where it has none
+            measured.append(Panel(evaluation, metric, reference, extractor, group, own))
+    return sorted(measured, key=lambda panel: order.index((panel.metric, panel.reference)))
+
+
+def leading_panel(metrics: pd.DataFrame, modality: str) -> Panel | None:
+    """The first metric with a headline, in the leading one of the evaluations that have values of one."""
+    leading: dict[str, Panel] = {}
+    for name in metrics.evaluation.unique():
+        for panel in panels(metrics, modality, name):
+            if panel.about.headline:
+                leading.setdefault(name, panel)
+    return leading[leading_evaluation(leading)] if leading else None
