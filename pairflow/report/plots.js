@@ -100,13 +100,14 @@
       this.drawn = add(this.element, "div", { class: "drawn", role: "img", tabindex: "0", "aria-label": label });
       this.status = add(this.element, "p", { class: "status", role: "status" });
       await this.draw();
-      if (this.data.named) await this.nameEnds();
       this.element.classList.add("live");
       this.drawn.addEventListener("keydown", (event) => this.walk(event));
       this.drawn.addEventListener("blur", () => this.leave());
-      if (this.data.named) this.drawn.on("plotly_afterplot", () => this.nameEnds());
+      this.drawn.on("plotly_relayout", (change) => {
+        if (!("annotations" in change)) this.nameEnds();
+      });
       new ResizeObserver(([entry]) => {
-        if (entry.contentRect.width) Plotly.Plots.resize(this.drawn);
+        if (entry.contentRect.width) Plotly.Plots.resize(this.drawn).then(() => this.nameEnds());
       }).observe(this.drawn);
     }
 
@@ -114,7 +115,7 @@
     draw() {
       if (!this.drawn) return undefined;
       this.leave();
-      return Plotly.react(this.drawn, this.traces(), this.layout(), CONFIG);
+      return Plotly.react(this.drawn, this.traces(), this.layout(), CONFIG).then(() => this.nameEnds());
     }
 
     traces() {
@@ -175,6 +176,7 @@
 
     /** Names to the right of the lines' last points in sight, as near to them as the other names permit. */
     nameEnds() {
+      if (!this.data.named) return undefined;
       const { xaxis, yaxis } = this.drawn._fullLayout;
       const [width, height] = [xaxis._length, yaxis._length];
       const ends = this.shown().flatMap((line) => {
@@ -200,7 +202,6 @@
         borderpad: 0,
         font: { color: colour(line.colour === "grey" ? "muted" : "ink") },
       }));
-      if (JSON.stringify(names) === JSON.stringify(this.names)) return undefined;
       this.names = names;
       return Plotly.relayout(this.drawn, { annotations: names });
     }

@@ -229,6 +229,14 @@ def test_names_stand_at_the_ends_of_lines_without_touching(html, open_page):
     expect(names).to_have_text(["random", "mdlm", "udlm"])
 
 
+def test_every_chart_of_images_is_drawn_once_it_is_unfolded(image_page, open_page):
+    page = open_page(image_page)
+    page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
+    for plot in page.locator(".plot").all():
+        plot.scroll_into_view_if_needed()
+        plot.and_(page.locator(".live")).wait_for()
+
+
 def test_arrow_keys_go_from_point_to_point(html, open_page):
     page = open_page(html)
     first = shown(page).first
