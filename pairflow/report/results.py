@@ -35,7 +35,8 @@ class FinishedExperiment:
 
     @property
     def dataset(self) -> str:
-        return self.experiment.data.source
+        """The name of a data set, or the file of a user's own."""
+        return self.experiment.data.file or self.experiment.data.source
 
     @property
     def reduced(self) -> bool:

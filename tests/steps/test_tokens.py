@@ -235,6 +235,7 @@ def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
     assert (list(table.index), list(table.columns)) == (list(experiment.methods), [1, 2])
     rows = own.metrics[(own.metrics.method == "udlm") & (own.metrics.metric == "bigram_tv")]
     assert table.loc["udlm", 2] == pytest.approx(rows[rows.nfe == 2].value.mean())
+    assert own.dataset == "rows.npy"
     assert pairflow.results(finished / ROOT).table("copies", "main", "train").equals(own.table("copies"))
     known = "it has nn_hamming, copies, distinct, unigram_tv, bigram_tv"
     with pytest.raises(
