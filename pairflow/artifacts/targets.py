@@ -15,12 +15,16 @@ def require_file(option: str, path: Path) -> None:
 
 
 def require_own_folder(option: str, path: Path, suffixes: Collection[str]) -> None:
-    """InputError unless `path` may be replaced: it is absent, or holds only files with these suffixes."""
+    """InputError unless `path` may be replaced: it is absent, or holds only files with these suffixes.
+
+    Snakemake may have put its time stamp there.
+    """
     if path.is_symlink() or Path.cwd().is_relative_to(path.resolve()):
         raise InputError(f"{option} {path}: a link, or the working directory; name a folder of its own")
     if not path.exists():
         return
-    other = [part for part in sorted(path.iterdir()) if part.suffix not in suffixes or not part.is_file()]
+    files = [part for part in sorted(path.iterdir()) if part.name != ".snakemake_timestamp"]
+    other = [part for part in files if part.suffix not in suffixes or not part.is_file()]
     if other:
         raise InputError(
             f"{option} {path}: would be replaced, but holds {other[0].name}, which is not one of its files "

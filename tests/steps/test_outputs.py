@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairflow.artifacts import read_table
+from pairflow.artifacts import read_table, require_own_folder
+from pairflow.errors import InputError
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2}
 INPUT, SAME = "is an input of this command; choose another name", "expected different outputs, found"
@@ -136,3 +137,12 @@ def test_a_folder_is_replaced_only_if_it_holds_nothing_else(step, contents, name
     run = step(name, **{**given, **options})
     assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
     assert contents() == before
+
+
+def test_a_folder_of_such_files_is_replaced_though_snakemake_has_put_its_time_stamp_there(tmp_path):
+    for name in ("valid.pdf", ".snakemake_timestamp"):
+        (tmp_path / name).touch()
+    require_own_folder("--figures", tmp_path, (".pdf",))
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(InputError, match=r"holds thesis\.tex"):
+        require_own_folder("--figures", tmp_path, (".pdf",))
