@@ -16,6 +16,7 @@ from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.metrics import extractors, image_reference, image_rows
 from pairflow.metrics.dinov2 import DinoV2
+from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.images import kernel_distance, nearest
 from pairflow.plan import paths
@@ -184,7 +185,7 @@ def test_the_halves_have_nothing_in_common(experiment):
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
     settings = Experiment.model_validate(experiment()).floor_settings("main")
-    for _, rows in floor._draws(settings, "train", ours):
+    for _, rows in draw_trials(settings, "train", ours):
         assert len(np.unique(rows)) == 70
         assert not set(rows) & set(theirs)
 
