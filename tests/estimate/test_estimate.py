@@ -170,9 +170,9 @@ def test_the_demo_by_its_record(project):
     assert "GPU-hours  none" in run.output
     assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", run.output)
     assert "a factor of two on a machine that does nothing else" in run.output
-    # trainings of 85 s on one core: in the table of what `make demo` took they are 82 to 90 s
+    # 1,000 iterations on one core: of twice as many, the record has 82 to 90 s
     [seconds] = set(re.findall(r"^train +udlm +1 +(\d+) s ", run.output, re.MULTILINE))
-    assert 80 <= int(seconds) <= 95
+    assert 40 <= int(seconds) <= 48
 
 
 def test_a_gpu_without_a_record_is_unknown(project):
@@ -185,7 +185,7 @@ def test_a_gpu_without_a_record_is_unknown(project):
     )
     assert "at least" not in run.output
     assert "GPU: unknown: no GPU here, and no record of one" in run.output
-    assert re.search(r"^train +mdlm +1 +unknown ", run.output, re.MULTILINE)
+    assert re.search(r"^train +mdlm +3 +unknown ", run.output, re.MULTILINE)
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
 
 

@@ -26,7 +26,8 @@ def folder(tmp_path_factory, describe):
     """A data set, its training molecules described, and three trials of samples."""
     root = tmp_path_factory.mktemp("evaluate")
     words = Vocabulary.from_tokens("".join(["CNOc123()=#.", "n"]))
-    made = prepare(TRAINED, length=LENGTH, validation_fraction=0.0)
+    rows = [*TRAINED, TRAINED[0]]  # the last one is held out
+    made = prepare(rows, length=LENGTH, validation_fraction=0.1, validation_rows=[len(TRAINED)])
     words.save(root / "vocabulary.json")
     write_table(root / "smiles.parquet", made.smiles, Metadata(kind="smiles", vocabulary=words.hash))
     samples(root / "samples.parquet", TRIALS, words)
