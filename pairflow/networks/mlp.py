@@ -22,7 +22,7 @@ class MLP(nn.Module):
         self.time = TimeEmbedding(time_width)
         self.inputs = nn.EmbeddingBag(length * vocabulary_size, width, mode="sum")
         nn.init.normal_(self.inputs.weight, std=length**-0.5)
-        offsets = torch.arange(length) * vocabulary_size
+        offsets = torch.arange(0, length * vocabulary_size, vocabulary_size)
         self.offsets: Tensor
         self.register_buffer("offsets", offsets, persistent=False)
         self.blocks = nn.ModuleList(MlpBlock(width, time_width, dropout) for _ in range(blocks))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -56,7 +57,7 @@ class UNet(nn.Module):
         colours = self.shape[0]
         self.time = TimeEmbedding(
             4 * channels,
-            frequencies=SLOWEST ** torch.linspace(0, 1, channels // 2),
+            frequencies=np.geomspace(1, SLOWEST, channels // 2, dtype=np.float32),
             scale=TIME_SCALE,
             waves=(torch.sin, torch.cos),
             linear=linear,

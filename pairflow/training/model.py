@@ -20,6 +20,7 @@ from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest, read_table
@@ -103,7 +104,8 @@ class Model:
         if told.prediction not in {loss.learns for loss in corruption.losses.values()}:
             raise InputError(f"{description}: prediction: {told.method} has no '{told.prediction}'")
         build = partial(_build, told.network.model_dump(), told.length, facts.get("shape"), corruption)
-        with torch.device("meta"):  # no memory is used before the weights are known to fit
+        # No memory is used before the weights are known to fit.
+        with torch.device("meta"), _Uninitialised():
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
         tensors = _read_weights(weights, f"{which}.", shapes)
         network = build().to(device)
@@ -301,6 +303,15 @@ def _build(
 ) -> nn.Module:
     symbols, mask = corruption.symbols, corruption.mask
     return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Leaves out the initial values of parameters, which have none on the device "meta" and take seconds there."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 def _read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, Tensor]:

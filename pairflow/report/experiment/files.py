@@ -87,6 +87,7 @@ def save_chart(picture: Picture, path: Path) -> None:
     with matplotlib.rc_context(_RC):
         if not picture.named:
             _add_legend(picture.figure)
+        picture.figure.set_layout_engine("none")  # the layout is done, and takes as long as the drawing
         for kind, metadata in _UNDATED.items():
             picture.figure.savefig(f"{path}.{kind}", metadata=metadata)
 
@@ -104,12 +105,11 @@ def save_pixels(pixels: np.ndarray, path: Path) -> None:
 
 
 def _add_legend(figure: Figure) -> None:
-    """Add a legend below and as much height, and fix the layout for all files."""
+    """Add a legend below and as much height, and lay the figure out again."""
     width, height = figure.get_size_inches()
     legend = _legend(figure)
     figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
 
 
 def _legend(figure: Figure) -> Legend:
