@@ -306,7 +306,7 @@ def _build(
 
 
 class _Uninitialised(TorchFunctionMode):
-    """Leaves out the initial values of parameters, which have none on the device "meta" and take seconds there."""
+    """Leaves out the initial values of parameters, whose computation on the device "meta" takes seconds."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__module__", None) == nn.init.__name__:
