@@ -16,6 +16,10 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 _NAME = "pairflow"  # of the plugin, for Snakemake
 _KNOWN = ("RuleException",)  # what Snakemake says of a failed job, before the record from which it is shown
+_LOCKED = (
+    "the folder is locked, because another run works in it; if none does, one was killed: "
+    "run the same command once with `-- --unlock`, then again without"
+)
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 
@@ -42,10 +46,10 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
 
 
 def message(log: Path) -> str:
-    """What a failed step said: its own line if there is one, else the last line of its log."""
-    lines = _last_lines(log)
+    """What a failed step said: its own line if there is one, else its last line that is no progress bar."""
+    lines = [line for line in _last_lines(log) if "%|" not in line]
     own = [line for line in lines if line.startswith("pairflow ")]
-    return (own or lines or ["it left no message"])[-1]
+    return (own or lines or ["it left no message; it was killed, perhaps for want of memory"])[-1]
 
 
 def _last_lines(log: Path) -> list[str]:
@@ -110,6 +114,8 @@ class JobLines(LogHandlerBase):
         elif event == LogEvent.JOB_ERROR:
             job, log, self.failed = self.running.pop(facts["jobid"], None), _log(facts), True
             self._write(f"failed: {job.label if job else facts['rule_name']}: {message(log)} ({log})")
+        elif facts.get("exception") == "LockException":
+            self._write(f"pairflow run: error: {_LOCKED}")
         elif record.levelno >= logging.WARNING and not self.failed and facts.get("exception") not in _KNOWN:
             self._write(self.format(record))
 

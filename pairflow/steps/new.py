@@ -106,8 +106,10 @@ def _add(
 
 
 def _write_rejected(path: Path, counts: "Survey") -> None:
-    """Write all rejected rows with their numbers and reasons, if there are any."""
-    if len(counts.rejected):
+    """Write all rejected rows with their numbers and reasons; without any, remove an earlier survey's file."""
+    if counts.rejected.empty:
+        path.unlink(missing_ok=True)
+    else:
         table = counts.rejected.rename(columns={"number": counts.unit})
         with atomic(path) as [temporary]:
             table.to_csv(temporary, index=False, lineterminator="\n")
@@ -228,12 +230,12 @@ def _proposals(counts: "Survey", settings: NewSettings) -> Iterator[str]:
 
     if counts.ions and settings.charges == "keep":
         yield (
-            f"Consider --charges neutralise: {counts.ions:,} molecules are charged because their counter-ion "
-            "was removed."
+            "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "
+            f"({counts.ions:,} of them)."
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
-        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} molecules are smaller, such as solvents and ions."
+        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} molecules here)."
 
 
 def _outlook(

@@ -12,7 +12,7 @@ from pairflow.errors import InputError
 from pairflow.steps.command import WORKFLOW, step
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # arguments under which the cores of this machine do not count
-_DRY = {"--dry-run", "--dryrun", "-n"}
+_RUNS_NOTHING = {"--dry-run", "--dryrun", "-n", "--unlock"}
 
 
 @step()
@@ -43,7 +43,7 @@ def main(
     from pairflow.report.closing import closing_lines
 
     code = run(command)
-    if code == 0 and not _DRY.intersection(arguments):
+    if code == 0 and not _RUNS_NOTHING.intersection(arguments):
         click.echo("\n".join(closing_lines(Path("results", experiment))))
     sys.exit(code)
 

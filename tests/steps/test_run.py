@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from snakemake.exceptions import LockException
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from pairflow.plan import execution
@@ -154,13 +155,17 @@ def test_a_job_in_words(rule, wildcards, text):
     assert execution.label(rule, wildcards) == text
 
 
+SILENT = "it left no message; it was killed, perhaps for want of memory"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("  0%| 0/9 [00:00<?]\npairflow train: error: no room\nKilled\n", "pairflow train: error: no room"),
         ("Traceback\n  line\nMemoryError\n\n", "MemoryError"),
-        ("", "it left no message"),
-        (None, "it left no message"),
+        ("  0%| 0/9 [00:00<?]\n 45%| 4/9 [00:45<00:55]\n", SILENT),
+        ("", SILENT),
+        (None, SILENT),
     ],
 )
 def test_the_message_of_a_failed_step(tmp_path, text, expected):
@@ -185,6 +190,17 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     assert followed == "train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"
     assert re.fullmatch(r"7/60 train udlm, \d s\n", finished)
     assert last == ""
+
+
+def test_a_locked_folder_is_one_line(capsys):
+    """Snakemake's own log of a real lock, as `snakemake.exceptions.print_exception` writes it."""
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    log(lines, LogEvent.ERROR, exception=LockException.__name__, levelno=logging.ERROR)
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "pairflow run: error: the folder is locked, because another run works in it; if none "
+    )
+    assert said.count("\n") == 1
 
 
 def log(handler, event, **facts):
