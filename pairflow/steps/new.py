@@ -106,7 +106,7 @@ def _add(
 
 
 def _write_rejected(path: Path, counts: "Survey") -> None:
-    """Write all rejected rows with their numbers and reasons; without any, remove an earlier survey's file."""
+    """Write all rejected rows with their numbers and reasons; without any, remove an earlier file."""
     if counts.rejected.empty:
         path.unlink(missing_ok=True)
     else:
