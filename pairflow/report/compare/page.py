@@ -17,6 +17,7 @@ from pairflow.report.compare.verdict import count_verdicts, write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Legend, Picture
+from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, SIGNIFICANCE
@@ -63,6 +64,12 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             differing=differing_settings(runs),
             unfolded=_UNFOLDED,
             costs=_costs(runs),
+            entries=list_entries(
+                grid.kind.metric
+                for section in sections
+                for grids in section.evaluations.values()
+                for grid in grids
+            ),
         )
     )
 

@@ -47,7 +47,10 @@ def page(make_run) -> str:
 
 def test_every_section_is_there_and_nothing_is_fetched(page, parse):
     document = parse(page)
-    assert document.headings() == ["verdict", "runs", "section1", "cost", "rules"]
+    assert document.headings() == ["verdict", "runs", "section1", "cost", "rules", "metrics"]
+    asked = set(re.findall(r'popovertarget="about-(\w+)"', page))
+    assert "valid" in asked
+    assert asked == set(re.findall(r'id="about-(\w+)"', page))
     assert not {"script", "link", "img"} & {tag for tag, _ in document.tags}
     assert "nan" not in document.words()
     assert "udlm base training 48 s cpu 48 s cpu 48 s cpu" in document.words()
