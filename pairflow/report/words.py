@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 import numpy as np
 from markupsafe import Markup
 
+from pairflow.config import BASES, DISTILLATIONS
+
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 USABLE = 0.5  # share of valid samples below which a model is called not usable
@@ -91,3 +93,12 @@ def name_distillation(method: str) -> str:
 def make_breakable(method: str) -> Markup:
     """A method's name that a narrow table may break before its distillations."""
     return Markup("<wbr>+").join(method.split("+"))
+
+
+def is_paired(method: str) -> bool:
+    """Whether a method learns from fixed pairs: those of its base, or those that a teacher drew."""
+    base, *rounds = method.split("+")
+    known = BASES.get(base.partition("-")[0])
+    return (known is not None and known.coupled) or any(
+        name in DISTILLATIONS and DISTILLATIONS[name].on_pairs for name in rounds
+    )

@@ -47,7 +47,7 @@ class Contents:
 
     For token rows:
 
-    bounds         method -> metric -> value of the first seed: `nll_bound`, on the held-out rows
+    bounds         method -> `nll_bound` on the held-out rows, mean over seeds
     rows           what they are -> some rows as text: training rows, samples of each method
     """
 
@@ -69,7 +69,7 @@ class Contents:
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     accuracies: dict[str, float] = field(default_factory=dict)
-    bounds: dict[str, dict[str, float]] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, list[str]] = field(default_factory=dict)
 
     @property

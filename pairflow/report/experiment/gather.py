@@ -84,7 +84,7 @@ def read_contents(
         provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
-        bounds=_by_method(metrics[metrics["evaluation"] == "likelihood"], seed),
+        bounds=mean_bounds(metrics),
         sample_command=sample_command(root, experiment),
         **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
     )
@@ -119,6 +119,12 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
         str(method): dict(zip(group["metric"], group["value"], strict=True))
         for method, group in metrics[metrics["seed"] == seed].groupby("method", sort=False)
     }
+
+
+def mean_bounds(metrics: pd.DataFrame) -> dict[str, float]:
+    """Method -> the mean over seeds of its `nll_bound`."""
+    rows = metrics[metrics["metric"] == "nll_bound"]
+    return {str(method): float(group["value"].mean()) for method, group in rows.groupby("method", sort=False)}
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:

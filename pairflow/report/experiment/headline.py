@@ -148,7 +148,7 @@ def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
         if panel.metric == "copies":
             real = format_percent(panel.floor.mean) if panel.floor else "–"
             measures["copies"] = Measure("copies", panel.metric, panel.means, real)
-    bounds = {run: contents.bounds.get(run[0], {}).get("nll_bound", np.nan) for run in leading.means}
+    bounds = {run: contents.bounds.get(run[0], np.nan) for run in leading.means}
     return {**measures, "bound": Measure("NLL bound", "nll_bound", bounds, digits=3)}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import BASES, DISTILLATIONS, Experiment, Modality
+from pairflow.config import Experiment, Modality
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
@@ -23,7 +23,7 @@ from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
 from pairflow.report.scripts import scripts
 from pairflow.report.stats import SIGNIFICANCE
-from pairflow.report.words import join_steps, join_words, name_distillation
+from pairflow.report.words import is_paired, join_steps, join_words, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
 _STEPS = (
@@ -262,22 +262,13 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
             pictures[name] = figures.curves(part, column, text, f"training{len(pictures)}")
     if not pictures:
         return None
-    paired = [method for method in logs if _is_paired(method)]
+    paired = [method for method in logs if is_paired(method)]
     return {
         "legend": legend(logs, "training"),
         "pictures": pictures,
         "distilled": any(map(name_distillation, logs)),
         "paired": join_words(paired) if paired else "",
     }
-
-
-def _is_paired(method: str) -> bool:
-    """Whether a method learns from fixed pairs: those of its base, or those that a teacher drew."""
-    base, *rounds = method.split("+")
-    known = BASES.get(base.partition("-")[0])
-    return (known is not None and known.coupled) or any(
-        name in DISTILLATIONS and DISTILLATIONS[name].on_pairs for name in rounds
-    )
 
 
 def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:

@@ -9,7 +9,7 @@ import pandas as pd
 from pairflow.config import BASES
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, MethodLine
-from pairflow.report.words import USABLE, format_count, format_percent, join_words
+from pairflow.report.words import USABLE, format_count, format_percent, is_paired, join_words
 
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 _FAR_BELOW = 0.7  # training loss over validation loss
@@ -99,10 +99,12 @@ def _losses(contents: Contents) -> Iterator[Caution]:
     early = {method: fall for method, fall in falls.items() if fall > _FALL}
     if early:
         named = join_words([f"{method} (by {format_percent(fall)})" for method, fall in early.items()])
+        paired = any(is_paired(method) for method in set(logs) - set(early))
+        unknown = " Whether a model of paired sources is trained to the end, this loss cannot tell." * paired
         yield Caution(
             "Not trained to the end.",
             f"The validation loss still fell over the last quarter of the training: {named}. Raise "
-            "training.iterations.",
+            f"training.iterations.{unknown}",
         )
     late = {
         method: losses

@@ -8,7 +8,7 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.experiment.gather import read_timings
+from pairflow.report.experiment.gather import mean_bounds, read_timings
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
@@ -46,3 +46,15 @@ def test_absent_provenance_and_absent_keys_are_null(experiment, tmp_path):
     rest = times[times.step != "train"]
     assert rest[["seconds", "device_seconds", "samples_seen", "device"]].isna().all(axis=None)
     assert times.dtypes["samples_seen"] == pd.Int64Dtype()
+
+
+def test_a_bound_is_the_mean_over_seeds():
+    rows = pd.DataFrame(
+        {
+            "method": ["udlm", "udlm", "pairflow", "pairflow", "udlm"],
+            "seed": [0, 1, 0, 1, 0],
+            "metric": [*["nll_bound"] * 4, "copies"],
+            "value": [1.0, 2.0, 3.0, 5.0, 0.5],
+        }
+    )
+    assert mean_bounds(rows) == {"udlm": 1.5, "pairflow": 4.0}

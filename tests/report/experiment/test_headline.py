@@ -148,6 +148,15 @@ def test_trainings_that_end_too_early_or_too_late(make, metric_rows, logs, title
     assert text in "".join(words for words, _ in found.values())
 
 
+def test_a_validation_loss_does_not_tell_whether_a_paired_model_is_trained(make, metric_rows):
+    falling, level = log(1.0, [2.0, 1.5, 1.2, 1.1]), log(1.0, [2.0, 1.5, 1.2, 1.2])
+    said = "Whether a model of paired sources is trained to the end, this loss cannot tell."
+    for method, told in (("pairflow", True), ("mdlm", False)):
+        logs = {"udlm": falling, method: level}
+        [(text, _)] = cautions(make(metrics=metric_rows(GOOD), training_logs=logs)).values()
+        assert text.endswith(said) == told
+
+
 def test_a_loss_that_is_no_bound_is_not_set_against_the_validation_loss(make, metric_rows):
     training = {"batch_size": 256, "iterations": 1000, "learning_rate": 1e-3, "loss": "cross_entropy"}
     logs = {"udlm": log(0.3, [1.0, 0.9, 0.9, 1.0])}
