@@ -74,3 +74,4 @@ $(READY): envs/requirements.txt pyproject.toml setup.py
 	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
 	@pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+	@echo "make: the environment is ready; activate it with: source .venv/bin/activate"

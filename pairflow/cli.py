@@ -5,6 +5,7 @@ import importlib
 import click
 
 from pairflow._version import __version__
+from pairflow.config.check import nearest
 
 # Besides the steps, in the order of a user's day.
 GROUPS = {
@@ -51,6 +52,13 @@ class Steps(click.Group):
         for title, names in {**GROUPS, "Steps, in the order of the workflow": STEPS}.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            text = error.message.removesuffix(".") + nearest(args[0], [*COMMANDS, *STEPS])
+            raise click.UsageError(text, ctx) from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _command(cmd_name) if cmd_name in (*COMMANDS, *STEPS) else None

@@ -27,6 +27,12 @@ def test_every_command_has_help(step):
     assert finished.output.startswith(f"Usage: main {step} [OPTIONS]")
 
 
+def test_a_misspelt_command_is_recognised():
+    finished = CliRunner().invoke(main, ["sampel"])
+    assert finished.exit_code == 2
+    assert finished.stderr.endswith("No such command 'sampel' (did you mean 'sample'?)\n")
+
+
 OUT_OF_BOUNDS = '{"steps": -1, "seed": -2}'
 
 

@@ -127,6 +127,8 @@ def parse_range(text: str) -> tuple[float, float]:
         bounds = float(low or "-inf"), float(high or "inf")
     except ValueError:
         bounds = math.nan, math.nan
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"expected the smaller number first, found {text!r}")
     if not colon or not (low or high) or not bounds[0] <= bounds[1]:
         raise ValueError(f"expected a range such as 1:3, 1: or :3, found {text!r}")
     return bounds

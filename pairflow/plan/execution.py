@@ -14,6 +14,8 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent, logger_plugin_module_prefix
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+from pairflow.runtime.resume import RERUN
+
 _NAME = "pairflow"  # of the plugin, for Snakemake
 _KNOWN = ("RuleException",)  # what Snakemake says of a failed job, before the record from which it is shown
 _LOCKED = (
@@ -113,7 +115,9 @@ class JobLines(LogHandlerBase):
             self._write(f"{facts['done']}/{facts['total']} {self.ended}")
         elif event == LogEvent.JOB_ERROR:
             job, log, self.failed = self.running.pop(facts["jobid"], None), _log(facts), True
-            self._write(f"failed: {job.label if job else facts['rule_name']}: {message(log)} ({log})")
+            said = message(log)
+            how = "stopped" if RERUN in said else "failed"
+            self._write(f"{how}: {job.label if job else facts['rule_name']}: {said} ({log})")
         elif facts.get("exception") == "LockException":
             self._write(f"pairflow run: error: {_LOCKED}")
         elif record.levelno >= logging.WARNING and not self.failed and facts.get("exception") not in _KNOWN:

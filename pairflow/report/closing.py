@@ -4,42 +4,54 @@ import shlex
 from pathlib import Path
 
 from pairflow.config import Experiment
+from pairflow.limits import USABLE
 from pairflow.report.panels import leading_panel
-from pairflow.report.results import FinishedExperiment, read_finished
-from pairflow.report.words import USABLE, format_number, format_percent, join_steps
+from pairflow.report.results import FinishedExperiment, is_complete, read_finished
+from pairflow.report.words import format_number, format_percent, join_steps
+
+_HOPELESS = 0.05  # share of valid samples: a thousand molecules would take more than 20,000 samples
 
 
 def closing_lines(root: Path) -> list[str]:
     """The lines for the finished experiment in `root`."""
     finished = read_finished(root)
     lines = [f"report: {root / 'report.html'}"]
-    headline = _headline(finished)
+    headline, share = _headline(finished)
     if not headline:
         return lines
-    if command := sample_command(root, finished.experiment):
-        lines.append(f"new molecules: {command}")
+    if share < _HOPELESS:
+        lines.append("not usable yet: the report says why, and what to do")
+    elif command := sample_command(root, finished.experiment):
+        lines.append(f"molecules: {command}")
     return [headline, *lines]
 
 
 def sample_command(root: Path, experiment: Experiment) -> str:
-    """The command that draws new molecules from the best model in `root`; empty for other data."""
+    """The command that draws molecules from the best model in `root`; empty for other data.
+
+    They are new ones, unless what is new would break the rules of the data.
+    """
     if experiment.modality != "molecules":
         return ""
     model, out = root.as_posix(), f"{root.name}.smi"
-    return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", "--unique", "--out", out])
+    wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
+    return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", *wanted, "--out", out])
 
 
-def _headline(finished: FinishedExperiment) -> str:
-    """How good the best method is, by the metric that pages begin with; empty without any value of it."""
+def _headline(finished: FinishedExperiment) -> tuple[str, float]:
+    """How good the best method is, by the metric that pages begin with, and its share of valid samples.
+
+    Empty without any value of that metric; the share is 1 for data that are not molecules.
+    """
     experiment = finished.experiment
     leading = leading_panel(finished.measured, experiment.modality)
     if leading is None:
-        return ""
+        return "", 1.0
     method, nfe = leading.best()
     contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
     start, value = f"{contest}{method} with {join_steps([nfe])}", leading.means[method, nfe]
     if experiment.modality == "molecules":
         share = value / int(leading.rows.samples.max())
         only = "only " if share < USABLE else ""
-        return f"{start}, {only}{format_percent(share)} of its samples are valid molecules"
-    return f"{start}, {leading.about.label} {format_number(value, 2)} {leading.beside}"
+        return f"{start}, {only}{format_percent(share)} of its samples are valid molecules", share
+    return f"{start}, {leading.about.label} {format_number(value, 2)} {leading.beside}", 1.0

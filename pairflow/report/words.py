@@ -10,7 +10,6 @@ from pairflow.config import BASES, DISTILLATIONS
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
-USABLE = 0.5  # share of valid samples below which a model is called not usable
 _DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi"}
 
 

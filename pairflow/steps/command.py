@@ -241,7 +241,14 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
                 if key not in _fields(model):
                     raise InputError(_misplaced(key, mode, modes))
                 _put(values, _fields(model)[key][0], value)
-            return function(check(model, values, "settings"), **arguments)
+            try:
+                checked = check(model, values, "settings")
+            except InputError as error:
+                others = " or ".join(f"--{_dashed(name)}" for name in modes)
+                if mode or not others or "missing key" not in str(error):
+                    raise
+                raise InputError(f"{error}, unless you give {others}: see --help") from None
+            return function(checked, **arguments)
 
         text = "All settings as one JSON object; individual options override its values."
         whole = click.option("--settings", metavar="JSON", help=text)

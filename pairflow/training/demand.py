@@ -13,6 +13,7 @@ import torch
 from pairflow.artifacts import Metadata, atomic, read_metadata, require_apart
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
+from pairflow.limits import USABLE
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
@@ -136,7 +137,7 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     )
     table = _GrowingTable(out, settings.count, lambda path, rows: write(path, pd.DataFrame(rows), metadata))
     describe = _describer(stream, quiet, threads)
-    started = time.perf_counter()
+    started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
     try:
         with signals.interruptible(table.save_part):
             try:
@@ -149,9 +150,16 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     table.remove_part()
     seconds = time.perf_counter() - started
     noun = "strings" if settings.raw else "molecules"
+    summary = (
+        f"{settings.count:,} {noun}{_describe_known(stream, table.rows)} from {_shares(stream.selection)}, "
+        f"{seconds:,.1f} s, seed {settings.seed} -> {out}{replaced}"
+    )
+    valid = stream.selection.shares()["valid"]
+    if valid >= USABLE or settings.raw:
+        return summary
     return (
-        f"{settings.count:,} {noun} from {_shares(stream.selection)}, {seconds:,.1f} s, "
-        f"seed {settings.seed} -> {out}"
+        f"{summary}\nThe model is not usable yet: only {valid:.1%} of its samples are valid. Valid means "
+        "that RDKit can read them, not that they are stable: look at the structures before you use them."
     )
 
 
@@ -218,6 +226,16 @@ def _collect(
                 f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
             )
             molecules.update()
+
+
+def _describe_known(stream: MoleculeStream, rows: list[dict[str, Any]]) -> str:
+    """How many of the molecules are in the model's data set, if the model has a list of those."""
+    if stream.settings.raw or stream.settings.novel or stream.model.known is None:
+        return ""
+    from pairflow.data.known import KnownMolecules
+
+    known = KnownMolecules.load(stream.model.known_file())
+    return f" ({sum(row['smiles'] in known for row in rows):,} of them in the data set)"
 
 
 def _shares(selection: "Selection") -> str:

@@ -67,6 +67,26 @@ def smiles_of(path):
     return [line.split()[0] for line in path.read_text().splitlines()]
 
 
+def test_the_last_lines_say_what_is_known_what_is_replaced_and_what_is_not_usable(
+    sample, tmp_path, made, monkeypatch
+):
+    known = KnownMolecules.load(made / "data/known.parquet")
+    first = sample("x.smi").stderr
+    count = sum(smiles in known for smiles in smiles_of(tmp_path / "x.smi"))
+    assert f"20 molecules ({count} of them in the data set) from " in first
+    assert "replaces" not in first
+    assert "not usable" not in first
+    monkeypatch.setattr(demand, "USABLE", 1.01)
+    *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
+    assert summary.startswith("20 molecules from ")
+    assert summary.endswith("x.smi, which replaces an earlier file")
+    assert re.match(
+        r"The model is not usable yet: only \d+\.\d% of its samples are valid\. Valid means ", warning
+    )
+    assert "not usable" not in sample("x.smi", raw=True).stderr
+    assert "data set" not in sample("y.smi", made / "bare").stderr
+
+
 def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_path):
     for suffix in ("smi", "csv", "sdf", "parquet"):
         assert sample(f"new folder/x.{suffix}", count=60, unique=True).exit_code == 0

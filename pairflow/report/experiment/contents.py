@@ -29,7 +29,7 @@ class Contents:
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
-    sample_command the command that draws new molecules from the best model; empty for other data
+    sample_command the command that draws molecules from the best model; empty for other data
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
     examples       some training molecules as SMILES
     properties     evaluation -> NFE -> method -> rows property, low, high, samples, training: how many

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairflow.limits import USABLE
 from pairflow.report.costs import training_costs
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.tables import choose_digits
-from pairflow.report.words import USABLE, format_number, format_percent, join_steps
+from pairflow.report.words import format_number, format_percent, join_steps
 
 _DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # of molecules; the first one measured
 
@@ -115,7 +116,8 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
     measured = panels(contents.metrics, contents.modality, leading.evaluation)
     means = {panel.metric: panel.means for panel in measured}
     samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
-    measures = {"valid": Measure("valid", "valid", _divide(means["valid"], samples), format_percent(1.0))}
+    valid = _divide(means["valid"], samples)
+    measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0)), **_at_fewest_steps(valid)}
     if unique := means.get("unique_strict"):
         measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
         if novel := means.get("novel_strict"):
@@ -127,6 +129,15 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
             digits = choose_digits([*values.values()])
             return {**measures, metric: Measure(heading, metric, values, digits=digits)}
     return measures
+
+
+def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
+    """The share of valid samples at the lowest NFE, for every run of a method; none if there is one NFE."""
+    fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
+    if fewest == most:
+        return {}
+    values = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
+    return {"few": Measure(f"valid at {join_steps([fewest])}", "valid", values, format_percent(1.0))}
 
 
 def _measure_images(contents: Contents, leading: Panel) -> dict[str, Measure]:

@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES
+from pairflow.limits import USABLE
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, MethodLine
-from pairflow.report.words import USABLE, format_count, format_percent, is_paired, join_words
+from pairflow.report.words import format_count, format_percent, is_paired, join_words
 
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 _FAR_BELOW = 0.7  # training loss over validation loss
+_MEMORISED = 0.2  # likewise, for a network that has nothing left to learn from its training data
 _FALL = 0.01  # of the validation loss over the last quarter of a training
 _COPIES = 0.5
 _NAMED = 4  # methods, at most, that a box names
@@ -29,7 +31,7 @@ class Caution:
 
 def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     """What is wrong with the models of an experiment, the severe ones first."""
-    found = [*_invalid(headline), *_copies(headline, contents), *_few(headline), *_losses(contents)]
+    found = [*_invalid(headline, contents), *_copies(headline, contents), *_few(headline), *_losses(contents)]
     return sorted(found, key=lambda caution: not caution.severe)
 
 
@@ -41,7 +43,7 @@ def _name(values: Mapping[MethodLine, float], headline: Headline, text: Callable
     return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
 
 
-def _invalid(headline: Headline) -> Iterator[Caution]:
+def _invalid(headline: Headline, contents: Contents) -> Iterator[Caution]:
     shares = {line: headline.value("valid", line) for line in headline.lines}
     broken = {line: share for line, share in shares.items() if share < USABLE}
     if broken:
@@ -49,10 +51,22 @@ def _invalid(headline: Headline) -> Iterator[Caution]:
         severe = headline.best in broken
         yield Caution(
             "Not usable yet." if severe else "Not every method is usable.",
-            f"Under half of the samples are valid molecules: {named}. Train longer (training.iterations), "
-            "use a larger network, or draw samples with more steps.",
+            f"Under half of the samples are valid molecules: {named}. {_advise(headline, contents)}",
             severe,
         )
+
+
+def _advise(headline: Headline, contents: Contents) -> str:
+    """What would give more valid molecules: no longer training where the network has memorised its data."""
+    method = headline.best.method
+    log = contents.training_logs.get(method)
+    loss, nll = (1.0, 1.0) if log is None else _end_losses(log)
+    if loss < _MEMORISED * nll:
+        return (
+            f"{method} has learnt its training data by heart (training loss {loss:.2f}, validation loss "
+            f"{nll:.2f}): longer training will not help. Use more molecules, and on a GPU the transformer."
+        )
+    return "Train longer (training.iterations), use a larger network, or draw samples with more steps."
 
 
 def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
@@ -140,6 +154,11 @@ def _final_losses(logs: Mapping[str, pd.DataFrame], contents: Contents) -> dict[
     losses = {}
     for method, log in logs.items():
         if method in BASES and not BASES[method].coupled and log.validation_nll.notna().any():
-            late = log[log.iteration >= 0.9 * log.iteration.max()]
-            losses[method] = (float(late.loss.mean()), float(log.validation_nll.dropna().iloc[-1]))
+            losses[method] = _end_losses(log)
     return losses
+
+
+def _end_losses(log: pd.DataFrame) -> tuple[float, float]:
+    """Training loss over the last tenth of the iterations, and validation loss at the end, or NaN."""
+    late = log[log.iteration >= 0.9 * log.iteration.max()]
+    return float(late.loss.mean()), float(log.validation_nll.dropna().iloc[-1:].mean())

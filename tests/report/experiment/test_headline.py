@@ -41,8 +41,10 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     }
     assert shares["valid"] == ["50.0 %", "75.0 %"]
     assert shares["unique"] == ["50.0 %", "50.0 %"]
-    assert [measure.heading for measure in headline.measures.values()] == ["valid", "unique", "off the rules"]
-    assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %"]
+    assert shares["few"] == ["9.77 %", "58.6 %"]  # 100 and 600 of 1,024
+    headings = ["valid", "valid at 1 sampling step", "unique", "off the rules"]
+    assert [measure.heading for measure in headline.measures.values()] == headings
+    assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "100.0 %", "–", "0.00 %"]
     assert headline.best.method == "pairflow"
     assert headline.sentence == (
         "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; of "
@@ -86,6 +88,17 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
     words = parse(render(contents)).words()
     assert words.index("Only 0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
     assert " times" not in write_summary(contents)[0]
+
+
+def test_a_network_that_knows_its_data_by_heart_is_not_to_be_trained_longer(make, metric_rows):
+    rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
+    logs = {"pairflow": log(0.19, [2.1, 2.06, 2.3, 2.55])}
+    text, severe = cautions(make(settings=OTHER, metrics=rows, training_logs=logs))["Not usable yet."]
+    assert severe
+    assert text.endswith(
+        "pairflow has learnt its training data by heart (training loss 0.19, validation loss 2.55): longer "
+        "training will not help. Use more molecules, and on a GPU the transformer."
+    )
 
 
 def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
