@@ -44,7 +44,7 @@ def step_lines(forecast: Forecast) -> str:
 def sums(forecast: Forecast, printed: str) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum with a part that nobody knows is unknown; then `printed` is the cost by the paper, if it has one.
+    A sum with a part that nobody knows is unknown. `printed` is the cost by the paper, if it has one.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
@@ -59,9 +59,9 @@ def sums(forecast: Forecast, printed: str) -> str:
     lines = [
         f"\nto do      {len(todo)} of {len(forecast.table)} jobs",
         f"wall time  {wall_time(forecast)}",
-        *([f"           {printed}"] if printed and untimed else []),
+        *([f"           {printed}"] if printed else []),
         f"CPU-hours  {cpu}",
-        f"GPU-hours  {gpu if forecast.device == 'cuda' else 'none'}",
+        f"GPU-hours  {gpu if forecast.device == 'cuda' else 'none, for this is the estimate without a GPU'}",
         f"memory     {'unknown' if None in memory else _gigabytes(max(memory)) + ' for the largest job'}",
         f"disk       {'unknown' if None in disk else _bytes(sum(disk))}",
     ]

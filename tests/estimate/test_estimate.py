@@ -167,7 +167,7 @@ def test_the_demo_by_its_record(project):
     assert run.exit_code == 0, run.output
     assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 3 methods, 1 seed" in run.output
     assert "to do      26 of 26 jobs" in run.output
-    assert "GPU-hours  none" in run.output
+    assert "GPU-hours  none, for this is the estimate without a GPU" in run.output
     assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", run.output)
     assert "a factor of two on a machine that does nothing else" in run.output
     # 1,000 iterations on one core: the record has 38 s, with another training on the other core

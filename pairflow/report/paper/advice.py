@@ -12,7 +12,7 @@ from pairflow.report.words import join_words, name_distillation, pluralise
 
 ORIGIN = (
     "on one RTX A6000 by the paper’s own table of cost, for pairing, training and distillation, without "
-    "sampling"
+    "sampling, evaluation and total correlation"
 )
 
 
@@ -91,7 +91,7 @@ def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
 
 
 def cost(experiment: Experiment) -> str:
-    """Time of one training seed by the paper's own table of cost; empty where that does not tell."""
+    """Time of the training by the paper's own table of cost; empty where that does not tell."""
     hours = _hours(experiment)
     return f"{hours} {ORIGIN}." if hours else ""
 
@@ -104,7 +104,11 @@ def _hours(experiment: Experiment, methods: Sequence[str] = ()) -> str:
         extended = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
         total = seed_minutes(extended) - total
         what = pluralise(len(extended.trained()) - models, "further model")
-    return f"One seed of {what} takes about {total / 60:,.0f} h" if total > 0 else ""
+    if total <= 0:
+        return ""
+    seeds, hours = len(experiment.seeds), total / 60
+    every = f", {seeds} seeds about {seeds * hours:,.0f} h" if seeds > 1 else ""
+    return f"One seed of {what} takes about {hours:,.0f} h{every}"
 
 
 def seed_minutes(experiment: Experiment) -> float:

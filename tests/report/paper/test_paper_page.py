@@ -150,7 +150,7 @@ def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make
     )
     assert found.command == "pairflow run qm9 --cores 8 --gpus 1"
     # Three bases of 450 minutes, two DCD of 115, two ReDi of 100, one pairing of 0.8.
-    assert found.hours == "One seed of 7 further models takes about 30 h"
+    assert found.hours == "One seed of 7 further models takes about 30 h, 3 seeds about 89 h"
 
 
 def test_every_table_has_its_number(empty, parse):
