@@ -177,7 +177,7 @@ def _describe_molecules(
     steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
     text = (
         f"{only}{format_percent(share)} of the samples of the best method, {best.method} at {steps}, are "
-        "valid molecules; of the data all are."
+        "valid molecules; all of the data are valid."
     )
     if contents.complete and "novel" in measures:
         off = measures["novel"].text(best)

@@ -47,8 +47,8 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "100.0 %", "–", "0.00 %"]
     assert headline.best.method == "pairflow"
     assert headline.sentence == (
-        "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; of "
-        "the data all are. Of its distinct molecules 25.0 % break the rules that all of the data keep."
+        "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; all "
+        "of the data are valid. Of its distinct molecules 25.0 % break the rules that all of the data keep."
     )
 
 
@@ -78,7 +78,7 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
     headline = make_headline(contents)
     assert headline.sentence == (
         "Only 0.98 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; "
-        "of the data all are."
+        "all of the data are valid."
     )
     assert cautions(contents)["Not usable yet."] == (
         "Under half of the samples are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer "
