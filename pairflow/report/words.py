@@ -9,6 +9,7 @@ from markupsafe import Markup
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 USABLE = 0.5  # share of valid samples below which a model is called not usable
+TWO_SEEDS = "2 seeds decide almost nothing"
 _DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi"}
 
 
