@@ -16,6 +16,7 @@ from scipy.special import stdtr, stdtrit
 LEVEL = 0.95  # of every interval
 SIGNIFICANCE = 0.05  # of p after Holm's correction
 _QUANTILE = (1 + LEVEL) / 2
+TOO_FEW = 2  # seeds: with one degree of freedom a test decides almost nothing
 _NOISE = 1e-12  # a spread below this share of the values is rounding
 
 Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, and no seed without a trial
@@ -112,8 +113,9 @@ class Difference:
     """Ours less the baseline's, over what the two share where they share it, with its interval and test.
 
     `n` and `n_baseline` count the observations: pairs, if `test` is paired. Without a test `reason` says why,
-    and interval and p are NaN. `adjusted` is p after Holm's correction over a table, and `visible` about the
-    smallest difference that would then have been decided beside the others.
+    and interval and p are NaN; with one, `base` is the baseline's mean. `adjusted` is p after Holm's
+    correction over the `family` tests of a table, and `visible` about the smallest difference that would then
+    have been decided beside the others.
     """
 
     value: float
@@ -128,12 +130,24 @@ class Difference:
     p: float = np.nan
     adjusted: float = np.nan
     visible: float = np.nan
+    family: int = 0
+    base: float = np.nan
     reason: str = ""
 
     @property
     def decided(self) -> bool:
         """Whether the test finds a difference, after Holm's correction."""
         return bool(self.adjusted <= SIGNIFICANCE)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is a test, which finds none."""
+        return bool(self.test) and not self.decided
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the test is over so few seeds that hardly any difference could be decided."""
+        return self.over == Over.SEEDS and min(self.n, self.n_baseline) <= TOO_FEW
 
     @property
     def half(self) -> float:
@@ -183,12 +197,14 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
     """
     cells = [*differences]
     adjusted = holm([cell.p for cell in cells])
+    family = int(np.isfinite(adjusted).sum())
     undecided = max(1, sum(p > SIGNIFICANCE for p in adjusted))
     tail = SIGNIFICANCE / undecided / 2
     return [
         replace(
             cell,
             adjusted=p,
+            family=family,
             visible=cell.half * float(stdtrit(cell.freedom, 1 - tail)) / t_quantile(cell.freedom),
         )
         for cell, p in zip(cells, adjusted, strict=True)
@@ -216,7 +232,8 @@ def _paired(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Dif
     counts = pairs.count, pairs.count
     if _is_constant(np.subtract(ours, baseline).tolist(), [*ours, *baseline]):
         return Difference(pairs.mean, over, *counts, reason="no spread")
-    return _student(pairs.mean, over, counts, "paired t", pairs.error, pairs.count - 1)
+    found = _student(pairs.mean, over, counts, "paired t", pairs.error, pairs.count - 1)
+    return replace(found, base=float(np.mean(baseline)))
 
 
 def _welch(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Difference:
@@ -226,7 +243,8 @@ def _welch(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Diff
         return Difference(value, over, *counts, reason="a single value")
     if all(_is_constant(side, [*ours, *baseline]) for side in (ours, baseline)):
         return Difference(value, over, *counts, reason="no spread")
-    return _student(value, over, counts, "Welch", one.error + other.error, welch_freedom(one, other))
+    found = _student(value, over, counts, "Welch", one.error + other.error, welch_freedom(one, other))
+    return replace(found, base=other.mean)
 
 
 def _student(

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pairflow.report.stats import Values, adjust, difference, estimate, group_by_seed
+from pairflow.report.stats import TOO_FEW, Difference, Values, adjust, difference, estimate, group_by_seed
 from pairflow.report.words import format_number, pluralise
 
 REAL = "data"  # the method of metric rows that compare real data with real data
@@ -38,6 +39,13 @@ class Metric:
     def real(self) -> str:
         """What a floor is measured on."""
         return "real rows" if self.modality == "tokens" else "real images"
+
+    def could_show(self, cell: Difference) -> bool:
+        """Whether a gain as large as `visible` is possible.
+
+        Where lower is better no gain exceeds the baseline, but of kernel distances, which may be negative.
+        """
+        return self.best != "lowest" or self.group == "kernel" or cell.visible <= cell.base
 
 
 def _count(label: str, best: str = "highest", headline: str = "", group: str = "") -> Metric:
@@ -192,6 +200,11 @@ class Table:
         """Values behind a complete cell."""
         return max((cell.count for cells in self.rows.values() for cell in cells), default=0)
 
+    @property
+    def tested(self) -> bool:
+        """Whether a test says what is marked beside the best mean."""
+        return self.count > 1 and self.seeds != TOO_FEW
+
     def lack(self, cell: Cell) -> str:
         """How many seeds or values a cell has, if it has fewer than a complete one."""
         if not cell.count:
@@ -227,13 +240,14 @@ def make_table(
 ) -> Table:
     """The table of one metric; methods without any row are left out.
 
-    Marked in each column are the best mean, those that print alike, and those that the test of
-    `stats.difference`, with Holm's correction over the column, does not find worse.
+    Marked in each column are the best mean and those after it, down to the first that the test of
+    `stats.difference`, with Holm's correction over the column, does not leave open. Those that print alike
+    are marked together. Over two seeds there is nothing to test.
     """
     about = describe_metric(metric, complete)
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
     columns = sorted(int(nfe) for nfe in part.nfe.unique())
-    seeds = max(part["all_seeds"].max(), 1) if len(part) else 1
+    seeds = max(int(part["all_seeds"].max()), 1) if len(part) else 1
     values = dict(zip(zip(part.method, part.nfe, strict=True), part["values"], strict=True))
     cells = {key: _cell(own, seeds > 1) for key, own in values.items()}
     means = [*(cell.mean for cell in cells.values()), *([floor.mean] if floor else [])]
@@ -246,7 +260,8 @@ def make_table(
     marked = {method: [*row] for method, row in rows.items()}
     for place, nfe in enumerate(columns):
         column = {method: row[place] for method, row in rows.items() if row[place].count}
-        for method in _best(column, {method: values[method, nfe] for method in column}, about.best):
+        own = {method: values[method, nfe] for method in column}
+        for method in _best(column, own, about.best, seeds != TOO_FEW):
             marked[method][place] = replace(column[method], best=True)
     floor = replace(floor, digits=digits) if floor else None
     return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds, complete)
@@ -267,21 +282,17 @@ def choose_digits(values: Sequence[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
-def _best(cells: Mapping[str, Cell], values: Mapping[str, Values], best: str) -> list[str]:
-    """The methods of a column whose value is not worse than the best; none where there is no choice."""
+def _best(cells: Mapping[str, Cell], values: Mapping[str, Values], best: str, tested: bool) -> list[str]:
+    """The marked methods of a column; none where there is no choice. Without a test only those that tie."""
     if not best or len(cells) < 2:
         return []
-    order = sorted(cells, key=lambda method: cells[method].mean, reverse=best == "highest")
-    first, *others = order
+    first, *others = sorted(cells, key=lambda method: cells[method].mean, reverse=best == "highest")
     tests = adjust(difference(values[first], values[method]) for method in others)
-    return [
-        first,
-        *(
-            method
-            for method, cell in zip(others, tests, strict=True)
-            if cells[method].text == cells[first].text or (cell.test and not cell.decided)
-        ),
-    ]
+    following = takewhile(
+        lambda item: cells[item[0]].text == cells[first].text or (tested and item[1].undecided),
+        zip(others, tests, strict=True),
+    )
+    return [first, *(method for method, _ in following)]
 
 
 def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:

@@ -172,8 +172,25 @@ def test_a_difference_is_decided_after_holm_over_its_table():
         assert adjust([difference(moved, baseline), *cells[1:]])[0].decided == (factor > 1)
 
 
-def test_without_a_test_nothing_is_decided():
+def test_without_a_test_nothing_is_decided_and_no_family_grows():
     single = difference({0: {0: 1.0}}, {0: {0: 5.0}})
-    [cell] = adjust([single])
-    assert (cell.decided, cell.reason) == (False, "a single value")
+    tested = difference(seeds(SECOND), seeds(FIRST))
+    cell, *others = adjust([single, tested, tested])
+    assert (cell.decided, cell.undecided, cell.reason) == (False, False, "a single value")
     assert np.isnan(cell.visible)
+    assert [other.family for other in others] == [2, 2]
+    assert tested.base == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("ours", "baseline", "too_few"),
+    [
+        (seeds([1, 3]), seeds([2, 7]), True),
+        (seeds([1, 3, 4]), seeds([2, 7, 5]), False),
+        (seeds([1, 3, 4]), seeds([2, 7], first=5), True),
+        ({0: {0: 1, 1: 3}}, {0: {0: 2, 1: 7}}, False),
+    ],
+    ids=["two seeds", "three", "three against two others", "two trials"],
+)
+def test_two_seeds_are_too_few(ours, baseline, too_few):
+    assert difference(ours, baseline).too_few == too_few

@@ -41,6 +41,30 @@ def test_the_highest_mean_of_a_column_is_best_unless_it_is_the_only_one():
     assert best == {"a": [True, False, False, True], "b": [False, True, False, True]}
 
 
+def marked(*columns: tuple[list[float], ...]) -> list[str]:
+    """The marked methods of a table with one column: the values of `a`, `b`, `c` for each seed."""
+    by_seed = zip(*columns, strict=True)
+    frame = seeds(*({(name, 1): [value] for name, value in zip("abc", own, strict=True)} for own in by_seed))
+    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b", "c"]).rows
+    return [method for method, [cell] in found.items() if cell.best]
+
+
+BEST = [50.0, 50.0, 50.0]
+CLOSE, WIDE = [49.0, 48.9, 49.1], [49.5, 41.0, 48.0]  # less by 1.0, t = 17; by 3.8, t = 1.5
+
+
+def test_nothing_is_marked_below_a_value_that_is_worse_by_test():
+    assert marked(BEST, WIDE, [40.0, 40.0, 40.1]) == ["a", "b"]
+    assert marked(BEST, CLOSE, [40.0, 40.0, 40.1]) == ["a"]
+    assert marked(BEST, CLOSE, WIDE) == ["a"]  # of `c` alone the test would leave it open
+    assert marked(BEST, WIDE, WIDE[::-1]) == ["a", "b", "c"]
+
+
+def test_of_two_seeds_only_the_best_is_marked_and_what_prints_alike():
+    assert marked([50.0, 50.0], [49.5, 41.0], [40.0, 40.1]) == ["a"]
+    assert marked([50.0, 50.0], [50.01, 50.01], [40.0, 40.1]) == ["a", "b"]
+
+
 def test_missing_cells_are_dashes_nan_does_not_count_and_a_single_trial_has_no_deviation():
     result = table({("a", 1): [3.0], ("a", 2): [5.0], ("b", 1): [2.0]}, ["a", "b"])
     missing = result.rows["b"][1]

@@ -138,6 +138,15 @@ class MetricGrid:
         """A value as the table shows it; `sign` is that of `format`."""
         return format_number(value, self.digits, sign)
 
+    @property
+    def family(self) -> int:
+        """How many tests Holm's correction is over."""
+        return max((cell.family for row in self.contrasts for cell in row.cells.values()), default=0)
+
+    def shows_limit(self, cell: Difference) -> bool:
+        """Whether the smallest difference that would have been decided is worth saying."""
+        return cell.undecided and not cell.too_few and self.about.could_show(cell)
+
     def verdict(self, cell: Difference) -> str:
         """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
         if not cell.test:

@@ -34,10 +34,14 @@ def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> st
 
 
 def differing_settings(runs: Sequence[FinishedExperiment]) -> dict[str, list[str]]:
-    """Settings that are not the same everywhere: key -> its value in each experiment, in words."""
+    """Settings that are not the same everywhere: key -> its value in each experiment, in words.
+
+    `methods` and `pairs`, which change no other method, come last.
+    """
     flat = [dict(_flatten(run.experiment.model_dump(mode="json"))) for run in runs]
     keys = dict.fromkeys(key for settings in flat for key in settings if key != "description")
-    texts = {key: [_text(settings[key]) if key in settings else "–" for settings in flat] for key in keys}
+    ordered = sorted(keys, key=lambda key: key.partition(".")[0] in ("methods", "pairs"))
+    texts = {key: [_text(settings[key]) if key in settings else "–" for settings in flat] for key in ordered}
     return {key: values for key, values in texts.items() if len(set(values)) > 1}
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pairflow.report.compare.sections import DataSection, MetricGrid
 from pairflow.report.stats import Difference, Over
-from pairflow.report.words import join_steps, join_words, pluralise
+from pairflow.report.words import TWO_SEEDS, join_steps, join_words, pluralise
 
 _NAMED = 3  # methods that a sentence lists; of more it counts the comparisons
 _WORDS = ("better", "higher", "worse", "lower")
@@ -56,6 +56,9 @@ def _judge(section: DataSection) -> Iterator[str]:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
         yield _compare(subject, section, leading)
+    tests = [cell for contrast in leading.contrasts for cell in contrast.tested.values()]
+    if any(cell.undecided and cell.too_few for cell in tests):
+        yield f"{TWO_SEEDS}; take at least 3."
     shown = [grid for grid in section.grids if grid.about.best and grid.about.chart and grid is not leading]
     several = len(section.evaluations) > 1
     counted = {
@@ -95,13 +98,24 @@ def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
             parts.append(f"{word} {_locate(found, len(places))}, by {_span(sizes, grid)}")
     undecided = [place for place in places if not place.cell.decided]
     if undecided:
-        limits = _span([place.cell.visible for place in undecided], grid)
-        would = f"a difference of about {limits} would have shown"
+        would = _describe_limits([place.cell for place in undecided], grid)
         if parts:
-            parts.append(f"undecided {_locate(undecided, len(places))}, where {would}")
+            parts.append(f"undecided {_locate(undecided, len(places))}{would and f', where {would}'}")
         else:
-            parts.append(f"nothing is decided in {pluralise(len(places), 'comparison')}; {would}")
+            over = f" (corrected over {grid.family})" * (grid.family > len(places))
+            nothing = f"nothing is decided in {pluralise(len(places), 'comparison')}{over}"
+            parts += filter(None, [nothing, would])
     return _begin(f"{start}{'; '.join(parts)}.", [place.cell for place in places])
+
+
+def _describe_limits(undecided: Sequence[Difference], grid: MetricGrid) -> str:
+    """The smallest differences that could have been seen; nothing of two seeds, which have a sentence."""
+    cells = [cell for cell in undecided if not cell.too_few]
+    possible = [cell.visible for cell in cells if grid.about.could_show(cell)]
+    if not possible:
+        return "no possible gain would have shown" if cells else ""
+    among = f" in {len(possible)} of them" * (len(possible) < len(undecided))
+    return f"a difference of about {_span(possible, grid)} would have shown{among}"
 
 
 def _begin(text: str, cells: Sequence[Difference]) -> str:

@@ -39,7 +39,7 @@ class EvaluationBlock:
 
     name: str
     scope: str
-    pooled: bool
+    seeds: int
     legend: Legend
     main: Group
     groups: list[Group]
@@ -54,6 +54,16 @@ class EvaluationBlock:
     @property
     def tables(self) -> list[Table]:
         return [table for group in self.all_groups for table in group.tables]
+
+    @property
+    def pooled(self) -> bool:
+        """Whether means are over several seeds."""
+        return self.seeds > 1
+
+    @property
+    def tested(self) -> bool:
+        """Whether a test says what is in bold."""
+        return any(table.tested for table in self.tables)
 
     @property
     def spread(self) -> bool:
@@ -85,7 +95,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     return EvaluationBlock(
         name=name,
         scope=tables.describe_scope(rows, name),
-        pooled=seeds > 1,
+        seeds=seeds,
         legend=keys,
         main=main,
         groups=groups,

@@ -9,8 +9,9 @@ from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline
 from pairflow.report.experiment.quality import EvaluationBlock
+from pairflow.report.stats import TOO_FEW
 from pairflow.report.tables import REAL, Cell, Table
-from pairflow.report.words import format_count, format_duration, format_percent, name_scale
+from pairflow.report.words import TWO_SEEDS, format_count, format_duration, format_percent, name_scale
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,18 @@ def _part(table: Table, caption: str) -> Part:
     ]
     if table.floor:
         rows.append([table.about.real, *[Entry(table.floor.text)] * len(table.columns)])
-    marked = any(cell.best for cells in table.rows.values() for cell in cells)
     spread = "; ± is between seeds" if table.seeds > 1 else ""
-    tested = f"; in bold what is not worse than the {table.about.best} mean by test"
-    bold = (tested if table.count > 1 else f"; {table.about.best} mean in bold") if marked else ""
-    return Part(f"{caption}{spread}{bold}", ["NFE", *map(str, table.columns)], rows)
+    return Part(f"{caption}{spread}{_explain_bold(table)}", ["NFE", *map(str, table.columns)], rows)
+
+
+def _explain_bold(table: Table) -> str:
+    """What is in bold, as the page says it."""
+    if not any(cell.best for cells in table.rows.values() for cell in cells):
+        return ""
+    best = f"{table.about.best} mean"
+    if table.tested:
+        return f"; in bold the {best} and what follows it, down to the first that is worse by test"
+    return f"; {best} in bold" + (f", because {TWO_SEEDS}" if table.seeds == TOO_FEW else "")
 
 
 def _entry(cell: Cell, table: Table) -> Entry:

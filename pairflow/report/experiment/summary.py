@@ -1,6 +1,6 @@
 """The comparison of methods in words: sentences made from the numbers, left out where those are missing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,16 +9,17 @@ from pairflow.report.figures import mean_distance
 from pairflow.report.panels import Panel, leading_panel
 from pairflow.report.stats import Difference, adjust, difference
 from pairflow.report.tables import Table, choose_digits, describe_scope, make_table, summarise
-from pairflow.report.words import BASELINE, OURS, format_number, join_steps, join_words
+from pairflow.report.words import BASELINE, OURS, TWO_SEEDS, format_number, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
 
 def write_summary(contents: Contents) -> list[str]:
-    """PairFlow against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
+    """PairFlow and own pairs against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
     if panel := leading_panel(contents.metrics, contents.modality):
-        texts = [_compare(panel), _rank(panel, contents.methods), *texts]
+        paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
+        texts = [*_compare(panel, paired), _rank(panel, contents.methods), *texts]
     return [text for text in texts if text]
 
 
@@ -53,31 +54,49 @@ def _describe_spread(table: Table) -> str:
     return f"mean ± standard deviation between {between}"
 
 
-def _compare(panel: Panel) -> str:
-    """PairFlow less UDLM: where it is better, and by how much at the fewest and the most steps."""
+def _compare(panel: Panel, methods: Sequence[str]) -> list[str]:
+    """PairFlow and a user's own couplings less UDLM; beside the first one, what holds for all these tests."""
     tests = _test(panel)
-    if not tests:
-        return ""
+    texts = [_describe(method, tests[method], panel) for method in methods if method in tests]
+    cells = [cell for method in methods for cell in tests.get(method, {}).values()]
+    return [" ".join([texts[0], *_describe_tests(cells)]), *texts[1:]] if texts else []
+
+
+def _describe(method: str, tests: Mapping[int, Difference], panel: Panel) -> str:
+    """Where a method is better than UDLM, and by how much at the fewest and the most steps."""
     ends = dict.fromkeys([min(tests), max(tests)])
     differences = join_words([_describe_difference(tests[nfe], nfe, panel) for nfe in ends])
     better = "lower" if panel.about.best == "lowest" else "higher"
-    text = f"{_title(panel)} of {OURS} less that of {BASELINE}: {differences}; {better} is better"
+    text = f"{_title(panel)} of {method} less that of {BASELINE}: {differences}; {better} is better"
     seen = [_begin(panel, text)]
     if any(cell.test for cell in tests.values()):
-        seen = [_begin(panel, _judge(tests, panel.about.best)), *seen, *_describe_limits(tests, panel)]
+        judged = _begin(panel, _judge(method, tests, panel.about.best))
+        seen = [judged, *seen, *_describe_limits(tests, panel)]
     return " ".join(f"{sentence}." for sentence in seen)
 
 
-def _test(panel: Panel) -> dict[int, Difference]:
-    """NFE -> PairFlow less UDLM, by the rule of `pairflow compare`.
+def _test(panel: Panel) -> dict[str, dict[int, Difference]]:
+    """Method -> NFE -> its difference from UDLM, by the rule of `pairflow compare`.
 
     Holm's correction is over the differences of all methods from UDLM.
     """
     values = panel.values
-    keys = [key for key in values if key[0] != BASELINE and (BASELINE, key[1]) in values]
+    keys = [key for key in sorted(values) if key[0] != BASELINE and (BASELINE, key[1]) in values]
     cells = adjust(difference(values[method, nfe], values[BASELINE, nfe]) for method, nfe in keys)
-    ours = {nfe: cell for (method, nfe), cell in zip(keys, cells, strict=True) if method == OURS}
-    return dict(sorted(ours.items()))
+    tests: dict[str, dict[int, Difference]] = {}
+    for (method, nfe), cell in zip(keys, cells, strict=True):
+        tests.setdefault(method, {})[nfe] = cell
+    return tests
+
+
+def _describe_tests(cells: Sequence[Difference]) -> list[str]:
+    """How a verdict may differ from an interval, and whether more seeds are needed."""
+    family = max(cell.family for cell in cells)
+    alone = "Each interval is of one difference alone; verdicts are corrected (Holm) over"
+    texts = [f"{alone} {family} comparisons."] if family > 1 else []
+    if any(cell.undecided and cell.too_few for cell in cells):
+        texts.append(f"{TWO_SEEDS}; take at least 3.")
+    return texts
 
 
 def _title(panel: Panel) -> str:
@@ -100,12 +119,13 @@ def _describe_difference(cell: Difference, nfe: int, panel: Panel) -> str:
 
 def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]:
     """The smallest differences that could have been seen, where the test decides nothing."""
-    limits = [
-        f"{_number(cell.visible, panel)} at {join_steps([nfe])}"
-        for nfe, cell in tests.items()
-        if cell.test and not cell.decided
-    ]
-    return [f"A difference of about {join_words(limits)} would have shown"] if limits else []
+    undecided = {nfe: cell for nfe, cell in tests.items() if cell.undecided and not cell.too_few}
+    possible = [nfe for nfe, cell in undecided.items() if panel.about.could_show(cell)]
+    limits = [f"{_number(tests[nfe].visible, panel)} at {join_steps([nfe])}" for nfe in possible]
+    texts = [f"A difference of about {join_words(limits)} would have shown"] if limits else []
+    if blind := [nfe for nfe in undecided if nfe not in possible]:
+        texts.append(f"No possible gain would have shown at {join_steps(blind)}")
+    return texts
 
 
 def _number(value: float, panel: Panel, sign: str = "") -> str:
@@ -117,19 +137,23 @@ def _number(value: float, panel: Panel, sign: str = "") -> str:
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
 
 
-def _judge(tests: Mapping[int, Difference], best: str) -> str:
+def _judge(method: str, tests: Mapping[int, Difference], best: str) -> str:
     """What a newcomer wants to know first, from NFE -> test."""
     direction = -1 if best == "lowest" else 1
     signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
-    subject = f"{OURS}, which learns from sources paired with the data, is"
-    rest = f"{BASELINE}, which learns from random ones,"
+    paired = "sources paired with the data" if method == OURS else "your own pairs"
+    subject = f"{method}, which learns from {paired},"
+    rest = f"{BASELINE}, which learns from random ones"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
     (first, steps), *others = ((word, steps) for word, steps in groups.items() if steps)
     where = f"at {join_steps(steps)}"
     if not others and len(steps) > 1:
-        where = f"at every number of sampling steps ({join_words(steps)})"
-    parts = [f"{first} {rest} {where}", *(f"{word} it at {join_steps(steps)}" for word, steps in others)]
-    return f"{subject} {join_words(parts)}"
+        every = f"number of sampling steps ({join_words(steps)})"
+        if not signs[steps[0]]:
+            return f"at no {every} is {subject} shown to differ from {rest}"
+        where = f"at every {every}"
+    parts = [f"{first} {rest}, {where}", *(f"{word} it at {join_steps(steps)}" for word, steps in others)]
+    return f"{subject} is {join_words(parts)}"
 
 
 def _describe_distance(contents: Contents) -> str:

@@ -13,6 +13,7 @@ from pairflow.report.colours import HEX
 from pairflow.report.compare import figures
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
+from pairflow.report.compare.settings import differing_settings
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
@@ -98,6 +99,70 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
         "difference of about 6.7 would have shown.",
         "In this training, the differences from a by other measures are: off the rules 9 undecided.",
     ]
+
+
+def test_a_family_is_larger_than_what_a_sentence_is_about(make_run, parse):
+    """Six differences of mean 0 and standard error 0.5, times t(1 - 0.05 / 12, 2) = 10.89."""
+    run = make_run(seeds=(0,))
+    udlm = run.metrics[run.metrics.method == "udlm"]
+    equal = pd.concat(
+        [
+            udlm,
+            *(
+                raised(replace(run, metrics=udlm), 0, "trial").metrics.assign(method=method)
+                for method in ("random", "pairflow")
+            ),
+        ],
+        ignore_index=True,
+    )
+    sections = make_sections([replace(run, metrics=equal)])
+    assert write_verdict(sections)[1] == (
+        "In this training, pairflow against udlm, valid of 1,024 samples: nothing is decided in 3 "
+        "comparisons (corrected over 6); a difference of about 5.4 would have shown."
+    )
+    words = parse(render(sections, "c.parquet")).words()
+    assert "95 % interval of each alone, p after Holm’s correction over the 6 tests of this table" in words
+    assert "the test, but not the interval, is corrected over 6 comparisons." in words
+
+
+def test_two_seeds_ask_once_for_a_third(make_run, parse):
+    run = make_run(seeds=(0, 1))
+    sections = make_sections([run, raised(run, 0, "seed")])
+    assert write_verdict(sections)[:2] == [
+        "b against a, valid of 1,024 samples: nothing is decided in 9 comparisons.",
+        "2 seeds decide almost nothing; take at least 3.",
+    ]
+    words = parse(render(sections, "c.parquet")).words()
+    assert "undecided" in words
+    assert "would show" not in words
+
+
+@pytest.mark.parametrize(
+    ("noise", "would"),
+    [
+        (6, "where a difference of about 18.6 would have shown in 1 of them"),
+        (12, "where no possible gain would have shown"),
+    ],
+)
+def test_a_gain_that_is_impossible_is_not_said_to_show(make_images, noise, would):
+    """FD of UDLM is 84, 30, 17.5. Standard errors of 3 times t(1 - 0.05 / 4, 2) = 6.205 are 18.6."""
+    contents = make_images()
+    rows = contents.metrics[contents.metrics.metric.isin(["fd"])]
+    rows = pd.concat([rows.assign(trial=trial) for trial in range(3)], ignore_index=True)
+    gain = noise * rows.trial.map({0: 0.5, 1: -1.0, 2: 0.5}).where(rows.method == "pairflow", 0.0)
+    rows = rows.assign(value=rows.value + gain)
+    sections = make_sections([FinishedExperiment("a", contents.experiment, rows, contents.timings)])
+    assert write_verdict(sections)[1] == (
+        "In this training, pairflow against udlm, FD to the training images: better at 1 sampling step, by "
+        f"70.0; undecided at 4 and 32 sampling steps, {would}."
+    )
+    shown = [cell for contrast in sections[0].leading.contrasts for cell in contrast.cells.values()]
+    assert sum(map(sections[0].leading.shows_limit, shown)) == (noise == 6)
+
+
+def test_settings_of_methods_come_last(make_run):
+    other = make_run("b", methods=["udlm"], evaluations={"main": {"nfe": [1, 4, 32], "trials": 5}})
+    assert [*differing_settings([make_run(), other])] == ["evaluations.main.trials", "methods"]
 
 
 def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):

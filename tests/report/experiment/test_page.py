@@ -44,6 +44,17 @@ def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page)
     assert (render(make()), render(make_images())) == (molecule_page, image_page)
 
 
+def test_what_is_in_bold_is_said(document, words, metric_rows):
+    assert (
+        "In bold is the best of each column and what follows it, down to the first value that is worse by "
+        "test (over the trials of this training, p ≤ 0.05 after Holm’s correction)."
+    ) in document.words()
+    two = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
+    assert (
+        "(n − 1) between seeds. The best value is in bold, ties too: 2 seeds decide almost nothing."
+    ) in words(metrics=two)
+
+
 def test_nothing_is_fetched(molecule_page, document):
     for tag, attributes in document.tags:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base"}

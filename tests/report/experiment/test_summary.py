@@ -12,6 +12,9 @@ def noisy(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(value=rows.value + noise.where(rows.method == "pairflow", 0.0))
 
 
+ALONE = " Each interval is of one difference alone; verdicts are corrected (Holm) over"
+
+
 def test_sentences_hold_the_numbers(make):
     relative, quality, distance, cost = write_summary(make(metrics=noisy(make().metrics)))
     assert quality == (
@@ -25,7 +28,7 @@ def test_sentences_hold_the_numbers(make):
         "which learns from random ones, at every number of sampling steps (1, 4 and 32). In this training, "
         "the number of valid molecules of pairflow less that of udlm: +268.0 at 1 sampling step (95 % "
         "interval +265.8 to +270.2) and +225.0 at 32 sampling steps (95 % interval +222.8 to +227.2); higher "
-        "is better."
+        f"is better.{ALONE} 3 comparisons."
     )
     assert "9.00 of 16 tokens" in distance
     assert "15.47" in distance
@@ -103,32 +106,35 @@ def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats
 
 
 RANDOM = "udlm, which learns from random ones,"
-START = "In this training, pairflow, which learns from sources paired with the data, is "
+SUBJECT = "pairflow, which learns from sources paired with the data,"
+TIES = f"at no number of sampling steps (1, 4 and 32) is {SUBJECT} shown to differ from {RANDOM[:-1]}."
 EVERY = f"{RANDOM} at every number of sampling steps (1, 4 and 32)"
 
 
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        ((352, 498, 662), f"better than {EVERY}."),
-        ((35, 49, 66), f"worse than {EVERY}."),
+        ((352, 498, 662), f"{SUBJECT} is better than {EVERY}."),
+        ((35, 49, 66), f"{SUBJECT} is worse than {EVERY}."),
         (
             (352, 498, 66),
-            f"better than {RANDOM} at 1 and 4 sampling steps and worse than it at 32 sampling steps.",
+            f"{SUBJECT} is better than {RANDOM} at 1 and 4 sampling steps and worse than it at 32 sampling "
+            "steps.",
         ),
         (
             (352, 245, 66),
-            f"better than {RANDOM} at 1 sampling step, worse than it at 32 sampling "
+            f"{SUBJECT} is better than {RANDOM} at 1 sampling step, worse than it at 32 sampling "
             f"steps and not shown to differ from it at 4 sampling steps.",
         ),
-        ((84, 245, 437), f"not shown to differ from {EVERY}."),
+        ((84, 245, 437), TIES),
     ],
     ids=["better", "worse", "mixed", "mixed with a tie", "ties"],
 )
 def test_the_first_sentence_says_who_is_better(make, metric_rows, ours, expected):
     counts = {"udlm": (84.0, 245.0, 437.0), "pairflow": ours}
     first = write_summary(make(metrics=noisy(metric_rows(counts))))[0]
-    assert first.startswith(START + expected + " In this training, the number of valid molecules of pairflow")
+    expected = f"In this training, {expected} In this training, the number of valid molecules of pairflow"
+    assert first.startswith(expected)
 
 
 def test_lower_distances_are_better(make_images):
@@ -136,8 +142,19 @@ def test_lower_distances_are_better(make_images):
     trials = pd.concat([rows.assign(trial=trial) for trial in range(3)], ignore_index=True)
     trials = noisy(trials)
     first = write_summary(make_images(metrics=trials))[0]
-    assert first.startswith(START + "better than udlm")
-    assert first.endswith("; lower is better.")
+    assert first.startswith(f"In this training, {SUBJECT} is better than udlm")
+    assert first.endswith(f"; lower is better.{ALONE} 3 comparisons.")
+
+
+def test_a_gain_that_is_impossible_is_not_said_to_show(make_images):
+    """FD of UDLM is 84, 30, 17.5. Standard errors of 3 times t(1 - 0.05 / 4, 2) = 6.205 are 18.6."""
+    rows = pd.concat([make_images().metrics.assign(trial=trial) for trial in range(3)], ignore_index=True)
+    wide = rows.value + 6 * (noisy(rows).value - rows.value)
+    first = write_summary(make_images(metrics=rows.assign(value=wide)))[0]
+    assert first.endswith(
+        "; lower is better. A difference of about 18.6 at 4 sampling steps would have shown. No possible "
+        f"gain would have shown at 32 sampling steps.{ALONE} 3 comparisons."
+    )
 
 
 def test_single_values_decide_nothing_and_say_so(make, metric_rows):
@@ -171,14 +188,37 @@ def test_what_is_not_decided_says_what_would_have_shown(make, metric_rows):
     )
     assert first.endswith(
         " A difference of about 3.1 at 1 sampling step and 3.1 at 32 sampling steps would have shown."
+        f"{ALONE} 3 comparisons."
     )
+
+
+def test_two_seeds_ask_once_for_a_third(make, metric_rows):
+    """Differences of the seeds are 2 and 3, 1 and 2, 0 and 1, for both methods."""
+    counts = {"udlm": (84, 245, 437), "pairflow": (86, 246, 437), "pairs-mine": (86, 246, 437)}
+    rows = metric_rows(counts, seeds=(0, 1))
+    rows["value"] += rows.seed * (rows.method != "udlm")
+    settings = {"methods": list(counts), "pairs": {"mine": "mine.parquet"}}
+    first, own, *_ = texts = write_summary(make(settings=settings, metrics=rows))
+    assert first.startswith(TIES[0].upper() + TIES[1:])
+    assert first.endswith(f"is better.{ALONE} 6 comparisons. 2 seeds decide almost nothing; take at least 3.")
+    assert own == (
+        "At no number of sampling steps (1, 4 and 32) is pairs-mine, which learns from your own pairs, shown "
+        "to differ from udlm, which learns from random ones. The number of valid molecules of pairs-mine "
+        "less that of udlm: +2.5 at 1 sampling step (95 % interval −3.9 to +8.9) and +0.5 at 32 sampling "
+        "steps (95 % interval −5.9 to +6.9); higher is better."
+    )
+    assert " ".join(texts).count("take at least 3") == 1
+    assert "would have shown" not in " ".join(texts)
 
 
 def test_many_comparisons_decide_less(many):
     """The rule is that of `pairflow compare`: Holm's correction is over all methods, not over PairFlow."""
     few = make_few(many, ["udlm", "pairflow"])
     assert "is better than udlm" in write_summary(few)[0]
-    assert "is not shown to differ from udlm" in write_summary(make_few(many, many.methods))[0]
+    assert "Holm" not in write_summary(few)[0]
+    first = write_summary(make_few(many, many.methods))[0]
+    assert "is not shown to differ from udlm" in first
+    assert first.endswith(f"{ALONE} 11 comparisons.")
 
 
 def make_few(contents, methods):
