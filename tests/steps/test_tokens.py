@@ -258,6 +258,25 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
 
 
+def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused):
+    model = finished / ROOT / "seed0/models/pairflow"
+    for folder, text in (
+        (model, "this model makes token rows"),
+        (finished / ROOT, "its models make token rows"),
+    ):
+        run = step("sample", model=folder, count=9, raw=True, out="x.parquet")
+        refused(run, "sample", f"{folder}: --count makes molecules; {text}: use --")
+
+
+def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):
+    models = finished / ROOT / "seed0/models"
+    text = (
+        f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?): {models} has pairflow, pair"
+    )
+    with pytest.raises(pairflow.InputError, match=re.escape(text)):
+        pairflow.sample(models / "pairflo", 30, nfe=1)
+
+
 def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypatch):
     """Up to the results, whose numbers are those of a longer training, the output is the stored one."""
     monkeypatch.chdir(tmp_path)
