@@ -160,6 +160,25 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     rows = rows[(rows.method == "pairs-mine") & (rows.evaluation == "coupling")].set_index("metric").value
     assert rows["hamming_mean"] == np.mean([np.not_equal(*pair).sum() for pair in expected])
+    assert (rows["unpaired_rows"], rows["held_out_pairs"]) == (0, 200 - len(expected))
+    words = (finished / ROOT / "report.html").read_text()
+    assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
+
+
+def test_training_rows_without_a_pair_are_counted(finished, tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    pairflow.write_pairs(SOURCES[:50], walk()[:50], "mine.parquet", vocabulary_size=K)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    assert step("adopt", **ADOPTED, **files).exit_code == 0
+    assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
+    rows = pd.read_parquet("coupling.parquet").set_index("metric").value
+    train, paired = (
+        [tuple(row) for row in table.tolist()]
+        for table in (token_array(read_table(files["tokens"])[0]["tokens"]), walk()[:50])
+    )
+    assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
+    assert rows["held_out_pairs"] == sum(row not in train for row in paired)
 
 
 ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out": "pairs.parquet"}
