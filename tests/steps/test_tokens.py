@@ -195,6 +195,12 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out":
             K,
             "mine.parquet: row 3: x1 is no row of the data; pair the",
         ),
+        (
+            walk(),
+            SOURCES,
+            K,
+            "mine.parquet: row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?",
+        ),
     ],
 )
 def test_own_pairs_that_do_not_fit_are_refused(
