@@ -1,7 +1,7 @@
 """Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
 
 from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
-from pairflow.artifacts.pairs import OWN, write_pairs
+from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
 from pairflow.artifacts.rows import read_rows
 from pairflow.artifacts.tables import (

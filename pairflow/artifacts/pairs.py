@@ -11,6 +11,7 @@ from pairflow.errors import InputError
 from pairflow.tokens import checked_tokens
 
 OWN = "own"  # the coupling of such pairs
+ADOPTED = ("unpaired_rows", "held_out_pairs")  # counts among the parameters of those that a model trains on
 
 
 def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_size: int) -> None:

@@ -39,11 +39,13 @@ def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
         metadata.require_same_vocabulary(data.vocabulary, path, tokens)
     x0, x1 = token_array(table["x0"]), token_array(table["x1"])
     rows, training = _as_scalars(x1), _as_scalars(token_array(train["tokens"]))
-    known = np.isin(rows, training)
-    strange = ~known & ~np.isin(rows, _as_scalars(token_array(held_out["tokens"])))
+    data_rows = np.concatenate([training, _as_scalars(token_array(held_out["tokens"]))])
+    known, strange = np.isin(rows, training), ~np.isin(rows, data_rows)
     if strange.any():
         row = int(np.argmax(strange))
-        raise InputError(f"{path}: row {row}: x1 is no row of the data; pair the rows in {tokens}")
+        swapped = np.isin(_as_scalars(x0[row : row + 1]), data_rows).all()
+        advice = ", but x0 is one; are x0 and x1 swapped?" if swapped else f"; pair the rows in {tokens}"
+        raise InputError(f"{path}: row {row}: x1 is no row of the data{advice}")
     if not known.any():
         raise InputError(f"{path}: no x1 is a training row; pair the rows in {tokens}")
     unpaired = int(np.count_nonzero(~np.isin(training, rows)))

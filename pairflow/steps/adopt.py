@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from pairflow.artifacts import Provenance, save_table, token_column
+from pairflow.artifacts import ADOPTED, Provenance, save_table, token_column
 from pairflow.config import AdoptSettings
 from pairflow.steps.command import existing, out, step
 
@@ -33,7 +33,8 @@ def main(settings: AdoptSettings, own: Path, tokens: Path, validation: Path, out
     )
     size = pairs.metadata.dimensions[1]
     table = pa.table({"x0": token_column(pairs.x0, size), "x1": token_column(pairs.x1, size)})
-    parameters = settings.model_dump(mode="json")
+    counts = dict(zip(ADOPTED, (pairs.unpaired, pairs.held_out), strict=True))
+    parameters = {**settings.model_dump(mode="json"), **counts}
     written = replace(pairs.metadata, kind="pairs", parameters=parameters, inputs=pairs.inputs)
     save_table(out, table, written, provenance)
 

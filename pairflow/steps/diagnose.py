@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_table, save_table, token_array
+from pairflow.artifacts import (
+    ADOPTED,
+    Metadata,
+    Provenance,
+    as_metrics,
+    digest,
+    read_table,
+    save_table,
+    token_array,
+)
 from pairflow.metrics.coupling import diagnose
 from pairflow.pairing.pair import compile_for, jumps_per_step
 from pairflow.steps.command import existing, out, step
@@ -30,6 +39,7 @@ def main(pairs: Path, method: str, out: Path):
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata)
+    values |= {name: metadata.parameters[name] for name in ADOPTED if name in metadata.parameters}
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     seed = metadata.parameters.get("seed", 0)
     frame = as_metrics(rows, method=method, seed=seed, evaluation="coupling", samples=len(table))

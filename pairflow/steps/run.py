@@ -35,13 +35,16 @@ def main(
     """
     if not WORKFLOW.is_file():
         raise InputError(f"{WORKFLOW}: no such file; run the command in a folder made by `pairflow init`")
-    named(read(WORKFLOW), experiment, WORKFLOW)
+    settings = named(read(WORKFLOW), experiment, WORKFLOW)
     command = snakemake_arguments(experiment, cores, gpus, arguments)
     if show:
         return click.echo(shlex.join(["snakemake", *command]))
     from pairflow.plan.execution import run
+    from pairflow.plan.own_files import require_own_files
     from pairflow.report.closing import closing_lines
 
+    if "--unlock" not in arguments:
+        require_own_files(Path("results", experiment), settings)
     code = run(command)
     if code == 0 and not _RUNS_NOTHING.intersection(arguments):
         click.echo("\n".join(closing_lines(Path("results", experiment))))

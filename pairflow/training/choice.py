@@ -1,5 +1,7 @@
 """Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
 
+import json
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -9,8 +11,10 @@ import pandas as pd
 from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 from pairflow.plan import paths
+from pairflow.training.options import VOCABULARY
 
 CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
+_OTHER_ROWS = {"tokens": "token rows", "image": "images"}  # by the kind that a vocabulary.json names
 
 
 class ModelChoice(NamedTuple):
@@ -25,14 +29,16 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
     Of an experiment: the `best_run` by the share of valid samples in its leading evaluation. With `nfe`, the
-    best method at that number of steps, if the experiment was evaluated there. Raises InputError for a model
-    without `nfe`, and for an experiment without a metric `valid`.
+    best method at that number of steps, if the experiment was evaluated there. Raises InputError for what
+    makes no molecules, for a model without `nfe`, and for an experiment without a metric `valid`.
     """
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
+        _require_molecules(folder, folder / VOCABULARY)
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe)
+    _require_molecules(folder, paths.data(folder, VOCABULARY))
     rows = read_table(metrics, "metrics")[0].to_pandas()
     rows = rows[(rows.metric == "valid") & rows.nfe.notna()]
     if rows.empty:
@@ -45,6 +51,25 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     share = f"{shares[method, evaluated]:.1%} of its samples are valid at NFE {evaluated}"
     reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {share}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
+
+
+def _require_molecules(folder: Path, vocabulary: Path) -> None:
+    """InputError if a vocabulary.json says that its rows are none of molecules."""
+    try:
+        kind = json.loads(vocabulary.read_text())["kind"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return  # which reading it for its molecules reports
+    if kind in _OTHER_ROWS:
+        raise no_molecules(folder, _OTHER_ROWS[kind])
+
+
+def no_molecules(folder: Path, rows: str) -> InputError:
+    """The error for a model, or an experiment with models, of `rows` where molecules are asked for."""
+    options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
+    if not models:
+        return InputError(f"{folder}: --count makes molecules; this model makes {rows}: use {options}")
+    options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
+    return InputError(f"{folder}: --count makes molecules; its models make {rows}: use {options}")
 
 
 def leading_evaluation(names: Iterable[str]) -> str:

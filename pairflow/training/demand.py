@@ -17,7 +17,7 @@ from pairflow.limits import USABLE
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
-from pairflow.training.choice import choose
+from pairflow.training.choice import choose, no_molecules
 from pairflow.training.model import Model
 from pairflow.training.options import MODEL_FILES
 
@@ -57,8 +57,7 @@ class MoleculeStream:
         self.filters = filters_from(settings)
         self.model = Model.load(self.choice.folder, device=device)
         if self.model.shape or not self.model.vocabulary:
-            kind = "images" if self.model.shape else "token rows without a vocabulary"
-            raise InputError(f"{folder}: a model of {kind}, but --count asks for molecules")
+            raise no_molecules(Path(folder), "images" if self.model.shape else "token rows")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
         self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None
         self.training_smiles = self._training_smiles() if settings.nearest else None

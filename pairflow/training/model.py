@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest, read_table
-from pairflow.config import DistillSettings, Settings, Training, TrainSettings, check, parse_method
+from pairflow.config import DistillSettings, Settings, Training, TrainSettings, check, nearest, parse_method
 from pairflow.config.networks import Network
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
@@ -273,7 +273,7 @@ def known_digest(files: dict[str, bytes]) -> str | None:
 def read_description(path: Path) -> dict[str, Any]:
     """The content of a model.json; InputError if it is missing, altered, or of another version."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: no such file{_others(path)}")
     try:
         facts = json.loads(path.read_text())
         version = facts["format"]
@@ -288,6 +288,13 @@ def read_description(path: Path) -> dict[str, Any]:
             f"{path}: no {', '.join(missing)}: written by another version; train the model again"
         )
     return facts
+
+
+def _others(description: Path) -> str:
+    """The models beside one that is missing, for the message; empty if there are none."""
+    folder = description.parent
+    names = sorted(path.parent.name for path in folder.parent.glob("*/model.json"))
+    return f"{nearest(folder.name, names)}: {folder.parent} has {', '.join(names)}" if names else ""
 
 
 def _checksum(facts: dict[str, Any]) -> str:

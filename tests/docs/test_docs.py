@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 from pairflow.cli import COMMANDS, STEPS
+from pairflow.config import check
+from pairflow.config.experiment import Configuration
+from pairflow.config.file import load, read
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,6 +92,15 @@ def test_the_first_example_of_the_readme_runs(tmp_path, monkeypatch):
     variables = {}
     exec(example, variables)
     assert variables["sources"].shape == rows.shape
+
+
+def test_the_experiment_of_the_page_on_tokens_is_complete():
+    [example] = re.findall(r"```yaml\n(experiments:\n.*?)```", TEXTS["docs/tokens.md"], re.DOTALL)
+    assert len(example.splitlines()) <= 25
+    assert "&" not in example
+    experiment = check(Configuration, load(example, Path("mine.yaml")), "docs").experiments["mine"]
+    demo = read(ROOT / "workflow_config.yaml").experiments["demo"]
+    assert (experiment.training, experiment.network) == (demo.training, demo.network)
 
 
 def test_every_key_of_the_configuration_is_explained_where_it_first_occurs():

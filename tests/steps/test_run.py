@@ -15,7 +15,11 @@ import yaml
 from snakemake.exceptions import LockException
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from pairflow.config import Experiment, check
+from pairflow.errors import InputError
 from pairflow.plan import execution
+from pairflow.plan.jobs import jobs
+from pairflow.plan.own_files import require_own_files
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SNAKEFILE = ("--snakefile", str(REPOSITORY / "Snakefile"))
@@ -139,6 +143,46 @@ def test_a_mistake_is_one_line(workflow, step, refused):
     refused(step("run", "mini", "digits"), "run", text)
     workflow(trainings={})
     refused(step("run", "mini"), "run", "unknown key 'experiments.mini.trainings' (did you mean 'training'?)")
+
+
+TOKENS = {"source": "tokens", "file": "mine.npy", "vocabulary_size": 5}
+FOLDER = {"source": "image_folder", "folder": "mine", "size": 8, "mode": "L"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"data": TOKENS}, "data.file: mine.npy: no such file; relative paths start at {}"),
+        ({"data": {**TOKENS, "file": "/none/mine.npy"}}, "data.file: /none/mine.npy: no such file"),
+        ({"data": {"source": "data/mine.smi", "length": 8}}, "data.source: data/mine.smi: no such file; rel"),
+        (
+            {"data": FOLDER, "features": {"extractor": "inception"}},
+            "data.folder: mine: no such folder; relative paths start at {}",
+        ),
+        (
+            {"pairs": {"mine": "mine.parquet"}, "methods": ["pairs-mine"]},
+            "pairs.mine: mine.parquet: no such file; relative paths start at {}",
+        ),
+    ],
+)
+def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes, text):
+    workflow(**changes)
+    refused(step("run", "mini"), "run", f"error: experiments.mini.{text.format(Path.cwd())}")
+    assert not Path("results").exists()
+
+
+def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, monkeypatch, miniature):
+    monkeypatch.chdir(tmp_path)
+    pairs = {"pairs": {"mine": "mine.parquet"}, "methods": ["udlm", "pairs-mine"]}
+    root, experiment = Path("results/mini"), check(Experiment, miniature(data=TOKENS, **pairs), "test")
+    for job in jobs(root, experiment):
+        if job.rule in ("preprocess", "adopt"):
+            with pytest.raises(InputError, match=": no such file; relative paths start at "):
+                require_own_files(root, experiment)
+            for path in job.outputs.values():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+    require_own_files(root, experiment)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,25 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     rows = rows[(rows.method == "pairs-mine") & (rows.evaluation == "coupling")].set_index("metric").value
     assert rows["hamming_mean"] == np.mean([np.not_equal(*pair).sum() for pair in expected])
+    assert (rows["unpaired_rows"], rows["held_out_pairs"]) == (0, 200 - len(expected))
+    words = (finished / ROOT / "report.html").read_text()
+    assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
+
+
+def test_training_rows_without_a_pair_are_counted(finished, tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    pairflow.write_pairs(SOURCES[:50], walk()[:50], "mine.parquet", vocabulary_size=K)
+    data = finished / ROOT / "data"
+    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
+    assert step("adopt", **ADOPTED, **files).exit_code == 0
+    assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
+    rows = pd.read_parquet("coupling.parquet").set_index("metric").value
+    train, paired = (
+        [tuple(row) for row in table.tolist()]
+        for table in (token_array(read_table(files["tokens"])[0]["tokens"]), walk()[:50])
+    )
+    assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
+    assert rows["held_out_pairs"] == sum(row not in train for row in paired)
 
 
 ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out": "pairs.parquet"}
@@ -175,6 +194,12 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out":
             np.eye(9, N, -3, int) * 3,
             K,
             "mine.parquet: row 3: x1 is no row of the data; pair the",
+        ),
+        (
+            walk(),
+            SOURCES,
+            K,
+            "mine.parquet: row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?",
         ),
     ],
 )
@@ -256,6 +281,25 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
     assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
     with pytest.raises(pairflow.InputError, match=r"sample: nfe: input should be greater than or equal to 1"):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
+
+
+def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused):
+    model = finished / ROOT / "seed0/models/pairflow"
+    for folder, text in (
+        (model, "this model makes token rows"),
+        (finished / ROOT, "its models make token rows"),
+    ):
+        run = step("sample", model=folder, count=9, raw=True, out="x.parquet")
+        refused(run, "sample", f"{folder}: --count makes molecules; {text}: use --")
+
+
+def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):
+    models = finished / ROOT / "seed0/models"
+    text = (
+        f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?): {models} has pairflow, pair"
+    )
+    with pytest.raises(pairflow.InputError, match=re.escape(text)):
+        pairflow.sample(models / "pairflo", 30, nfe=1)
 
 
 def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypatch):

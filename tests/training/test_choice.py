@@ -1,5 +1,7 @@
 """Which model of a finished experiment is sampled from, by metrics that are known."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -65,9 +67,22 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
         choose(root, None)
 
 
-def test_an_experiment_on_images_has_nothing_to_choose_by(experiment):
+@pytest.mark.parametrize(("kind", "rows"), [("tokens", "token rows"), ("image", "images")])
+def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, rows):
     root = experiment([("a", 1, 0, 500)], metric="fid")
     with pytest.raises(
         InputError, match="no metric 'valid' to choose a model by; name the folder of a model"
     ):
         choose(root, None)
+    for folder in (root / "data", root / "seed0/models/udlm"):
+        folder.mkdir(parents=True)
+        (folder / "vocabulary.json").write_text(json.dumps({"kind": kind}))
+    model = root / "seed0/models/udlm"
+    (model / "model.json").touch()
+    options = "--samples 100 --trials 1"
+    for folder, text in (
+        (root, f"its models make {rows}: use --model {model} --nfe 4 {options}"),
+        (model, f"this model makes {rows}: use {options}"),
+    ):
+        with pytest.raises(InputError, match=f"{folder}: --count makes molecules; {text}$"):
+            choose(folder, None)

@@ -106,6 +106,11 @@ class Contents:
         }
 
     @property
+    def adopted(self) -> dict[str, dict[str, float]]:
+        """Coupling of a user's own -> its metrics, with the training rows that have no pair."""
+        return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
+
+    @property
     def jumps(self) -> dict[str, np.ndarray]:
         """Coupling -> (T,) mean number of positions that jump in a backward step, entry s - 1 at t = s/T."""
         steps = range(1, self.experiment.pairing.steps + 1)

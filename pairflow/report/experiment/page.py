@@ -104,6 +104,7 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
         "hamming_mean": contents.distances,
         "jumps": contents.jumps,
         "symbol_deviation": contents.distances,
+        "unpaired_rows": contents.adopted,
         "coverage": contents.couplings.get("forward"),
         "total_correlation": contents.correlations,
         "nll_bound": contents.bounds,
@@ -218,6 +219,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": length * (size - 1) / size,
         "symbols": {name: contents.couplings[name] for name in contents.distances},
+        "adopted": contents.adopted,
         "coverage": contents.couplings.get("forward"),
     }
 

@@ -17,6 +17,7 @@ _FAR_BELOW = 0.7  # training loss over validation loss
 _MEMORISED = 0.2  # likewise, for a network that has nothing left to learn from its training data
 _FALL = 0.01  # of the validation loss over the last quarter of a training
 _COPIES = 0.5
+_UNPAIRED = 0.1  # of the training rows
 _NAMED = 4  # methods, at most, that a box names
 
 
@@ -32,6 +33,7 @@ class Caution:
 def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     """What is wrong with the models of an experiment, the severe ones first."""
     found = [*_invalid(headline, contents), *_copies(headline, contents), *_few(headline), *_losses(contents)]
+    found += _unpaired(contents)
     return sorted(found, key=lambda caution: not caution.severe)
 
 
@@ -103,6 +105,20 @@ def _few(headline: Headline) -> Iterator[Caution]:
             "Too few to judge.",
             f"A trial has fewer than {FEW} valid molecules: {named}. The share of unique ones among so few "
             "says little. Train longer, or draw more samples per trial.",
+        )
+
+
+def _unpaired(contents: Contents) -> Iterator[Caution]:
+    """Couplings of a user's own that leave out much of the training data."""
+    rows = contents.data["training_rows"]
+    shares = {name: values["unpaired_rows"] / rows for name, values in contents.adopted.items()}
+    partial = [f"{name} ({format_percent(share)})" for name, share in shares.items() if share > _UNPAIRED]
+    if partial:
+        yield Caution(
+            "Trained on other data.",
+            f"More than a tenth of the training rows have no pair: {join_words(partial)}. Models of these "
+            "pairs train on other data than those of the other methods, and so compare only in part. Add the "
+            "missing pairs.",
         )
 
 

@@ -130,6 +130,18 @@ def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, comple
 GOOD = {"udlm": (600, 700, 800), "pairflow": (700, 800, 900)}
 
 
+@pytest.mark.parametrize(("unpaired", "warned"), [(513.0, True), (512.0, False)])
+def test_own_pairs_without_a_tenth_of_the_training_rows(make, parse, unpaired, warned):
+    couplings = dict(make().couplings)
+    couplings["pairs-mine"] = couplings["random"] | {"unpaired_rows": unpaired, "held_out_pairs": 20.0}
+    contents = make(couplings=couplings)
+    text = "More than a tenth of the training rows have no pair: pairs-mine (10.0 %). Models of these pairs"
+    assert cautions(contents).get("Trained on other data.", ("",))[0].startswith(text) == warned
+    words = parse(render(contents)).words()
+    assert f"Your own pairs, pairs-mine: {unpaired:.0f} of the 5,123 training rows have no pair" in words
+    assert "20 pairs of held-out rows are left out." in words
+
+
 def log(loss: float, validation: list[float]) -> pd.DataFrame:
     """A log with the validation loss at each quarter of the training."""
     iteration = np.arange(0, 1001, 10)

@@ -1,0 +1,36 @@
+"""The user's own files that an experiment names, as far as jobs still need them."""
+
+from pathlib import Path
+
+from pairflow.config import Experiment, Images, Tokens
+from pairflow.errors import InputError
+from pairflow.plan.jobs import Job, jobs
+
+
+def require_own_files(root: Path, experiment: Experiment) -> None:
+    """InputError for the first missing file or folder that a job on the way to the report in `root` needs.
+
+    A job whose outputs are all there needs none: Snakemake takes them as they are.
+    """
+    for job in jobs(root, experiment):
+        if all(output.exists() for output in job.outputs.values()):
+            continue
+        for key, file in _own_files(job, experiment).items():
+            if file and not Path(file).exists():
+                kind = "folder" if key == "data.folder" else "file"
+                start = "" if Path(file).is_absolute() else f"; relative paths start at {Path.cwd()}"
+                raise InputError(f"experiments.{root.name}.{key}: {file}: no such {kind}{start}")
+
+
+def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
+    """What a job reads of the user's own, by the key of the experiment that names it; None for nothing."""
+    data = experiment.data
+    if job.rule == "preprocess":
+        if isinstance(data, Images):
+            return {"data.folder": data.folder}
+        return {"data.file" if isinstance(data, Tokens) else "data.source": data.file}
+    if job.rule == "adopt":
+        return {
+            f"pairs.{name}": file for name, file in experiment.pairs.items() if job.method == f"pairs-{name}"
+        }
+    return {}
