@@ -35,6 +35,10 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
         _require_molecules(folder, folder / VOCABULARY)
+        if not (folder / "model.json").is_file():
+            from pairflow.training.model import read_description  # imports torch
+
+            read_description(folder / "model.json")
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe)

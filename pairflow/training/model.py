@@ -291,10 +291,19 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def _others(description: Path) -> str:
-    """The models beside one that is missing, for the message; empty if there are none."""
+    """The models in the folder of one that is missing, or else beside it, for the message.
+
+    Beside it, finished experiments count as well.
+    """
     folder = description.parent
-    names = sorted(path.parent.name for path in folder.parent.glob("*/model.json"))
-    return f"{nearest(folder.name, names)}: {folder.parent} has {', '.join(names)}" if names else ""
+    inside = [path.parent.name for path in folder.glob("*/model.json")]
+    beside = [
+        path.parent.name
+        for name in ("model.json", "metrics.parquet")
+        for path in folder.parent.glob(f"*/{name}")
+    ]
+    names, where = sorted(inside or beside), folder if inside else folder.parent
+    return f"{nearest(folder.name, names)}: {where} has {', '.join(names)}" if names else ""
 
 
 def _checksum(facts: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Which model of a finished experiment is sampled from, by metrics that are known."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -65,6 +66,18 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)
+
+
+def test_a_folder_without_a_model_names_those_that_are_near(tmp_path):
+    for name in ("results/demo/metrics.parquet", "results/demo/seed0/models/udlm/model.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    root = tmp_path / "results"
+    text = f"{root}/dmo/model.json: no such file (did you mean 'demo'?): {root} has demo"
+    with pytest.raises(InputError, match=re.escape(text)):
+        choose(root / "dmo", None)
+    with pytest.raises(InputError, match=f"{root}/demo/seed0/models has udlm$"):
+        choose(root / "demo/seed0/models", None)
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("tokens", "token rows"), ("image", "images")])
