@@ -116,9 +116,9 @@ def _unpaired(contents: Contents) -> Iterator[Caution]:
     if partial:
         yield Caution(
             "Trained on other data.",
-            f"More than a tenth of the training rows have no pair: {join_words(partial)}. Models of these "
-            "pairs train on other data than those of the other methods, and so compare only in part. Add the "
-            "missing pairs.",
+            f"More than a tenth of the training rows have no pair: {join_words(partial)}. Models that are "
+            "trained on these pairs see less data than the others, so that they compare only in part. Add "
+            "the missing pairs.",
         )
 
 

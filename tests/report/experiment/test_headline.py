@@ -135,7 +135,9 @@ def test_own_pairs_without_a_tenth_of_the_training_rows(make, parse, unpaired, w
     couplings = dict(make().couplings)
     couplings["pairs-mine"] = couplings["random"] | {"unpaired_rows": unpaired, "held_out_pairs": 20.0}
     contents = make(couplings=couplings)
-    text = "More than a tenth of the training rows have no pair: pairs-mine (10.0 %). Models of these pairs"
+    text = (
+        "More than a tenth of the training rows have no pair: pairs-mine (10.0 %). Models that are trained on"
+    )
     assert cautions(contents).get("Trained on other data.", ("",))[0].startswith(text) == warned
     words = parse(render(contents)).words()
     assert f"Your own pairs, pairs-mine: {unpaired:.0f} of the 5,123 training rows have no pair" in words
