@@ -274,6 +274,9 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
 
     run = start("results/mini/report.html")
     run.wait_until(lambda: pairflow.beyond(0))
+    run.wait_until(
+        lambda: udlm.iterations()[:1] >= [stopped_at]
+    )  # the log of the second training, not of the first
     jobs = cluster.jobs()
     [job] = jobs["train_wildcards_mini_0_pairflow"]
     shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
@@ -289,7 +292,6 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     run.finish()
 
     assert (root / "report.html").exists()
-    assert udlm.iterations()[0] >= stopped_at
     assert pairflow.iterations()[0] == preempted_at
     assert not pairflow.states.exists()
     first, second = cluster.jobs()["train_wildcards_mini_0_pairflow"]

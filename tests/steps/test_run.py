@@ -66,11 +66,15 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     assert [int(number) for number, _ in lines] == [1, 2, 3, 4, 5, 6]
     assert {name for _, name in lines} == {*JOBS, "report"}
     assert "rule " not in errors
-    best, report, command = output.splitlines()
+    best, report, last = output.splitlines()
     share = r"(only )?\d+(\.\d+)? % of its samples are valid molecules"
     assert re.fullmatch(rf"udlm with 1 sampling step, {share}", best)
     assert report == "report: results/mini/report.html"
-    assert command == "molecules: pairflow sample --model results/mini --count 1000 --unique --out mini.smi"
+    command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini.smi"
+    usable = float(re.search(r"[\d.]+(?= %)", best)[0]) >= 5
+    assert last == (
+        f"molecules: {command}" if usable else "not usable yet: the report says why, and what to do"
+    )
     process = run()  # there is nothing to do
     again, errors = process.communicate()
     assert (process.returncode, again) == (0, output)
