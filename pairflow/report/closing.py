@@ -4,12 +4,10 @@ import shlex
 from pathlib import Path
 
 from pairflow.config import Experiment
-from pairflow.limits import USABLE
+from pairflow.limits import HOPELESS, USABLE
 from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, is_complete, read_finished
 from pairflow.report.words import format_number, format_percent, join_steps
-
-_HOPELESS = 0.05  # share of valid samples: a thousand molecules would take more than 20,000 samples
 
 
 def closing_lines(root: Path) -> list[str]:
@@ -19,7 +17,7 @@ def closing_lines(root: Path) -> list[str]:
     headline, share = _headline(finished)
     if not headline:
         return lines
-    if share < _HOPELESS:
+    if share < HOPELESS:
         lines.append("not usable yet: the report says why, and what to do")
     elif command := sample_command(root, finished.experiment):
         lines.append(f"molecules: {command}")

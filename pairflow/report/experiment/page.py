@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from pairflow.config import Experiment, Modality
+from pairflow.limits import HOPELESS
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
@@ -73,6 +74,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         summary=write_summary(contents),
         leading=_choose_leading(blocks, headline),
         winner=headline.best.method if headline else "",
+        hopeless=headline is not None and headline.value("valid", headline.best) < HOPELESS,
         galleries=galleries,
         example_molecules=_draw_example_molecules(contents) if contents.examples else [],
         facts=_facts(contents),

@@ -104,7 +104,7 @@ def _few(headline: Headline) -> Iterator[Caution]:
         yield Caution(
             "Too few to judge.",
             f"A trial has fewer than {FEW} valid molecules: {named}. The share of unique ones among so few "
-            "says little. Train longer, or draw more samples per trial.",
+            "says little. Draw more samples per trial.",
         )
 
 
