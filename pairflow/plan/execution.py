@@ -51,7 +51,7 @@ def message(log: Path) -> str:
     """What a failed step said: its own line if there is one, else its last line that is no progress bar."""
     lines = [line for line in _last_lines(log) if "%|" not in line]
     own = [line for line in lines if line.startswith("pairflow ")]
-    return (own or lines or ["it left no message; it was killed, perhaps for want of memory"])[-1]
+    return (own or lines or ["it left no message; perhaps it was killed, or ran out of memory"])[-1]
 
 
 def _last_lines(log: Path) -> list[str]:

@@ -56,7 +56,7 @@ CLOSE, WIDE = [49.0, 48.9, 49.1], [49.5, 41.0, 48.0]  # less by 1.0, t = 17; by 
 def test_nothing_is_marked_below_a_value_that_is_worse_by_test():
     assert marked(BEST, WIDE, [40.0, 40.0, 40.1]) == ["a", "b"]
     assert marked(BEST, CLOSE, [40.0, 40.0, 40.1]) == ["a"]
-    assert marked(BEST, CLOSE, WIDE) == ["a"]  # of `c` alone the test would leave it open
+    assert marked(BEST, CLOSE, WIDE) == ["a"]  # the test of `c` by itself would leave it open
     assert marked(BEST, WIDE, WIDE[::-1]) == ["a", "b", "c"]
 
 

@@ -92,8 +92,8 @@ def _test(panel: Panel) -> dict[str, dict[int, Difference]]:
 def _describe_tests(cells: Sequence[Difference]) -> list[str]:
     """How a verdict may differ from an interval, and whether more seeds are needed."""
     family = max(cell.family for cell in cells)
-    alone = "Each interval is of one difference alone; verdicts are corrected (Holm) over"
-    texts = [f"{alone} {family} comparisons."] if family > 1 else []
+    single = "Each interval is of one difference only; verdicts are corrected (Holm) over"
+    texts = [f"{single} {family} comparisons."] if family > 1 else []
     if any(cell.undecided and cell.too_few for cell in cells):
         texts.append(f"{TWO_SEEDS}; take at least 3.")
     return texts

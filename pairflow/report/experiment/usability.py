@@ -60,8 +60,8 @@ def _invalid(headline: Headline, contents: Contents) -> Iterator[Caution]:
 
 def _advise(headline: Headline, contents: Contents) -> str:
     """What would give more valid molecules: no longer training where the network has memorised its data."""
-    method = headline.best.method
-    log = contents.training_logs.get(method)
+    method = headline.best.method.partition("+")[0]  # a distillation has another loss
+    log = contents.training_logs.get(method) if contents.experiment.training.loss == "nelbo" else None
     loss, nll = (1.0, 1.0) if log is None else _end_losses(log)
     if loss < _MEMORISED * nll:
         return (
@@ -130,7 +130,7 @@ def _losses(contents: Contents) -> Iterator[Caution]:
     if early:
         named = join_words([f"{method} (by {format_percent(fall)})" for method, fall in early.items()])
         paired = any(is_paired(method) for method in set(logs) - set(early))
-        unknown = " Whether a model of paired sources is trained to the end, this loss cannot tell." * paired
+        unknown = " This loss cannot tell whether a model of paired sources is trained to the end." * paired
         yield Caution(
             "Not trained to the end.",
             f"The validation loss still fell over the last quarter of the training: {named}. Raise "

@@ -121,7 +121,7 @@ def test_a_family_is_larger_than_what_a_sentence_is_about(make_run, parse):
         "comparisons (corrected over 6); a difference of about 5.4 would have shown."
     )
     words = parse(render(sections, "c.parquet")).words()
-    assert "95 % interval of each alone, p after Holm’s correction over the 6 tests of this table" in words
+    assert "95 % interval of each one, p after Holm’s correction over the 6 tests of this table" in words
     assert "the test, but not the interval, is corrected over 6 comparisons." in words
 
 

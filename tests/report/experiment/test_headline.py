@@ -100,6 +100,11 @@ def test_a_network_that_knows_its_data_by_heart_is_not_to_be_trained_longer(make
         "pairflow has learnt its training data by heart (training loss 0.19, validation loss 2.55): longer "
         "training will not help. Use more molecules, and on a GPU the transformer."
     )
+    distilled = metric_rows({"udlm": (1, 1, 1), "udlm+dcd": (5, 8, 10)})
+    logs = {"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9]), "udlm+dcd": log(0.01, [1.0, 0.9, 0.9, 0.9])}
+    methods = {**OTHER, "methods": ["udlm", "udlm+dcd"]}
+    text, _ = cautions(make(settings=methods, metrics=distilled, training_logs=logs))["Not usable yet."]
+    assert "by heart" not in text  # the loss of DCD is not the NELBO
 
 
 def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
@@ -178,7 +183,7 @@ def test_trainings_that_end_too_early_or_too_late(make, metric_rows, logs, title
 
 def test_a_validation_loss_does_not_tell_whether_a_paired_model_is_trained(make, metric_rows):
     falling, level = log(1.0, [2.0, 1.5, 1.2, 1.1]), log(1.0, [2.0, 1.5, 1.2, 1.2])
-    said = "Whether a model of paired sources is trained to the end, this loss cannot tell."
+    said = "This loss cannot tell whether a model of paired sources is trained to the end."
     for method, told in (("pairflow", True), ("mdlm", False)):
         logs = {"udlm": falling, method: level}
         [(text, _)] = cautions(make(metrics=metric_rows(GOOD), training_logs=logs)).values()

@@ -12,7 +12,7 @@ def noisy(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(value=rows.value + noise.where(rows.method == "pairflow", 0.0))
 
 
-ALONE = " Each interval is of one difference alone; verdicts are corrected (Holm) over"
+SINGLE = " Each interval is of one difference only; verdicts are corrected (Holm) over"
 
 
 def test_sentences_hold_the_numbers(make):
@@ -28,7 +28,7 @@ def test_sentences_hold_the_numbers(make):
         "which learns from random ones, at every number of sampling steps (1, 4 and 32). In this training, "
         "the number of valid molecules of pairflow less that of udlm: +268.0 at 1 sampling step (95 % "
         "interval +265.8 to +270.2) and +225.0 at 32 sampling steps (95 % interval +222.8 to +227.2); higher "
-        f"is better.{ALONE} 3 comparisons."
+        f"is better.{SINGLE} 3 comparisons."
     )
     assert "9.00 of 16 tokens" in distance
     assert "15.47" in distance
@@ -143,7 +143,7 @@ def test_lower_distances_are_better(make_images):
     trials = noisy(trials)
     first = write_summary(make_images(metrics=trials))[0]
     assert first.startswith(f"In this training, {SUBJECT} is better than udlm")
-    assert first.endswith(f"; lower is better.{ALONE} 3 comparisons.")
+    assert first.endswith(f"; lower is better.{SINGLE} 3 comparisons.")
 
 
 def test_a_gain_that_is_impossible_is_not_said_to_show(make_images):
@@ -153,7 +153,7 @@ def test_a_gain_that_is_impossible_is_not_said_to_show(make_images):
     first = write_summary(make_images(metrics=rows.assign(value=wide)))[0]
     assert first.endswith(
         "; lower is better. A difference of about 18.6 at 4 sampling steps would have shown. No possible "
-        f"gain would have shown at 32 sampling steps.{ALONE} 3 comparisons."
+        f"gain would have shown at 32 sampling steps.{SINGLE} 3 comparisons."
     )
 
 
@@ -188,7 +188,7 @@ def test_what_is_not_decided_says_what_would_have_shown(make, metric_rows):
     )
     assert first.endswith(
         " A difference of about 3.1 at 1 sampling step and 3.1 at 32 sampling steps would have shown."
-        f"{ALONE} 3 comparisons."
+        f"{SINGLE} 3 comparisons."
     )
 
 
@@ -200,7 +200,9 @@ def test_two_seeds_ask_once_for_a_third(make, metric_rows):
     settings = {"methods": list(counts), "pairs": {"mine": "mine.parquet"}}
     first, own, *_ = texts = write_summary(make(settings=settings, metrics=rows))
     assert first.startswith(TIES[0].upper() + TIES[1:])
-    assert first.endswith(f"is better.{ALONE} 6 comparisons. 2 seeds decide almost nothing; take at least 3.")
+    assert first.endswith(
+        f"is better.{SINGLE} 6 comparisons. 2 seeds decide almost nothing; take at least 3."
+    )
     assert own == (
         "At no number of sampling steps (1, 4 and 32) is pairs-mine, which learns from your own pairs, shown "
         "to differ from udlm, which learns from random ones. The number of valid molecules of pairs-mine "
@@ -218,7 +220,7 @@ def test_many_comparisons_decide_less(many):
     assert "Holm" not in write_summary(few)[0]
     first = write_summary(make_few(many, many.methods))[0]
     assert "is not shown to differ from udlm" in first
-    assert first.endswith(f"{ALONE} 11 comparisons.")
+    assert first.endswith(f"{SINGLE} 11 comparisons.")
 
 
 def make_few(contents, methods):
