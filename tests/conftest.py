@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forks
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -37,6 +38,8 @@ _IMPORTED = [
     "pairflow.report.experiment.page",
     "pairflow.metrics.chemistry",
     "rdkit.Chem",
+    "snakemake.cli",
+    "snakemake.dag",
 ]
 
 
@@ -202,17 +205,23 @@ def made_once(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def fork():
+def forkserver():
+    """Starts processes as forks of one that has imported everything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _IMPORTED)
+    return context
+
+
+@pytest.fixture(scope="session")
+def fork(forkserver):
     """Start `pairflow` as a process in a folder, forked from one that has imported everything: at once.
 
     What it says on stderr is appended to the file `errors`; `block` is the work of a block of a pairing.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _IMPORTED)
 
     def start(arguments: list[str], folder: Path, errors: Path, block: int | None = None):
         given = {"arguments": arguments, "folder": str(folder), "errors": str(errors), "block": block}
-        process = context.Process(target=exec, args=(_FORKED, given))
+        process = forkserver.Process(target=exec, args=(_FORKED, given))
         process.start()
         return process
 
@@ -220,18 +229,26 @@ def fork():
 
 
 @pytest.fixture(scope="session")
-def snakemake():
+def quick_python(forkserver, tmp_path_factory):
+    """An environment whose `python -m` starts at once, for Snakemake and what its rules run."""
+    folder = tmp_path_factory.mktemp("bin")
+    server = forkserver.Process(target=forks.serve, args=(str(folder / "socket"),))
+    server.start()
+    forks.write_command(folder / "python", str(folder / "socket"))
+    yield {**os.environ, "PAIRFLOW_DATA_DIR": "", "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
+    server.terminate()
+    server.join()
+
+
+@pytest.fixture(scope="session")
+def snakemake(quick_python):
     """Run Snakemake with this repository's workflow in a folder; returns the finished process."""
 
     def run(folder: Path, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess:
         workflow = ["--snakefile", str(REPOSITORY / "Snakefile"), "--cores", str(cores)]
+        command = ["python", "-m", "snakemake", *workflow, *arguments]
         return subprocess.run(
-            [sys.executable, "-m", "snakemake", *workflow, *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PAIRFLOW_DATA_DIR": ""},
+            command, cwd=folder, capture_output=True, text=True, check=False, env=quick_python
         )
 
     return run

@@ -44,14 +44,16 @@ def workflow(tmp_path, miniature, monkeypatch):
     return write
 
 
+COMMAND = ("-m", "pairflow.steps.run", "mini", "--cores", "2", "--", *SNAKEFILE)
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
 @pytest.fixture
-def run():
-    """Start `pairflow run mini` in a process group of its own."""
+def run(quick_python):
+    """Start `pairflow run mini`."""
 
     def start(*arguments: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "pairflow.steps.run", "mini", "--cores", "2", "--", *SNAKEFILE]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen([*command, *arguments], **pipes, start_new_session=True)
+        return subprocess.Popen(["python", *COMMAND, *arguments], **PIPES, env=quick_python)
 
     return start
 
@@ -101,10 +103,13 @@ def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
 
 
 @pytest.mark.workflow
-def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, run):
+def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakemake):
+    """The signal goes to the process group, as it does from a terminal."""
     long = {"batch_size": 8, "iterations": 10**6, "learning_rate": 1e-3, "validate_every": 10**6}
     workflow(training=long)
-    process, log = run(), Path("results/mini/logs/seed0/train-udlm.log")
+    snakemake(Path(), "--until", "preprocess", "--", "results/mini/report.html")
+    process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, start_new_session=True)
+    log = Path("results/mini/logs/seed0/train-udlm.log")
     until = time.monotonic() + 300
     while not (log.is_file() and "loss=" in log.read_text()):
         assert time.monotonic() < until

@@ -1,6 +1,8 @@
 """Model files: what was saved comes back; a folder whose parts do not belong together is refused."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -33,6 +35,15 @@ def test_raw_and_averaged_weights_come_back(folder):
         assert not model.network.training
         for name, tensor in saved.state_dict().items():
             assert torch.equal(model.network.state_dict()[name], tensor)
+
+
+def test_loading_needs_no_compiler(folder):
+    """PyTorch's compiler takes two seconds to import, which every step that loads a model would pay."""
+    code = (
+        "import sys; from pairflow.training.model import Model; Model.load(sys.argv[1]); "
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, folder[0]], check=True)
 
 
 def test_weights_of_another_run_are_refused(folder):
