@@ -150,11 +150,6 @@ class Experiment(Settings):
                 raise ValueError(
                     f"correlation.methods: '{method}' always starts from the same state, all masks"
                 )
-        if self.correlation and not self.correlated():
-            names = " and ".join(CORRELATED)
-            raise ValueError(
-                f"correlation: {names} are not among methods; name others in correlation.methods"
-            )
         return self
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:

@@ -80,7 +80,8 @@ class Correlation(ModelCorrelation):
     methods: tuple[str, ...] | None = Field(
         None,
         min_length=1,
-        description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`.",
+        description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
+        "if the experiment has them.",
         exclude_if=lambda value: value is None,
     )
 
