@@ -13,6 +13,7 @@ from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Sampling
 from pairflow.config.training import Distillations, Training
+from pairflow.report.results import FinishedExperiment
 
 FILE = Path(__file__).with_name("protocol.yaml")
 _FREE = (  # settings that change no value of the tables
@@ -74,6 +75,13 @@ def differences_of_models(experiment: Experiment) -> list[str]:
     return differences(
         experiment, [name for method in experiment.methods for name in settings_of_model(method)]
     )
+
+
+@cache
+def describe_scale(run: FinishedExperiment) -> str:
+    """The scale of a run as its label says, unless that claims the paper's without its settings."""
+    false_label = not run.reduced and differences_of_models(run.experiment)
+    return "not the paper’s settings" if false_label else run.scale
 
 
 def _section(settings: Any, name: str) -> Any:
