@@ -109,7 +109,7 @@ class Measurements:
             (self.run.experiment.scale != "paper", "reduced scale"),
             (bool(others), _first(others) if others else ""),
             (bool(printed.confounded), f"confounded: {printed.confounded}"),
-            (bool(source.unstated), f"the paper does not state its {source.unstated}"),
+            (bool(source.unstated), f"unstated: the paper does not say its {source.unstated}"),
             (seeds < SEEDS, f"{pluralise(seeds, 'training seed')}, {SEEDS} are needed"),
         ]
         return Measured(

@@ -209,7 +209,8 @@ def test_correlation_and_coverage_have_their_own_rows(make_run, metric_rows):
     assert found.measured.beside == "ceiling 32.47"
     found = cell([run], "QM9", "coverage (%)", "appendix_forward_velocity_coverage")
     assert (found.text, found.difference, found.status) == ("62.46", "+1.84", Status.UNJUDGED)
-    assert found.measured.reason == "the paper does not state its number of forward steps"
+    assert found.measured.reason == "unstated: the paper does not say its number of forward steps"
+    assert found.unjudged == "unstated"
 
 
 def test_times_are_shown_and_never_judged(make_run):
