@@ -34,15 +34,11 @@ def changed(path: str, value) -> dict:
     return values
 
 
-def test_the_shipped_configuration_is_valid_and_has_what_the_papers_tables_need():
+def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_judged():
     experiments = check(Configuration, SHIPPED, "workflow_config.yaml").experiments
     scales = {name: (entry.scale, entry.seeds) for name, entry in experiments.items()}
     assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES}
     assert {seeds for scale, seeds in scales.values() if scale == "paper"} == {(0, 1, 2)}
-    steps = {name: experiments[name].evaluations["main"].nfe for name in PAPER_SOURCES}
-    assert steps == {name: tuple(2**k for k in range(11 if name == "cifar10" else 7)) for name in steps}
-    assert experiments["cifar10"].evaluations["check"].nfe == (1000,)
-    assert len(experiments["mnist_binary"].methods) == len(experiments["cifar10"].methods) == 8
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,21 @@ def test_every_data_set_has_its_protocol_and_the_shipped_experiments_are_these()
         assert differences_of_models(SHIPPED[name]) == []
 
 
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_the_shipped_experiments_have_every_printed_method_at_every_printed_nfe(dataset):
+    experiment = SHIPPED[dataset]
+    evaluated = {
+        (method, nfe)
+        for name, evaluation in experiment.evaluations.items()
+        for method in experiment.evaluated(name)
+        for nfe in evaluation.nfe
+    }
+    evaluated |= {(method, experiment.correlation.steps) for method in experiment.correlated()}
+    assert {
+        (value.method, value.nfe) for value in printed() if value.dataset == dataset and value.nfe
+    } <= evaluated
+
+
 def test_a_small_network_is_not_the_papers_whatever_it_is_called():
     network = SHIPPED["qm9_small"].network.model_copy(update={"width": 64})
     experiment = SHIPPED["qm9"].model_copy(update={"network": network})
