@@ -303,3 +303,16 @@ def test_the_papers_page_depends_only_on_experiments_on_its_data():
     named = check(Configuration, SHIPPED, "x").paper_settings().experiments
     assert {"qm9", "qm9_small", "zinc250k", "cifar10"} <= set(named)
     assert not {"demo", "digits"} & set(named)
+
+
+def test_new_keys_that_are_not_set_leave_no_trace_in_what_files_record():
+    """Files of experiments without them keep their bytes."""
+    values = changed("correlation", {"steps": 2})
+    demo = check(Configuration, values, "my.yaml").experiments["demo"]
+    assert "coverage_steps" not in demo.model_dump()["pairing"]
+    assert "methods" not in demo.model_dump()["correlation"]
+    assert demo.cover_settings(0).steps == demo.pairing.steps == 20
+    values["experiments"]["demo"]["pairing"] = {"steps": 20, "coverage_steps": 12}
+    demo = check(Configuration, values, "my.yaml").experiments["demo"]
+    assert demo.cover_settings(0).steps == 12
+    assert demo.pair_settings("pairflow", 0).steps == 20
