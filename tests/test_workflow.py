@@ -233,7 +233,10 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
             "network": {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1},
             "pairing.coverage": False,
             "features": {"extractor": "classifier", "iterations": 20},
-            "correlation": {"sources": 20, "samples": 4, "steps": 2},
+            "correlation": {
+                **{"sources": 20, "samples": 4, "steps": 2},
+                "methods": ["pairflow", "pairflow+dcd"],
+            },
             "methods": ["mdlm", "pairflow", "pairflow+dcd"],
             "evaluations.main.nfe": [2],
         }

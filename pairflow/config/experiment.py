@@ -26,6 +26,7 @@ from pairflow.config.training import Distillations, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
+CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
 OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
 
 
@@ -37,6 +38,13 @@ class Pairing(Settings):
 
     steps: int = Field(20, ge=1, le=10_000, description="Backward steps from data to source (T).")
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
+    coverage_steps: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Forward steps of that measurement; none: as many as `steps`. Fewer steps reach less.",
+        exclude_if=lambda value: value is None,
+    )
 
 
 class Experiment(Settings):
@@ -132,6 +140,18 @@ class Experiment(Settings):
                     raise ValueError(f"evaluations.{name}.methods: '{method}' is not among methods{near}")
         return self
 
+    @model_validator(mode="after")
+    def _correlation_fits(self) -> "Experiment":
+        for method in (self.correlation and self.correlation.methods) or ():
+            if method not in self.methods:
+                near = nearest(method, self.methods)
+                raise ValueError(f"correlation.methods: '{method}' is not among methods{near}")
+            if parse_method(method).corruption != "uniform":
+                raise ValueError(
+                    f"correlation.methods: '{method}' always starts from the same state, all masks"
+                )
+        return self
+
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""
         return self._protocol(evaluation).methods or self.methods
@@ -164,7 +184,8 @@ class Experiment(Settings):
         """The methods whose total correlation is measured."""
         if self.correlation is None:
             return []
-        return [name for name in self.methods if parse_method(name).corruption == "uniform"]
+        chosen = self.correlation.methods or CORRELATED
+        return [name for name in self.methods if name in chosen]
 
     def own_pairs(self, coupling: str) -> str | None:
         """The user's own file of a coupling's pairs; None for one that the workflow computes."""
@@ -179,7 +200,7 @@ class Experiment(Settings):
         return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
 
     def cover_settings(self, seed: int) -> CoverSettings:
-        return CoverSettings(steps=self.pairing.steps, seed=seed)
+        return CoverSettings(steps=self.pairing.coverage_steps or self.pairing.steps, seed=seed)
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
@@ -199,7 +220,7 @@ class Experiment(Settings):
     def correlate_settings(self, seed: int) -> CorrelateSettings:
         if self.correlation is None:
             raise InputError("the experiment has no settings 'correlation'")
-        return CorrelateSettings(**self.correlation.model_dump(), seed=seed)
+        return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
     def classify_settings(self) -> ClassifySettings:
         return ClassifySettings(iterations=self._features().iterations)

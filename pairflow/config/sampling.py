@@ -64,17 +64,26 @@ class Evaluation(Sampling):
         return self
 
 
-class Correlation(Settings):
-    """Conditional total correlation of each method with uniform noise.
-
-    mdlm is left out: its only source state is all masks, so that there is nothing to condition on.
-    """
+class ModelCorrelation(Settings):
+    """How the conditional total correlation of a model is measured."""
 
     sources: int = Field(20_000, ge=2, le=10**6, description="Number of source states (x0).")
     samples: int = Field(10, ge=2, le=1000, description="Samples (x1) per source state.")
     steps: SamplingSteps = 256
     sampler: Sampler = "ancestral"
     conversion: Conversion = "exact"
+
+
+class Correlation(ModelCorrelation):
+    """Conditional total correlation of some methods."""
+
+    methods: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
+        "if the experiment has them.",
+        exclude_if=lambda value: value is None,
+    )
 
 
 class ExtractorSettings(Settings):

@@ -10,8 +10,8 @@ from pairflow.config.data import LongShare, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
-    Correlation,
     ExtractorSettings,
+    ModelCorrelation,
     Sampling,
     Trials,
     Update,
@@ -200,7 +200,7 @@ class DemandSettings(Update):
         return self
 
 
-class CorrelateSettings(Correlation):
+class CorrelateSettings(ModelCorrelation):
     """What a model's total correlation depends on, besides the model and the training rows."""
 
     seed: Seed = Field(0, description="Seed of the source states, of the sampler and of the ceiling.")

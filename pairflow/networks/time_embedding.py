@@ -13,9 +13,9 @@ SLOWEST, FASTEST = 0.1, 16.0  # radians per unit of sigma: monotone over its ran
 class TimeEmbedding(nn.Module):
     """(B,) -> (B, width), by default from 128 frequencies. sigma runs from 0 (data) to 6.9 (kappa = 1e-3).
 
-    frequencies: (F,), of the sinusoids of `scale` sigma. waves: the two halves of the perceptron's input.
-    linear: makes its layers. The frequencies are NumPy's: on the device "meta", where a model's shapes are
-    checked, PyTorch's first arithmetic takes two seconds.
+    frequencies: (F,), of the sinusoids of `scale` sigma. persistent: stores them with the weights. waves: the
+    two halves of the perceptron's input. linear: makes its layers. The frequencies are NumPy's: on the device
+    "meta", where a model's shapes are checked, PyTorch's first arithmetic takes two seconds.
     """
 
     def __init__(
@@ -23,6 +23,7 @@ class TimeEmbedding(nn.Module):
         width: int,
         *,
         frequencies: np.ndarray | None = None,
+        persistent: bool = False,
         scale: float = 1.0,
         waves: tuple[Callable[[Tensor], Tensor], ...] = (torch.cos, torch.sin),
         linear: Callable[[int, int], nn.Linear] = nn.Linear,
@@ -32,7 +33,7 @@ class TimeEmbedding(nn.Module):
             frequencies = np.geomspace(FASTEST, SLOWEST, FREQUENCIES, dtype=np.float32)
         self.scale, self.waves = scale, waves
         self.frequencies: Tensor
-        self.register_buffer("frequencies", torch.from_numpy(frequencies), persistent=False)
+        self.register_buffer("frequencies", torch.from_numpy(frequencies), persistent=persistent)
         self.perceptron = nn.Sequential(linear(2 * len(frequencies), width), nn.SiLU(), linear(width, width))
 
     def forward(self, sigma: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """The diffusion transformer of MDLM and UDLM: adaLN time conditioning, rotary positions, full attention."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,10 +10,17 @@ from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
 ROTARY_BASE = 10_000
+FREQUENCIES = 10_000.0 ** (
+    -np.arange(128) / 128
+)  # of the time's sinusoids, as in the releases of UDLM and Duo
 
 
 class DiffusionTransformer(nn.Module):
-    """The paper's denoiser of molecules: 92.4 M parameters at width 768, 12 blocks, 12 heads and K = 40."""
+    """A denoiser of token rows. Width 768, 12 blocks and 12 heads are 92.4 M parameters, as the paper's.
+
+    The time's frequencies are stored with the weights, so that a model with those of earlier versions is
+    refused.
+    """
 
     def __init__(
         self,
@@ -28,7 +36,8 @@ class DiffusionTransformer(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, width)
         nn.init.normal_(self.embedding.weight, std=0.02)
-        self.time = TimeEmbedding(time_width)
+        frequencies = FREQUENCIES.astype(np.float32)
+        self.time = TimeEmbedding(time_width, frequencies=frequencies, persistent=True)
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, time_width, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width, bias=False)
         self.modulation = Modulation(time_width, width, parts=2)

@@ -28,9 +28,10 @@ LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform dis
 
 
 class UNet(nn.Module):
-    """The paper's denoiser of images: 25.84 M parameters for MNIST, 35.75 M for CIFAR-10.
+    """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as the paper's.
 
-    MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`.
+    MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`. The authors'
+    release scales pixels, sets bins and draws weights in other ways (report/paper/names.json, "remaining").
 
     shape: (C, H, W); tokens are in channel-height-width order. mask: the symbol added after the data's own,
     for absorbing noise: a masked pixel enters as 0, a further input channel flags it, and its logit is -inf.

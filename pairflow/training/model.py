@@ -340,7 +340,8 @@ def _read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict
                 name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
                 raise InputError(
                     f"{path}: does not fit the network that its description names: "
-                    f"{name} is {kept.get(name)} there, expected {shapes.get(name)}; train the model again"
+                    f"{name} is {kept.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
+                    f"train the model again"
                 )
             tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in shapes}
     except SafetensorError as error:

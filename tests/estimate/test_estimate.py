@@ -38,7 +38,11 @@ SMALL = {
         "main": {"nfe": [1, 2], "samples": 16, "trials": 2},
         "b": {"nfe": [3], "methods": ["mdlm"]},
     },
-    "correlation": {"sources": 10, "steps": 2},
+    "correlation": {
+        "sources": 10,
+        "steps": 2,
+        "methods": ["random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
+    },
     "chemistry": {"fcd": True},
 }
 IMAGES = {

@@ -40,6 +40,16 @@ def test_the_transformer_has_the_size_of_the_paper():
     assert sum(map(torch.numel, network.parameters())) == pytest.approx(92.4e6, rel=0.01)
 
 
+def test_the_transformer_sees_the_time_as_in_the_release_of_udlm():
+    """cos and sin of sigma times 10000^(-i/128), i = 0..127."""
+    sigma = torch.tensor([0.0, 0.5, 6.9])
+    network, seen = build(SMALL["transformer"], length=N, vocabulary_size=K), []
+    network.time.perceptron.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    network(inputs(3)[0], sigma)
+    angles = sigma[:, None] * 10_000 ** (-torch.arange(128) / 128)
+    torch.testing.assert_close(seen[0], torch.cat([angles.cos(), angles.sin()], dim=1))
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_a_new_network_knows_nothing(name):
     x_t, sigma = inputs()

@@ -1,5 +1,6 @@
 """Total correlation from a model to the report: the step, its refusals, and the rule through Snakemake."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,11 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
     ]
     settings = {"sources": 20, "samples": 4, "steps": 2, "sampler": "ancestral", "conversion": "exact"}
     assert asked.correlate_settings(3).model_dump() == {**settings, "seed": 3}
+    named = asked.model_dump() | {"methods": ["udlm", "random"]}
+    named["correlation"]["methods"] = ["random"]
+    assert Experiment.model_validate(named).correlated() == ["random"]
+    named["correlation"]["methods"] = None
+    assert Experiment.model_validate(named).correlated() == ["udlm"]
     silent = Experiment.model_validate(miniature())
     assert silent.correlated() == paths.report_inputs(Path("r"), silent)["correlations"] == []
     with pytest.raises(InputError, match="no settings 'correlation'"):
@@ -116,3 +122,19 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
 def test_no_evaluation_takes_the_name_of_other_metric_rows(miniature):
     with pytest.raises(ValueError, match="evaluations: 'correlation' is taken by other metric rows"):
         Experiment.model_validate(miniature(evaluations={"correlation": {"nfe": [1]}}))
+
+
+@pytest.mark.parametrize(
+    ("methods", "named", "message"),
+    [
+        (["udlm"], ["udln"], "correlation.methods: 'udln' is not among methods (did you mean 'udlm'?)"),
+        (
+            ["udlm", "mdlm"],
+            ["mdlm"],
+            "correlation.methods: 'mdlm' always starts from the same state, all masks",
+        ),
+    ],
+)
+def test_methods_that_cannot_be_measured_are_named(miniature, methods, named, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Experiment.model_validate(miniature(methods=methods, correlation={"methods": named}))

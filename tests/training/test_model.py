@@ -1,8 +1,10 @@
 """Model files: what was saved comes back; a folder whose parts do not belong together is refused."""
 
+import copy
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -125,6 +127,20 @@ def test_a_model_of_another_version_is_refused_with_the_reason(folder, change, m
     )
     with pytest.raises(InputError, match=message):
         Model.load(folder[0])
+
+
+def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
+    """An earlier version had others and did not store them: with these its samples would be wrong."""
+    settings = {"name": "transformer", "width": 8, "blocks": 1, "heads": 2, "time_width": 8, "dropout": 0.0}
+    network = networks.build(settings, length=4, vocabulary_size=5)
+    frequencies = network.time.frequencies
+    del network.time.frequencies
+    network.time.register_buffer("frequencies", frequencies, persistent=False)
+    weights, description = tmp_path / "model.safetensors", tmp_path / "model.json"
+    replace(described(network), network_settings=settings).save(weights, description, copy.deepcopy(network))
+    text = r"ema\.time\.frequencies is missing there, expected \[128\]; train the model again"
+    with pytest.raises(InputError, match=text):
+        Model.load(tmp_path)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

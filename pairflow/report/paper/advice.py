@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pairflow.config import Experiment, parse_method
 from pairflow.report.paper.grids import PaperSection
 from pairflow.report.paper.printed import DATASETS, Printed, minutes
+from pairflow.report.paper.protocol import differences_of_models
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_words, name_distillation, pluralise
@@ -53,6 +54,9 @@ def _advise(
     sections: Sequence[PaperSection], name: str, experiment: Experiment, run: FinishedExperiment | None
 ) -> Advice:
     command = f"pairflow run {name} --cores 8 --gpus 1"
+    if others := differences_of_models(experiment):
+        text = f"{name} is called an experiment at the paper’s scale, but its values are not judged: "
+        return Advice(f"{text}{'; '.join(others)}.", command * (run is None))
     seeds = len(experiment.seeds)
     if run is None:
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""

@@ -7,6 +7,7 @@ import pandas as pd
 from pairflow.report.downloads import Entry, Part, as_csv, as_latex
 from pairflow.report.paper.grids import PaperCell, PaperGrid, PaperSection
 from pairflow.report.paper.printed import Printed
+from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.results import FinishedExperiment
 
 _COLUMNS = {
@@ -33,7 +34,7 @@ def _document(section: PaperSection, run: FinishedExperiment | None) -> str:
 
 
 def _part(section: PaperSection, grid: PaperGrid, run: FinishedExperiment | None) -> Part:
-    origin = "as printed in the paper" if run is None else f"measured: {run.name}, {run.scale}"
+    origin = "as printed in the paper" if run is None else f"measured: {run.name}, {describe_scale(run)}"
     caption = [section.title, *([grid.label] if grid.label else []), origin]
     rows: list[tuple[str, Sequence[_AnyCell | None]]] = [
         (row.label, row.printed if run is None else row.runs[run.name])
@@ -84,7 +85,7 @@ def _measured(cell: PaperCell, run: FinishedExperiment) -> dict[str, str | int |
     texts |= {"difference": cell.difference, "margin": cell.margin}
     return {
         "experiment": run.name,
-        "scale": run.scale,
+        "scale": describe_scale(run),
         **{name: text.replace(",", "").replace("−", "-") for name, text in texts.items()},
         "status": cell.status,
         "reason": cell.measured.reason if cell.measured else "",

@@ -93,6 +93,11 @@ class PrintedRow:
     printed: list[Printed | None]
     runs: dict[str, list[PaperCell | None]]
 
+    @property
+    def marked(self) -> bool:
+        """Whether a note on its method stands below, which ‡ points to."""
+        return any(text.startswith("‡") for value in self.printed if value for text in value.remaining)
+
     def unjudged(self, run: str) -> str:
         """Why an experiment's cells of this row are not judged at the paper's scale, if one reason holds."""
         reasons = {cell.unjudged for cell in self.runs[run] if cell and cell.measured}
@@ -231,6 +236,7 @@ def _grid(label: str, values: list[Printed], measurements: list[Measurements]) -
         for name, placed in places.items()
     ]
     metrics = dict.fromkeys(value.metric for value in values)
+    remaining = [text for value in values for text in value.remaining]
     return PaperGrid(
         label=label,
         better="" if by_dataset else values[0].better,
@@ -240,7 +246,7 @@ def _grid(label: str, values: list[Printed], measurements: list[Measurements]) -
         effects=[] if by_dataset else _effects(rows),
         runs={own.run.name: own.run for own in measurements if any(own.run.name in row.runs for row in rows)},
         best=set() if by_dataset else set().union(*map(best, columns.values())),
-        notes=[NOTES[metric] for metric in metrics if metric in NOTES],
+        notes=list(dict.fromkeys([*(NOTES[metric] for metric in metrics if metric in NOTES), *remaining])),
     )
 
 

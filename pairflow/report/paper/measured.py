@@ -10,14 +10,12 @@ import pandas as pd
 
 from pairflow.config import parse_method
 from pairflow.report.paper.printed import MINUTES, Printed
+from pairflow.report.paper.protocol import differences, protocols, settings_of_model
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Estimate, estimate, group_by_seed
-from pairflow.report.words import pluralise
+from pairflow.report.words import format_number, pluralise
 
-_SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
-_CHECK = 50_000
-_STATES = 20_000 * 10  # source states x samples each
 _WORK = {"base": ("train",), "DCD": ("distill",), "ReDi": ("teach", "distill"), "PairFlow": ("pair",)}
 _WORKERS = {"base": "udlm", "DCD": "udlm+dcd", "ReDi": "udlm+redi", "PairFlow": "pairflow"}
 
@@ -26,34 +24,43 @@ class MetricSource(NamedTuple):
     """Metric rows that a value may come from, and why it then does not compare as a number (empty: it does).
 
     `extractor` is how the extractor's name begins; `unit` is what one of ours is in the printed unit.
+    `protocol` names the protocol's evaluation; `evaluation` the rows', where they are of no evaluation's
+    samples. `unstated` is what the value depends on and the paper does not state.
     """
 
     metric: str
     reference: str = ""
     extractor: str = ""
     evaluation: str = ""
-    samples: int | None = None
+    protocol: str = "main"
     unit: float = 1.0
     reason: str = ""
+    unstated: str = ""
 
 
 _NOT_FID = "not FID"
 _WEIGHTS = "the paper’s weights are not known"
+_FORWARD_STEPS = "number of forward steps"
 _KINDS = {"fd": "FD", "nn_cosine": "cosine"}
 _SOURCES = {
     **{name: (MetricSource(name),) for name in ("valid", "unique", "novel", "is")},
     "fid": (MetricSource("fid", "train", "inception"), MetricSource("fd", "train", reason=_NOT_FID)),
     "fid_test": (MetricSource("fid", "test", "inception"), MetricSource("fd", "test", reason=_NOT_FID)),
-    "fid_50k": (MetricSource("fid", "train", "inception", samples=_CHECK),),
-    "is_50k": (MetricSource("is", samples=_CHECK),),
+    "fid_50k": (MetricSource("fid", "train", "inception", protocol="check"),),
+    "is_50k": (MetricSource("is", protocol="check"),),
     "fid_dinov2_test": (MetricSource("fd", "test", "dinov2", reason=_WEIGHTS),),
     "nn_l2_train": (MetricSource("nn_l2", "train", unit=1 / 255),),
     "nn_cosine_dinov2_train": (MetricSource("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
-    "total_correlation": (MetricSource("total_correlation", evaluation="correlation", samples=_STATES),),
-    "unique_reached": (MetricSource("unique_reached", evaluation="coverage"),),
-    "coverage": (MetricSource("coverage", evaluation="coverage", unit=100),),
+    "total_correlation": (MetricSource("total_correlation", evaluation="correlation"),),
+    "unique_reached": (MetricSource("unique_reached", evaluation="coverage", unstated=_FORWARD_STEPS),),
+    "coverage": (MetricSource("coverage", evaluation="coverage", unit=100, unstated=_FORWARD_STEPS),),
     "coverage_predicted": (MetricSource("coverage_predicted", evaluation="coverage", unit=100),),
 }
+
+
+def _first(texts: list[str]) -> str:
+    """The first text, and how many follow it."""
+    return texts[0] if len(texts) == 1 else f"{texts[0]}, and {len(texts) - 1} more"
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Measured:
     `origin` identifies the rows that it comes from: values of one origin compare. `reason` says why it is not
     judged as a number. `kind` names it where it is not what is printed, such as a Fréchet distance other than
     FID. `apart`: it is of another kind or scale than the printed one, so that not even their difference is
-    shown.
+    shown. `beside` is what to read it with.
     """
 
     estimate: Estimate
@@ -71,6 +78,7 @@ class Measured:
     reason: str = ""
     kind: str = ""
     apart: bool = False
+    beside: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +101,15 @@ class Measurements:
     def _measured(
         self, origin: tuple, rows: pd.DataFrame, source: MetricSource, printed: Printed
     ) -> Measured:
-        own, seeds, samples = estimate(group_by_seed(rows)), rows.seed.nunique(), int(rows.samples.max())
-        wanted = source.samples or (samples if source.evaluation else _SAMPLES[self.run.dataset])
+        own, seeds = estimate(group_by_seed(rows)), rows.seed.nunique()
+        others = self._differences(origin[0], source, printed)
         kind = f"{_KINDS[source.metric]} by {origin[-1]}, {source.reason}" if source.reason else ""
         reasons = [
             (bool(kind), kind),
-            (self.run.reduced, "reduced scale"),
+            (self.run.experiment.scale != "paper", "reduced scale"),
+            (bool(others), _first(others) if others else ""),
             (bool(printed.confounded), f"confounded: {printed.confounded}"),
-            (samples != wanted, f"{samples:,} samples, the paper has {wanted:,}"),
+            (bool(source.unstated), f"unstated: the paper does not say its {source.unstated}"),
             (seeds < SEEDS, f"{pluralise(seeds, 'training seed')}, {SEEDS} are needed"),
         ]
         return Measured(
@@ -109,15 +118,26 @@ class Measurements:
             reason=next((text for holds, text in reasons if holds), ""),
             kind=kind,
             apart=self.run.reduced or bool(kind),
+            beside=self._ceiling(printed) if source.evaluation == "correlation" else "",
         )
+
+    def _differences(self, evaluation: str, source: MetricSource, printed: Printed) -> list[str]:
+        """The settings behind a value that are not the protocol's."""
+        measurement = {f"evaluations.{evaluation}": f"evaluations.{source.protocol}"}
+        if source.evaluation:
+            measurement = {"correlation": "correlation"} if source.evaluation == "correlation" else {}
+        return differences(self.run.experiment, settings_of_model(str(printed.method)), measurement)
+
+    def _ceiling(self, printed: Printed) -> str:
+        """What the total correlation is of unrelated rows of the data, by the same estimate."""
+        rows = self._rows.get(("correlation", "total_correlation_ceiling", printed.method, printed.nfe or 0))
+        return "" if rows is None else f"ceiling {format_number(rows.value.mean(), printed.digits)}"
 
     def _candidates(self, source: MetricSource, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:
         """Origin and rows that fit; the evaluations with the protocol's number of samples first."""
-        wanted = source.samples or _SAMPLES[self.run.dataset]
+        wanted = protocols()[self.run.dataset].evaluations[source.protocol].samples
         samples = {name: settings.samples for name, settings in self.run.experiment.evaluations.items()}
         names = sorted(samples, key=lambda name: samples[name] != wanted)
-        if source.samples:
-            names = [name for name in names if samples[name] == wanted]
         for name in [source.evaluation] if source.evaluation else names:
             key = (name, source.metric, printed.method, printed.nfe or 0)
             groups = self._rows[key].groupby(["reference", "extractor"]) if key in self._rows else ()

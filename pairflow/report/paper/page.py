@@ -16,6 +16,8 @@ from pairflow.report.paper.advice import ORIGIN, advise
 from pairflow.report.paper.export import export_files, tabulate
 from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
+from pairflow.report.paper.protocol import FILE as PROTOCOL
+from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.paper.summary import count_outcomes, write_effects
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
@@ -78,6 +80,8 @@ def render(page: PaperPage) -> str:
             effects=write_effects(page.sections, page.runs),
             advice=[*advise(page.sections, page.experiments, page.runs)],
             origin=ORIGIN,
+            scales={name: describe_scale(run) for name, run in page.runs.items()},
+            protocol=f"pairflow/report/paper/{PROTOCOL.name}",
             seeds=SEEDS,
             trials=TRIALS,
             figure=figure,

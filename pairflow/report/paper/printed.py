@@ -9,6 +9,7 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ NUMBERS: dict[str, int] = _NAMES["numbers"]  # of the tables, in the first versi
 FIGURES: dict[str, str] = _NAMES["figures"]  # that draw a table's values
 METRICS: dict[str, str] = _NAMES["metrics"]
 NOTES: dict[str, str] = _NAMES["notes"]  # by metric
+_REMAINING: list[dict[str, Any]] = _NAMES["remaining"]  # what differs from the authors' release, and for whom
 _BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow"}
 _METHOD = re.compile(
     r"(?P<base>[A-Za-z]+)( \((Full|(?P<subsets>\d+)-Sub)\))?"
@@ -117,6 +119,15 @@ class Printed:
         """Why the printed value does not follow the protocol that it is listed under; empty if it does."""
         redi = "ReDi" in self.name or "ReFlow" in self.name
         return _CONFOUNDED.get(self.dataset, "") if redi else ""
+
+    @property
+    def remaining(self) -> list[str]:
+        """What of our networks and sampling differs from the authors' release, and concerns this value."""
+        return [
+            entry["text"]
+            for entry in _REMAINING
+            if self.nfe and self.dataset in entry["datasets"] and entry.get("method") in (None, self.method)
+        ]
 
 
 def parse_name(name: str) -> str | None:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pairflow.report.paper.grids import EffectCell, PaperSection, statuses
 from pairflow.report.paper.printed import parse_name
+from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.paper.verdicts import Comparison, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import BASELINE, OURS, join_words, name_scale
+from pairflow.report.words import BASELINE, OURS, join_words
 
 OUTCOMES = {  # of printed values, as the scoreboard counts them
     "agree": (Status.AGREES,),
@@ -63,8 +64,7 @@ def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperimen
         ]
         kind = kinds.get((run, label))
         metric = f"{kind}, beside the printed {label}" if kind else label
-        scale = name_scale(runs[run].reduced)
-        yield f"{run} ({scale}), {metric}, {OURS} against {BASELINE}: {'; '.join(texts)}."
+        yield f"{run} ({describe_scale(runs[run])}), {metric}, {OURS} against {BASELINE}: {'; '.join(texts)}."
 
 
 def _cells(sections: Sequence[PaperSection]) -> dict[tuple[str, str, str, str], EffectCell]:

@@ -1,17 +1,18 @@
 """Finished experiments with known numbers."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.results import FinishedExperiment
 
-LENGTHS = {"qm9": {"length": 32}, "zinc250k": {"length": 74}}
-SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
+SHIPPED = yaml.safe_load((Path(__file__).parents[3] / "workflow_config.yaml").read_text())["experiments"]
 
 
 @pytest.fixture
@@ -19,10 +20,10 @@ def make_experiment(make_experiment) -> Callable[..., Experiment]:
     """An experiment at the paper's scale on one of its data sets, with some settings replaced."""
 
     def build(source: str = "qm9", data: dict[str, Any] | None = None, **changes: Any) -> Experiment:
-        settings = {
-            **{"scale": "paper", "seeds": (0, 1, 2), "methods": ("udlm", "pairflow"), "correlation": None},
-            "data": {"source": source, **LENGTHS.get(source, {}), **(data or {})},
-            "evaluations": {"main": {"nfe": (1, 2), "samples": SAMPLES[source], "trials": 10}},
+        settings = SHIPPED[source] | {
+            **{"methods": ("udlm", "pairflow"), "correlation": None},
+            "data": SHIPPED[source]["data"] | (data or {}),
+            "evaluations": {"main": SHIPPED[source]["evaluations"]["main"]},
         }
         return make_experiment(**settings | changes)
 

@@ -45,8 +45,14 @@ def effects(runs, name="PairFlow", table="qm9_results_valid", grid=0):
         ),
         ([[51.0]], {}, Status.UNJUDGED, "51.0", "", "1 training seed, 3 are needed"),
         (THREE, {"scale": "reduced"}, Status.EFFECT, "51.3", "1.5", "reduced scale"),
-        (THREE, {"data": {"training_rows": 1000}}, Status.EFFECT, "51.3", "1.5", "reduced scale"),
-        (THREE, {"data": {"max_heavy_atoms": 7}}, Status.EFFECT, "51.3", "1.5", "reduced scale"),
+        (
+            THREE,
+            {"data": {"training_rows": 1000}},
+            Status.EFFECT,
+            "51.3",
+            "1.5",
+            "data.training_rows is 1,000, in the paper not set",
+        ),
     ],
 )
 def test_values_and_their_verdicts(make_run, seeds, changes, status, text, spread, reason):
@@ -63,15 +69,15 @@ def test_without_a_value_nothing_was_run(make_run):
 
 
 def test_another_number_of_samples_is_not_judged(make_run, metric_rows):
-    evaluations = {"main": {"nfe": [1], "samples": 512, "trials": 2}}
+    evaluations = {"main": {"nfe": [1], "samples": 512, "trials": 10}}
     rows = metric_rows({("mdlm", 1): THREE}, samples=512)
     found = cell([make_run(rows, methods=("mdlm",), evaluations=evaluations)])
-    assert found.measured.reason == "512 samples, the paper has 1,024"
+    assert found.measured.reason == "evaluations.main.samples is 512, in the paper 1,024"
 
 
 def test_the_evaluation_with_the_papers_samples_comes_first(make_run, metric_rows):
     counts = {"quick": 64, "main": 1024}
-    evaluations = {name: {"nfe": [1], "samples": count, "trials": 2} for name, count in counts.items()}
+    evaluations = {name: {"nfe": [1], "samples": count, "trials": 10} for name, count in counts.items()}
     quick = metric_rows({("mdlm", 1): [[3.0, 4.0]] * 3}, samples=64, evaluation="quick")
     rows = [quick, metric_rows({("mdlm", 1): THREE})]
     found = cell([make_run(pd.concat(rows), methods=("mdlm",), evaluations=evaluations)])
@@ -190,14 +196,21 @@ def test_a_method_that_the_paper_does_not_have(make_run):
 
 def test_correlation_and_coverage_have_their_own_rows(make_run, metric_rows):
     rows = [
-        metric_rows({("udlm", 256): [[31.9]] * 3}, "total_correlation", evaluation="correlation"),
+        metric_rows(
+            {("udlm", 256): [[31.86], [31.87], [31.88]]}, "total_correlation", evaluation="correlation"
+        ),
+        metric_rows({("udlm", 256): [[32.471]] * 3}, "total_correlation_ceiling", evaluation="correlation"),
         metric_rows({("forward", 1): [[0.6246]] * 3}, "coverage", evaluation="coverage").assign(nfe=None),
     ]
-    rows[0]["samples"] = 200_000
-    run = make_run(pd.concat(rows).astype({"nfe": "Int32"}), methods=("udlm",))
-    assert cell([run], "UDLM", "256", "appendix_tc_measure").text == "31.90"
+    settings = {"sources": 20_000, "samples": 10, "steps": 256}
+    run = make_run(pd.concat(rows).astype({"nfe": "Int32"}), methods=("udlm",), correlation=settings)
+    found = cell([run], "UDLM", "256", "appendix_tc_measure")
+    assert (found.text, found.printed.unit, found.status) == ("31.87", "bits", Status.AGREES)
+    assert found.measured.beside == "ceiling 32.47"
     found = cell([run], "QM9", "coverage (%)", "appendix_forward_velocity_coverage")
-    assert (found.text, found.difference) == ("62.46", "+1.84")
+    assert (found.text, found.difference, found.status) == ("62.46", "+1.84", Status.UNJUDGED)
+    assert found.measured.reason == "unstated: the paper does not say its number of forward steps"
+    assert found.unjudged == "unstated"
 
 
 def test_times_are_shown_and_never_judged(make_run):

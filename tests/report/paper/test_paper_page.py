@@ -93,6 +93,38 @@ def test_a_reason_that_holds_for_a_row_stands_once_beside_it(make_experiment, ma
     assert row in words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
 
 
+def test_a_run_with_other_settings_is_not_called_the_papers(make_experiment, make_run, parse):
+    training = make_experiment().training.model_dump() | {"batch_size": 128}
+    run = make_run({("udlm", 1): THREE, ("udlm", 2): THREE}, training=training)
+    page = PaperPage({"qm9": run.experiment}, {"qm9": run})
+    words = parse(render(page)).words()
+    assert "qm9: not the paper’s settings, 3 training seeds" in words
+    reason = "training.batch_size is 128, in the paper 1,024"
+    row = f"qm9 not the paper’s settings not judged: {reason} 51.3 ± 1.5 +33.8 51.3 ± 1.5 −74.2"
+    assert row in words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
+    assert f"but its values are not judged: {reason}." in words
+    assert "not the paper's settings" in page.files["qm9_results_valid"]["qm9_results_valid-qm9.tex"]
+    assert set(page.values.dropna(subset="measured").scale) == {"not the paper’s settings"}
+
+
+def test_what_remains_different_stands_below_the_tables_that_it_concerns(empty, parse):
+    words = parse(render(empty)).words()
+    valid = words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
+    assert "our transformer computes in float32, and the authors’ in bfloat16" in valid
+    assert "‡" not in valid
+    fid = words.partition("Table 12 ·")[2].partition("Table 25 ·")[0]
+    assert "our U-Net takes level x of K as 2x/(K − 1) − 1, the authors’ as 2x/K − 1" in fid
+    assert "MDLM ‡ 204.64" in fid
+    assert "‡ On images our MDLM is another model" in fid
+    assert "‡" not in words.partition("Table 25 ·")[2].partition("Table 27 ·")[0]  # it has no MDLM
+    cost = words.partition("Table 1 ·")[2].partition("Table 3 ·")[0]
+    assert "What remains different" not in cost
+    coverage = words.partition("Table 5 ·")[2]
+    assert "does not state the number of forward steps" in coverage
+    assert "nats" not in words
+    assert words.count("The printed ones divide by n, ours by n − 1.") == 1
+
+
 def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows, parse):
     values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")

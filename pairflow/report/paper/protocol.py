@@ -1,0 +1,113 @@
+"""The settings behind the paper's tables, as in `protocol.yaml`, and where an experiment has others."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pairflow.config import Experiment, Settings, check, parse_method
+from pairflow.config.data import Data
+from pairflow.config.experiment import Pairing
+from pairflow.config.file import load, read_text
+from pairflow.config.networks import Network
+from pairflow.config.sampling import Correlation, Sampling
+from pairflow.config.training import Distillations, Training
+from pairflow.report.results import FinishedExperiment
+
+FILE = Path(__file__).with_name("protocol.yaml")
+_FREE = (  # settings that change no value of the tables
+    *("data.column", "data.max_too_long_share", "pairing.coverage*", "*.validate_every", "*.methods"),
+    *("evaluations.*.nfe", "distillation.*.ema_decay"),  # an inherited average keeps the base's decay
+)
+
+
+class Protocol(Settings):
+    """The settings of one data set's experiment; `free` are patterns of further ones that may differ."""
+
+    free: tuple[str, ...] = ()
+    data: Data
+    network: Network
+    pairing: Pairing
+    training: Training
+    distillation: Distillations
+    evaluations: dict[str, Sampling]
+    correlation: Correlation | None = None
+
+
+@cache
+def protocols() -> dict[str, Protocol]:
+    """Data set -> its settings."""
+    return {name: check(Protocol, values, FILE) for name, values in load(read_text(FILE), FILE).items()}
+
+
+def settings_of_model(method: str) -> list[str]:
+    """The sections of an experiment that a method's model depends on; `forward` needs only the data."""
+    if method == "forward":
+        return ["data"]
+    parsed = parse_method(method)
+    distillations = [f"distillation.{name}" for name in dict.fromkeys(parsed.distillations)]
+    return ["data", "network", "training", *["pairing"] * (parsed.base == "pairflow"), *distillations]
+
+
+def differences(
+    experiment: Experiment, sections: Sequence[str], renamed: Mapping[str, str] | None = None
+) -> list[str]:
+    """A text for each setting in which an experiment on the paper's data differs from the protocol.
+
+    `sections` are names such as `training` or `distillation.dcd`; `renamed` are further ones that have
+    another name in the protocol: {"evaluations.quick": "evaluations.main"}.
+    """
+    protocol = protocols()[experiment.data.source]
+    pairs = {name: name for name in sections} | {**(renamed or {})}
+    free = (*_FREE, *protocol.free)
+    ours, theirs = experiment.model_dump(mode="json"), protocol.model_dump(mode="json")
+    return [
+        text
+        for own, other in pairs.items()
+        for name, text in _compare(own, _section(ours, own), _section(theirs, other))
+        if not any(fnmatch(name, pattern) for pattern in free)
+    ]
+
+
+def differences_of_models(experiment: Experiment) -> list[str]:
+    """`differences` in the settings that any of an experiment's models depends on."""
+    return differences(
+        experiment, [name for method in experiment.methods for name in settings_of_model(method)]
+    )
+
+
+@cache
+def describe_scale(run: FinishedExperiment) -> str:
+    """The scale of a run as its label says, unless that claims the paper's without its settings."""
+    false_label = not run.reduced and differences_of_models(run.experiment)
+    return "not the paper’s settings" if false_label else run.scale
+
+
+def _section(settings: Any, name: str) -> Any:
+    for key in name.split("."):
+        settings = (settings or {}).get(key)
+    return settings
+
+
+def _compare(name: str, ours: Any, theirs: Any) -> Iterator[tuple[str, str]]:
+    """Names of settings with other values, and what to say; of different networks only that they are."""
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        if ours != theirs:
+            yield name, f"{name} is {_say(ours)}, in the paper {_say(theirs)}"
+        return
+    same = ours.get("name") == theirs.get("name")
+    for key in {**theirs, **ours} if same else ("name",):
+        yield from _compare(f"{name}.{key}", ours.get(key), theirs.get(key))
+
+
+def _say(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, dict):
+        return "set"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_say, value))}]"
+    if isinstance(value, bool | str):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
