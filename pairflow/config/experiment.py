@@ -8,7 +8,14 @@ from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images, OwnFile, Tokens
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Chemistry, Correlation, Evaluation, ExtractorSettings, Features
+from pairflow.config.sampling import (
+    CLASSIFIERS,
+    Chemistry,
+    Correlation,
+    Evaluation,
+    ExtractorSettings,
+    Features,
+)
 from pairflow.config.steps import (
     AdoptSettings,
     ClassifySettings,
@@ -225,7 +232,8 @@ class Experiment(Settings):
             raise InputError(
                 "only images are compared by features, but the data of this experiment are not images"
             )
-        return self.features or Features()
+        source = self.data.source
+        return self.features or Features(weights=source if source in CLASSIFIERS else None)
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]

@@ -76,7 +76,8 @@ def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The files of the network that images are compared by, if the workflow trains it."""
-    if experiment.extractor_settings().extractor != "classifier":
+    settings = experiment.extractor_settings()
+    if settings.extractor != "classifier" or settings.weights:
         return {}
     weights = root / "reference" / "classifier.safetensors"
     return {"classifier": weights, "description": weights.with_suffix(".json")}

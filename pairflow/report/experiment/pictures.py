@@ -105,9 +105,12 @@ def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.n
 
 
 def _accuracies(root: Path, experiment: Experiment) -> dict[str, float]:
-    """The share of test images that the classifier names correctly, where the workflow trains one."""
-    description = paths.extractor_files(root, experiment).get("description")
-    if description is None:
+    """The share of test images that the classifier names correctly, where images are compared by one."""
+    from pairflow.metrics.classifier import SHIPPED
+
+    settings = experiment.extractor_settings()
+    if settings.extractor != "classifier":
         return {}
-    classifier = json.loads(description.read_text())
+    trained = paths.extractor_files(root, experiment).get("description")
+    classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())
     return {f"classifier-{classifier['weights'][:8]}": classifier["accuracy"]}

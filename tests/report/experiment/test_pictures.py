@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
+from pairflow.config.sampling import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.report.experiment import pictures
 
@@ -30,7 +31,8 @@ def test_states_between_are_a_function_of_the_seed():
 
 @pytest.fixture
 def experiment(make_experiment):
-    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
+    trained = {"extractor": "classifier"}
+    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}}, features=trained)
 
 
 @pytest.fixture
@@ -66,6 +68,9 @@ def test_pictures_of_known_samples(experiment, folder):
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
     assert list(found["neighbours"]) == ["udlm"]
     assert found["accuracies"] == {"classifier-01234567": 0.9}
+    shipped = experiment.model_copy(update={"features": None})
+    found = pictures.read_images(root, shipped, {})["accuracies"]
+    assert found == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
