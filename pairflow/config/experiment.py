@@ -200,7 +200,7 @@ class Experiment(Settings):
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
-        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods"})
+        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:

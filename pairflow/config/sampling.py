@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pairflow.config.check import Settings
 
@@ -56,11 +56,26 @@ class Evaluation(Sampling):
     methods: tuple[str, ...] | None = Field(
         None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
     )
+    shown: tuple[int, ...] | None = Field(
+        None,
+        min_length=1,
+        description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_shown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `shown` the settings are those of earlier versions, so that no report is made again."""
+        return {key: value for key, value in dump(self).items() if key != "shown" or value}
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
-        if len(set(self.nfe)) < len(self.nfe):
-            raise ValueError(f"nfe: {list(self.nfe)} names a number twice")
+        for key in ("nfe", "shown"):
+            values = getattr(self, key) or ()
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key}: {list(values)} names a number twice")
+        for nfe in self.shown or ():
+            if nfe not in self.nfe:
+                raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
         return self
 
 

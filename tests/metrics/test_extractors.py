@@ -9,9 +9,9 @@ import torch
 
 from pairflow.artifacts import digest
 from pairflow.config import ExtractorSettings
+from pairflow.config.sampling import CLASSIFIERS
 from pairflow.data.image_files import read_digits
 from pairflow.errors import InputError
-from pairflow.config.sampling import CLASSIFIERS
 from pairflow.metrics import classifier, extractors
 from pairflow.metrics.dinov2 import DEVIATION, MEAN, DinoV2
 

@@ -10,12 +10,14 @@ from pairflow.artifacts import Metadata, atomic, token_column, write_table
 from pairflow.config.sampling import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.report.experiment import pictures
+from pairflow.report.trajectory import draw_between
 
+TIMES = (0.75, 0.5, 0.25)
 X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
 
 
 def test_states_between_hold_data_with_probability_t():
-    states = pictures.draw_between(X0, X1, seed=0)
+    states = draw_between(X0, X1, 0, TIMES)
     assert states.shape == (3, 3, 400)
     assert states.dtype == np.uint8
     assert states.mean(axis=(0, 2)) == pytest.approx([0.75, 0.5, 0.25], abs=0.04)
@@ -24,9 +26,10 @@ def test_states_between_hold_data_with_probability_t():
 
 
 def test_states_between_are_a_function_of_the_seed():
-    assert (pictures.draw_between(X0, X1, 3) == pictures.draw_between(X0, X1, 3)).all()
-    assert (pictures.draw_between(X0, X1, 3) != pictures.draw_between(X0, X1, 4)).any()
-    assert (pictures.draw_between(X0, X1, 3)[0] != pictures.draw_between(X0, X1, 3)[1]).any()
+    states = draw_between(X0, X1, 3, TIMES)
+    assert (states == draw_between(X0, X1, 3, TIMES)).all()
+    assert (states != draw_between(X0, X1, 4, TIMES)).any()
+    assert (states[0] != states[1]).any()
 
 
 @pytest.fixture
