@@ -14,6 +14,7 @@ from pairflow.pairing.oracle import backward_states
 
 BACKWARD, UNIFORM = "backward pairing", "uniform corruption"
 _SHOWN = 5  # states, both ends included
+_SPELT = 100  # tokens of a state in words
 _LARGEST = 1 << 26  # tokens of a data set that a row is compared with: more would take a report too long
 
 
@@ -35,14 +36,17 @@ class Trajectory:
     def spell(self, name: str, symbols: Mapping[int, str]) -> list[list[tuple[str, bool]]]:
         """Each state as its tokens in words, and whether each differs from the data point's.
 
-        `symbols` are the names of tokens; a token without one is its number.
+        `symbols` are the names of tokens; a token without one is its number. Long states end in an ellipsis.
         """
+        states = self.states[name]
+        ellipsis = [("…", False)] * (states.shape[1] > _SPELT)
         return [
             [
                 (symbols.get(token, str(token)), token != own)
-                for token, own in zip(state.tolist(), self.states[name][0].tolist(), strict=True)
+                for token, own in zip(state[:_SPELT].tolist(), states[0][:_SPELT].tolist(), strict=True)
             ]
-            for state in self.states[name]
+            + ellipsis
+            for state in states
         ]
 
 

@@ -32,6 +32,11 @@ def test_tokens_are_spelt_and_those_that_differ_are_marked():
     assert sum(differs for _, differs in last) == found.distances[BACKWARD][-1]
 
 
+def test_long_states_are_spelt_in_part():
+    found = follow(np.zeros((2, 101), np.uint8), 0, vocabulary_size=2, steps=4, seed=0)
+    assert found.spell(UNIFORM, {0: "C"})[0] == [("C", False)] * 100 + [("…", False)]
+
+
 @pytest.mark.parametrize(("steps", "times"), [(1, [1, 0]), (2, [1, 0.5, 0]), (8, [1, 0.75, 0.5, 0.25, 0])])
 def test_few_steps_have_few_states(steps, times):
     found = follow(ROWS, 0, vocabulary_size=3, steps=steps, seed=0)
