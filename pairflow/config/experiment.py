@@ -8,7 +8,14 @@ from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images, OwnFile, Tokens
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Chemistry, Correlation, Evaluation, ExtractorSettings, Features
+from pairflow.config.sampling import (
+    CLASSIFIERS,
+    Chemistry,
+    Correlation,
+    Evaluation,
+    ExtractorSettings,
+    Features,
+)
 from pairflow.config.steps import (
     AdoptSettings,
     ClassifySettings,
@@ -214,7 +221,7 @@ class Experiment(Settings):
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
-        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods"})
+        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:
@@ -246,7 +253,8 @@ class Experiment(Settings):
             raise InputError(
                 "only images are compared by features, but the data of this experiment are not images"
             )
-        return self.features or Features()
+        source = self.data.source
+        return self.features or Features(weights=source if source in CLASSIFIERS else None)
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]

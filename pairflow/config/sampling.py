@@ -1,8 +1,8 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pairflow.config.check import Settings
 
@@ -56,11 +56,26 @@ class Evaluation(Sampling):
     methods: tuple[str, ...] | None = Field(
         None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
     )
+    shown: tuple[int, ...] | None = Field(
+        None,
+        min_length=1,
+        description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_shown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `shown` the settings are those of earlier versions, so that no report is made again."""
+        return {key: value for key, value in dump(self).items() if key != "shown" or value}
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
-        if len(set(self.nfe)) < len(self.nfe):
-            raise ValueError(f"nfe: {list(self.nfe)} names a number twice")
+        for key in ("nfe", "shown"):
+            values = getattr(self, key) or ()
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key}: {list(values)} names a number twice")
+        for nfe in self.shown or ():
+            if nfe not in self.nfe:
+                raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
         return self
 
 
@@ -86,30 +101,52 @@ class Correlation(ModelCorrelation):
     )
 
 
+# The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
+# of their weights in pairflow/metrics/classifiers. docs/metrics.md has the commands that make them.
+CLASSIFIERS = {
+    "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
+    "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+}
+
+
 class ExtractorSettings(Settings):
     """The network by whose features images are compared."""
 
     extractor: Literal["classifier", "inception", "dinov2"] = Field(
         "classifier",
-        description="Network that computes the features: the `classifier` that the workflow trains, "
+        description="Network that computes the features: a small `classifier`, "
         "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
     )
     weights: str | None = Field(
         None,
-        description="Weight file of inception or dinov2. If it is not given, inception's "
-        "weights are downloaded.",
+        description="Weight file of inception or dinov2, or the name of a classifier that comes with "
+        "pairflow (digits or mnist_binary). If it is not given, inception's weights are downloaded, "
+        "and a classifier is trained by the workflow.",
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
         description="SHA-256 checksum of the weight file. If it is not given, only inception's "
-        "published file is accepted.",
+        "published file is accepted, or the classifier's that comes with pairflow.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_checksum(cls, values: Any) -> Any:
+        """The checksum of a classifier that comes with pairflow, so that what it measured follows it."""
+        if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
+            known = CLASSIFIERS.get(str(values.get("weights")))
+            return {**values, "sha256": known} if known and values.get("sha256") is None else values
+        return values
 
     @model_validator(mode="after")
     def _weights_fit(self) -> "ExtractorSettings":
-        if self.extractor == "classifier" and self.weights is not None:
-            raise ValueError("weights: the classifier is trained here and takes none")
+        if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
+            known = " or ".join(CLASSIFIERS)
+            raise ValueError(
+                f"weights: expected {known}, the classifiers that come with pairflow; "
+                f"found '{self.weights}'. Without weights, one is trained"
+            )
         if self.sha256 is not None and self.weights is None:
             raise ValueError("sha256: there are no weights to which it could belong")
         if self.extractor == "dinov2" and (self.weights is None or self.sha256 is None):

@@ -75,6 +75,9 @@ def load(
 
 
 def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+    if settings.weights:
+        trained = classifier.SHIPPED / f"{settings.weights}.safetensors"
+        _verified(trained, str(settings.sha256), "the classifier that comes with pairflow")
     if trained is None:
         raise InputError(
             "extractor classifier: needs --classifier, the weight file that `pairflow classify` writes"
@@ -84,9 +87,8 @@ def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch
     return Extractor(
         name=f"classifier-{description['weights'][:8]}",
         dimension=classifier.DIMENSION,
-        network=lambda images: (network(images), None),
+        network=lambda images: (network(images.double()), None),
         shape=tuple(description["shape"]),
-        batch=1024,
         device=device,
     )
 
@@ -99,7 +101,8 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.
     from pytorch_fid import inception
 
     path = Path(settings.weights) if settings.weights else _published()
-    sha256 = _verified(path, settings.sha256 or INCEPTION_SHA256, published=settings.sha256 is None)
+    whose = "features.sha256" if settings.sha256 else "the published weights"
+    sha256 = _verified(path, settings.sha256 or INCEPTION_SHA256, whose)
     weights = _read(path)
     try:
         # pytorch-fid would download them again, into its own cache and without a checksum.
@@ -159,14 +162,19 @@ def _published() -> Path:
     return Path(path)
 
 
-def _verified(path: Path, expected: str, published: bool = False) -> str:
-    """The file's SHA-256; InputError unless it is the expected one."""
+_ADVICE = {
+    "the published weights": "; to use other weights, give their checksum as features.sha256",
+    "the classifier that comes with pairflow": "; install pairflow again",
+}
+
+
+def _verified(path: Path, expected: str, whose: str = "features.sha256") -> str:
+    """The file's SHA-256; InputError unless it is the expected one, `whose` it is."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     sha256 = digest(path)
     if sha256 != expected:
-        advice = "; to use other weights, give their checksum as features.sha256" if published else ""
-        whose = "the published weights" if published else "features.sha256"
+        advice = _ADVICE.get(whose, "")
         raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
     return sha256
 

@@ -107,7 +107,8 @@ def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray
     weights = np.zeros(len(table), dtype=np.int64)
     rule.level_weights(np.bincount(level), table, weights)
     weight = weights[level].astype(np.float64)  # (M,), integers whose sums float64 holds exactly
-    return weight @ agree / weight.sum()
+    counts = weight > 0  # mostly few rows, and the others would only take memory
+    return weight[counts] @ agree[counts] / weight.sum()
 
 
 def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[slice, np.ndarray]]:

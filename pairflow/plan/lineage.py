@@ -65,8 +65,11 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
     sources = {key: path for key, path in job.inputs.items() if isinstance(path, Path)}
     classifier = sources.get("classifier")
     if "extractor" in parameters and "extractor" in expected:
-        if digest_of and classifier and classifier.is_file():  # a classifier has its hash in its name
-            expected["extractor"] = f"classifier-{digest_of(classifier)[:8]}"
+        sha256 = expected.get("sha256") if expected["extractor"] == "classifier" else None
+        if digest_of and classifier and classifier.is_file():
+            sha256 = digest_of(classifier)
+        if sha256:  # a classifier has its hash in its name
+            expected["extractor"] = f"classifier-{sha256[:8]}"
         else:
             parameters = {**parameters, "extractor": parameters["extractor"].partition("-")[0]}
     for key, value in expected.items():

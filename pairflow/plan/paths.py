@@ -76,7 +76,8 @@ def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The files of the network that images are compared by, if the workflow trains it."""
-    if experiment.extractor_settings().extractor != "classifier":
+    settings = experiment.extractor_settings()
+    if settings.extractor != "classifier" or settings.weights:
         return {}
     weights = root / "reference" / "classifier.safetensors"
     return {"classifier": weights, "description": weights.with_suffix(".json")}
@@ -116,10 +117,19 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
     return jobs(root, experiment)[-1].groups
 
 
-def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, int]:
-    """The lowest and the highest NFE of an evaluation: the report draws their samples."""
-    nfe = experiment.evaluations[evaluation].nfe
-    return min(nfe), max(nfe)
+def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:
+    """The NFE of an evaluation whose samples the report draws: by default the lowest and the highest."""
+    protocol = experiment.evaluations[evaluation]
+    return protocol.shown or (min(protocol.nfe), max(protocol.nfe))
+
+
+def shown_runs(experiment: Experiment) -> Iterator[SampleRun]:
+    """The samples that reports show: those of the first evaluation and the first seed, at its shown NFE."""
+    first, seed = next(iter(experiment.evaluations)), experiment.seeds[0]
+    shown = shown_nfe(experiment, first)
+    for run in runs(experiment):
+        if (run.seed, run.evaluation) == (seed, first) and run.nfe in shown:
+            yield run
 
 
 def finished(results: Path, experiments: Iterable[str]) -> dict[str, Path]:

@@ -23,7 +23,8 @@ _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "se
 class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
-    `provenance` is that of its report; `train_digest` is the hash of its training rows, where they are there.
+    `provenance` is that of its report; `train_digest` is the hash of its training rows, and `images` are the
+    first samples that its report shows, NFE -> method -> (B, H, W, C) uint8, where these are there.
     """
 
     name: str
@@ -32,6 +33,7 @@ class FinishedExperiment:
     timings: pd.DataFrame
     provenance: Mapping[str, Any] = field(default_factory=dict)
     train_digest: str | None = None
+    images: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @property
     def dataset(self) -> str:

@@ -62,6 +62,8 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("methods", [], r"methods: tuple should have at least 1 item"),
         ("distillation", {}, r"methods: 'pairflow\+dcd' needs the settings distillation\.dcd"),
         ("evaluations.main.nfe", [1, 1], r"evaluations\.main: nfe: \[1, 1\] names a number twice"),
+        ("evaluations.main.shown", [1, 2], r"evaluations\.main: shown: 2 is not among nfe, \[1, 4, 32\]"),
+        ("evaluations.main.shown", [4, 4], r"evaluations\.main: shown: \[4, 4\] names a number twice"),
         ("evaluations.main.nfe", [0], r"nfe\.0: input should be greater than or equal to 1, found 0"),
         ("evaluations.main.methods", ["udlm+dc"], r"methods: 'udlm\+dc' is not among methods \(did you"),
         ("seeds", [-1], r"seeds\.0: input should be greater than or equal to 0, found -1"),
@@ -155,6 +157,19 @@ def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
     found = paths.report_inputs(tmp_path, demo)["properties"]
     assert len(found) == 2 * len(demo.methods)
     assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
+
+
+def test_an_evaluation_says_which_samples_reports_show(tmp_path):
+    cifar10 = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["cifar10"]
+    assert paths.shown_nfe(cifar10, "main") == (64, 256)
+    assert {(run.seed, run.evaluation, run.nfe) for run in paths.shown_runs(cifar10)} == {
+        (0, "main", 64),
+        (0, "main", 256),
+    }
+    samples = paths.report_inputs(tmp_path, cifar10)["samples"]
+    names = {(path.parent.name, path.name) for path in samples}
+    assert names == {("main", "nfe64.parquet"), ("main", "nfe256.parquet"), ("check", "nfe1000.parquet")}
+    assert "shown" not in cifar10.evaluations["check"].model_dump()  # settings as of earlier versions
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 
 from pairflow.artifacts import digest
 from pairflow.config import ExtractorSettings
+from pairflow.config.sampling import CLASSIFIERS
 from pairflow.data.image_files import read_digits
 from pairflow.errors import InputError
 from pairflow.metrics import classifier, extractors
@@ -90,6 +91,35 @@ def test_the_classifier_extracts_and_is_named_by_its_weights(saved, trained, flo
     # 288 terms at most in a convolution, 256 in the last layer: four sums one after the other.
     allowed = float32_error(288, layers=4) * expected.abs().max().item()
     np.testing.assert_allclose(features, expected.numpy(), rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "accuracy", "feature"),
+    [("digits", 8, 0.95, 1.1263365514), ("mnist_binary", 28, 0.9764, 0.3185449507)],
+)
+def test_a_classifier_that_comes_with_pairflow_is_the_same_on_every_machine(name, size, accuracy, feature):
+    """Features of a diagonal line are known numbers: sums in float64, rounded to float32 at the end."""
+    path = classifier.SHIPPED / f"{name}.safetensors"
+    assert path.stat().st_size < 500_000
+    assert digest(path) == CLASSIFIERS[name]
+    extractor = extractors.load(ExtractorSettings(extractor="classifier", weights=name))
+    assert extractor.name == f"classifier-{CLASSIFIERS[name][:8]}"
+    assert classifier.load(path)[1]["accuracy"] == accuracy
+    line = 255 * np.eye(size, dtype=np.uint8)[None, :, :, None]
+    features, _ = extractor(line)
+    assert np.square(features, dtype=np.float64).mean() == pytest.approx(feature, rel=1e-6)
+
+
+def test_a_damaged_classifier_that_comes_with_pairflow_is_refused(tmp_path, monkeypatch):
+    whole = (classifier.SHIPPED / "digits.safetensors").read_bytes()
+    (tmp_path / "digits.safetensors").write_bytes(whole[:-1] + b"x")
+    monkeypatch.setattr(classifier, "SHIPPED", tmp_path)
+    message = (
+        r"digits.safetensors: SHA-256 [0-9a-f]{64} is not that of the classifier that comes with pairflow, "
+        f"{CLASSIFIERS['digits']}; install pairflow again$"
+    )
+    with pytest.raises(InputError, match=message):
+        extractors.load(ExtractorSettings(weights="digits"))
 
 
 def test_a_classifier_that_does_not_fit_is_refused(saved, tmp_path):
@@ -211,7 +241,11 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"extractor": "classifier", "weights": "x"}, "weights: the classifier is trained here"),
+        (
+            {"extractor": "classifier", "weights": "x"},
+            "weights: expected digits or mnist_binary, the classifiers that come with pairflow; found 'x'. "
+            "Without weights, one is trained",
+        ),
         ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
         ({"extractor": "dinov2"}, "weights, sha256: dinov2 needs both"),
         ({"extractor": "dinov2", "weights": "x"}, "weights, sha256: dinov2 needs both"),

@@ -23,6 +23,7 @@ EXPERIMENTS = SHIPPED | {
         "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
     },
+    "classified": SHIPPED["digits"] | {"features": {"extractor": "classifier"}},
     "tokens": SHIPPED["digits"]
     | {
         "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": 4},

@@ -198,9 +198,10 @@ def test_costs_have_the_words_of_the_page_and_exact_seconds(molecule_page):
 
 
 def test_each_table_of_the_page_has_its_three_files(molecule_page, parse):
-    tags = [tag for tag, _ in parse(molecule_page).tags]
-    assert len(downloads(molecule_page)) == 3 * tags.count("table") == 18
-    assert molecule_page.count(">CSV</a> · <a ") == tags.count("table")
+    tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
+    tables -= 2  # the states of one row on its ways to noise
+    assert len(downloads(molecule_page)) == 3 * tables == 18
+    assert molecule_page.count(">CSV</a> · <a ") == tables
 
 
 def test_keys_to_sort_by():

@@ -1,11 +1,14 @@
 """The step `paper` on files that the report step could have written."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from pairflow.artifacts import Metadata, as_metrics, read_table, write_table
+from pairflow.artifacts import Metadata, as_metrics, read_table, token_column, write_table
 from pairflow.config import PaperSettings
 
 QM9 = {
@@ -33,7 +36,7 @@ def paper(step, tmp_path):
     return run
 
 
-def finish(root):
+def finish(root, settings=QM9):
     """The files of a finished experiment; returns the path of its metrics."""
     root.mkdir(parents=True)
     rows = [
@@ -42,7 +45,7 @@ def finish(root):
         for trial in range(3)
     ]
     frame = as_metrics(pd.DataFrame(rows), seed=0, evaluation="main", samples=1024)
-    [made] = PaperSettings(experiments={"x": QM9}).model_dump(mode="json")["experiments"].values()
+    [made] = PaperSettings(experiments={"x": settings}).model_dump(mode="json")["experiments"].values()
     write_table(root / "metrics.parquet", frame, Metadata(kind="metrics", parameters=made))
     timings = pd.DataFrame(columns=["step", "method", "seconds", "device", "seed"])
     write_table(root / "timings.parquet", timings, Metadata(kind="timings"))
@@ -71,6 +74,28 @@ def test_a_finished_experiment_is_shown(paper, tmp_path):
     assert (done.exit_code, done.stderr) == (0, "")
     assert "no finished experiment" in page
     assert not (tmp_path / "tables" / "qm9_results_valid-small.tex").exists()
+
+
+def test_samples_of_images_that_are_still_there_are_shown(paper, tmp_path):
+    """Eight of the first trial, at the steps that the first evaluation says are shown."""
+    evaluations = {"main": {"nfe": [1, 2, 4], "shown": [1, 2], "samples": 9, "trials": 2}}
+    settings = QM9 | {"data": {"source": "mnist_binary"}, "evaluations": evaluations}
+    root = tmp_path / "results" / "small"
+    finish(root, settings)
+    facts = {"kind": "samples", "length": 784, "vocabulary_size": 2, "shape": [1, 28, 28]}
+    trials = pa.array([0] * 9 + [1] * 9, pa.int32())
+    table = pa.table({"tokens": token_column(np.eye(18, 784, dtype=np.uint8), 2), "trial": trials})
+    for method, nfe in (("udlm", 1), ("pairflow", 1), ("udlm", 2), ("udlm", 4)):
+        path = root / f"seed0/samples/{method}/main/nfe{nfe}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(path, table, Metadata(**facts))
+    done, page = paper(settings)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert re.findall('alt="(8 samples of [^"]*)"', page) == [
+        "8 samples of udlm at 1 sampling step",
+        "8 samples of pairflow at 1 sampling step",
+        "8 samples of udlm at 2 sampling steps",
+    ]
 
 
 def rewrite(path, **metadata):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from pairflow import networks
+from pairflow.config import SampleSettings
 from pairflow.errors import InputError
 from pairflow.training.model import Model, read_description
 
@@ -46,6 +47,18 @@ def test_loading_needs_no_compiler(folder):
         "assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, folder[0]], check=True)
+
+
+def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_every_number_of_steps(folder):
+    _, raw, ema = folder
+    settings = SampleSettings(nfe=1, seed=3)
+    drawn = [
+        replace(described(network), method=method).draw(settings, nfe, 6, "sample", 0, 0)
+        for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4))
+    ]
+    first, *others = (source for source, _ in drawn)
+    assert first.unique().numel() == 5
+    assert all(torch.equal(first, source) for source in others)
 
 
 def test_weights_of_another_run_are_refused(folder):

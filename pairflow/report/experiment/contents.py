@@ -9,6 +9,7 @@ import pandas as pd
 from pairflow.config import Experiment, Modality
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
+from pairflow.report.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Contents:
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
+    trajectory     a training row on its way to noise, where PairFlow has pairs of all the data, else None
+    symbols        the names of tokens, for molecules
     sample_command the command that draws molecules from the best model; empty for other data
     samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
     examples       some training molecules as SMILES
@@ -61,6 +64,8 @@ class Contents:
     correlations: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
     sample_command: str = ""
+    trajectory: Trajectory | None = None
+    symbols: dict[int, str] = field(default_factory=dict)
     samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)

@@ -14,8 +14,8 @@ from matplotlib.legend import Legend
 from PIL import Image
 
 from pairflow.report.drawing import RC, WIDTH, Picture
-from pairflow.report.experiment.images import Png
 from pairflow.report.experiment.quality import EvaluationBlock
+from pairflow.report.pixels import Png
 
 _RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -70,6 +70,7 @@ def name_pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
         yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
     for coupling, pairs in parts["pairs"].items():
         yield f"pairs-{_plain(coupling)}", _pixels(pairs.png)
+    yield from ((f"states-{_plain(name)}", _pixels(png)) for name, png in parts["states"].items())
     for method, neighbours in parts["neighbours"].items():
         yield f"neighbours-{_plain(method)}", np.hstack([_pixels(one.png) for one in neighbours])
 

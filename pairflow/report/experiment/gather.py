@@ -14,6 +14,7 @@ from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
 from pairflow.report.experiment import pictures, tokens
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.trajectory import Trajectory, follow
 
 _EXAMPLES = 12  # training molecules
 _UNTIMED = ("diagnose", "report")
@@ -86,6 +87,7 @@ def read_contents(
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
         bounds=mean_bounds(metrics),
         sample_command=sample_command(root, experiment),
+        trajectory=_read_trajectory(root, experiment),
         **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
     )
 
@@ -128,23 +130,30 @@ def mean_bounds(metrics: pd.DataFrame) -> dict[str, float]:
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
-    """Token rows of the first seed's and evaluation's first trial, at the lowest and the highest NFE."""
+    """Token rows of the first seed's and evaluation's first trial, at the NFE that it says are shown."""
     most = {"images": pictures.SAMPLES, "tokens": tokens.SHOWN}.get(experiment.modality)
-    first = next(iter(experiment.evaluations))
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
-    for run in paths.runs(experiment):
-        if (run.seed, run.evaluation) != (experiment.seeds[0], first):
-            continue
-        if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-            table, _ = read_table(paths.samples(root, run), "samples")
-            drawn = token_array(table["tokens"])
-            samples[run.method][run.nfe] = drawn[table["trial"].to_numpy() == 0][:most]
+    for run in paths.shown_runs(experiment):
+        table, _ = read_table(paths.samples(root, run), "samples")
+        drawn = token_array(table["tokens"])
+        samples[run.method][run.nfe] = drawn[table["trial"].to_numpy() == 0][:most]
     return samples
 
 
+def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
+    """A random training row on its way to noise, where PairFlow pairs all of the data."""
+    if "pairflow" not in experiment.couplings():
+        return None
+    table, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
+    seed, size = experiment.seeds[0], metadata.dimensions[1]
+    row = pictures.choose_examples(len(table), 1, seed)[0]
+    settings = {"vocabulary_size": size, "steps": experiment.pairing.steps, "seed": seed}
+    return follow(token_array(table["tokens"]), row, **settings)
+
+
 def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Samples) -> dict[str, Any]:
-    """Samples and some training molecules as SMILES, property histograms at the lowest and highest NFE."""
-    from pairflow.data.molecules import Vocabulary
+    """Samples and some training molecules as SMILES, property histograms at the NFE shown."""
+    from pairflow.data.molecules import PAD, Vocabulary
 
     vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
     decoded = {
@@ -160,7 +169,8 @@ def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Sample
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
     rows = pictures.choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
     examples = [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))]
-    return {"samples": decoded, "examples": examples, "properties": properties}
+    symbols = dict(enumerate(vocabulary.tokens)) | {PAD: "·"}
+    return {"samples": decoded, "examples": examples, "properties": properties, "symbols": symbols}
 
 
 def _add_counts(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from pairflow.config import Experiment, Modality
+from pairflow.data.images import to_images
 from pairflow.limits import HOPELESS
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
@@ -41,6 +42,7 @@ def draw(contents: Contents) -> dict[str, Any]:
         "grids": _draw_grids(contents),
         "pairs": {name: images.draw_pairs(*states, name) for name, states in contents.pairs.items()},
         "neighbours": _draw_neighbours(contents),
+        "states": _draw_states(contents),
         "coupling": _draw_coupling(contents),
         "correlation": _draw_correlation(contents),
         "training": _draw_training(contents),
@@ -204,6 +206,17 @@ def _order(samples: Mapping[str, Any], methods: list[str]) -> list[tuple[str, li
 def _draw_neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
     found = contents.neighbours
     return {name: images.draw_neighbours(*found[name]) for name in contents.methods if name in found}
+
+
+def _draw_states(contents: Contents) -> dict[str, images.Png]:
+    """The states of an image on its way to noise, by the name of the way."""
+    if contents.trajectory is None or contents.modality != "images":
+        return {}
+    shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
+    return {
+        name: images.draw_states(to_images(states, shape, levels), name)
+        for name, states in contents.trajectory.states.items()
+    }
 
 
 def _draw_coupling(contents: Contents) -> dict[str, Any] | None:

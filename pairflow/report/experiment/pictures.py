@@ -13,6 +13,7 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan import paths
+from pairflow.report.trajectory import draw_between
 
 SAMPLES = 64  # at most, for each method and NFE
 _PAIRS = 6
@@ -71,18 +72,9 @@ def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple
     table, _ = read_table(paths.pairs(root, seed, coupling), "pairs")
     rows = rng.random_order(seed, len(table))[:_PAIRS]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
-    states = draw_between(x0, x1, seed)
+    states = draw_between(x0, x1, seed, _TIMES)
     images = train.to_images(states.reshape(-1, x1.shape[1]))
     return train.to_images(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.to_images(x0)
-
-
-def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, ...] = _TIMES) -> np.ndarray:
-    """States (B, S, N) at `times` between token rows x0 and x1 (B, N): x1 with probability t, else x0.
-
-    A position that holds x1 at one time holds it at all later times.
-    """
-    uniforms, _ = rng.draws(rng.stream_seed(seed, "between"), np.arange(len(x1)), 0, x1.shape[1])
-    return np.stack([np.where(uniforms < time, x1, x0) for time in times], axis=1)
 
 
 def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.ndarray, ...]]:
@@ -105,9 +97,12 @@ def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.n
 
 
 def _accuracies(root: Path, experiment: Experiment) -> dict[str, float]:
-    """The share of test images that the classifier names correctly, where the workflow trains one."""
-    description = paths.extractor_files(root, experiment).get("description")
-    if description is None:
+    """The share of test images that the classifier names correctly, where images are compared by one."""
+    from pairflow.metrics.classifier import SHIPPED
+
+    settings = experiment.extractor_settings()
+    if settings.extractor != "classifier":
         return {}
-    classifier = json.loads(description.read_text())
+    trained = paths.extractor_files(root, experiment).get("description")
+    classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())
     return {f"classifier-{classifier['weights'][:8]}": classifier["accuracy"]}

@@ -1,7 +1,7 @@
 """The paper's Figure 1 on a toy set: how far states are from their data point as noise is added.
 
-A report computes no results; this is its one exception. Algorithm 1 on 1,000 rows of 10 tokens takes a
-moment, and needs no experiment whose step could compute it.
+A report computes no results; this is an exception. Algorithm 1 on 1,000 rows of 10 tokens takes a moment, and
+needs no experiment whose step could compute it.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing.oracle import backward_states
+from pairflow.report.trajectory import Trajectory, draw_between, follow
 
 LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
 POINTS, STEPS, SEED = 1000, 20, 0
@@ -19,11 +20,15 @@ PRINTED = {"backward": "6.47", "uniform": "9.0"}
 
 @dataclass(frozen=True)
 class Illustration:
-    """Mean Hamming distance of x_t from its data point, (T+1,) each, at `times` from 1 down to 0."""
+    """Mean Hamming distance of x_t from its data point, (T+1,) each, at `times` from 1 down to 0.
+
+    `example` are the states of the first row.
+    """
 
     times: np.ndarray
     backward: np.ndarray
     uniform: np.ndarray
+    example: Trajectory
 
 
 def toy_set() -> np.ndarray:
@@ -35,13 +40,15 @@ def toy_set() -> np.ndarray:
 def illustrate() -> Illustration:
     """Algorithm 1 on the toy set, and uniform corruption of the same rows with kappa(t) = t."""
     rows, numbers = toy_set(), np.arange(POINTS)
-    states = backward_states(rows, rows, numbers, vocabulary_size=SYMBOLS, steps=STEPS, seed=SEED)
-    backward = [_distance(state, rows) for state in states]
+    settings = {"vocabulary_size": SYMBOLS, "steps": STEPS, "seed": SEED}
+    backward = [_distance(state, rows) for state in backward_states(rows, rows, numbers, **settings)]
     times = 1 - np.arange(STEPS + 1) / STEPS
     x0 = rng.uniform_tokens(SEED, numbers, LENGTH, SYMBOLS)
-    thresholds = np.random.default_rng(SEED).random(rows.shape)  # a token holds x1 while t exceeds this
-    uniform = [_distance(np.where(thresholds < t, rows, x0), rows) for t in times]
-    return Illustration(times, np.array(backward), np.array(uniform))
+    states = draw_between(x0, rows, SEED, tuple(times))
+    uniform = [_distance(states[:, step], rows) for step in range(STEPS + 1)]
+    example = follow(rows, 0, **settings)
+    assert example is not None  # the set is small
+    return Illustration(times, np.array(backward), np.array(uniform), example)
 
 
 def _distance(states: np.ndarray, rows: np.ndarray) -> float:

@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
+from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.plan import paths
 from pairflow.report.results import FinishedExperiment, read_finished
+
+ROW = 8  # images in a row, as in the paper's figures
 
 
 def read_experiments(
@@ -32,4 +38,20 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
                 f"{path}: made with another configuration, which differs in '{key}': rerun "
                 f"snakemake {path.parent.as_posix()}/report.html"
             )
-    return replace(run, experiment=experiment)
+    return replace(run, experiment=experiment, images=_read_images(path.parent, experiment))
+
+
+def _read_images(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:
+    """NFE -> method -> the first images of a row, as far as their files are still there."""
+    images: dict[int, dict[str, np.ndarray]] = {}
+    for run in paths.shown_runs(experiment) if experiment.modality == "images" else ():
+        path = paths.samples(root, run)
+        if path.is_file():
+            table, metadata = read_table(path, "samples")
+            if metadata.shape is None or metadata.vocabulary_size is None:
+                raise InputError(f"{path}: expected samples of images, found no image size in it")
+            channels, height, width = metadata.shape
+            first = token_array(table["tokens"].slice(0, ROW))  # the first trial stands first
+            drawn = to_images(first, (channels, height, width), metadata.vocabulary_size)
+            images.setdefault(run.nfe, {})[run.method] = drawn
+    return {nfe: images[nfe] for nfe in sorted(images)}

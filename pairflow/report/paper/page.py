@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from pairflow.config import Experiment
@@ -20,7 +21,9 @@ from pairflow.report.paper.protocol import FILE as PROTOCOL
 from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.paper.summary import count_outcomes, write_effects
 from pairflow.report.paper.verdicts import SEEDS
+from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
+from pairflow.report.words import join_steps
 
 _GROUPS = {
     "QM9": ("qm9_", "appendix_tc"),
@@ -30,6 +33,7 @@ _GROUPS = {
     "Coverage and cost": ("appendix_forward", "computation"),
     "Other data": ("ffhq", "lm1b", "continuous"),
 }
+_ROOM = 540  # CSS pixels of a row of samples: two stand side by side on a desk
 _LINES = 34  # of tables that are open at first: further ones are closed, so that the page stays short
 
 
@@ -54,6 +58,18 @@ class PaperPage:
     def files(self) -> dict[str, dict[str, str]]:
         """Table -> name of a file -> its text."""
         return {section.table: export_files(section) for section in self.sections}
+
+    @cached_property
+    def samples(self) -> dict[str, dict[int, dict[str, Png]]]:
+        """Experiment -> NFE -> method -> a row of its first samples."""
+        return {
+            run.name: {
+                nfe: {name: _draw_row(images, name, nfe) for name, images in by_method.items()}
+                for nfe, by_method in run.images.items()
+            }
+            for run in self.runs.values()
+            if run.images
+        }
 
     @property
     def values(self) -> pd.DataFrame:
@@ -94,6 +110,12 @@ def render(page: PaperPage) -> str:
             ),
         )
     )
+
+
+def _draw_row(images: np.ndarray, method: str, nfe: int) -> Png:
+    pixels = tile(images, len(images))
+    title = f"{len(images)} samples of {method} at {join_steps([nfe])}"
+    return encode(pixels, title, enlarge(_ROOM, pixels.shape[1]))
 
 
 def _choose_open(sections: Iterable[PaperSection]) -> set[str]:

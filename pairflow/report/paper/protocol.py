@@ -18,7 +18,11 @@ from pairflow.report.results import FinishedExperiment
 FILE = Path(__file__).with_name("protocol.yaml")
 _FREE = (  # settings that change no value of the tables
     *("data.column", "data.max_too_long_share", "pairing.coverage*", "*.validate_every", "*.methods"),
-    *("evaluations.*.nfe", "distillation.*.ema_decay"),  # an inherited average keeps the base's decay
+    *(
+        "evaluations.*.nfe",
+        "evaluations.*.shown",
+        "distillation.*.ema_decay",
+    ),  # an inherited average keeps the base's decay
 )
 
 

@@ -69,7 +69,8 @@ def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
     contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
-        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random", "neighbours-udlm", "neighbours-pairflow")
+        *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random"),
+        *("states-backward-pairing", "states-uniform-corruption", "neighbours-udlm", "neighbours-pairflow"),
     ]
     pixels = found["samples-udlm-nfe4"]
     first = contents.images["udlm"][4][0, :, :, 0]
@@ -86,7 +87,9 @@ def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
 
 def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
     rows = make_images().metrics
-    absent = {name: {} for name in ("couplings", "correlations", "neighbours", "images")}
+    absent = {name: {} for name in ("couplings", "correlations", "neighbours", "images")} | {
+        "trajectory": None
+    }
     files.save(draw(make_images(metrics=rows[rows.metric == "is"], **absent)), tmp_path)
     charts = ("main-is", "training-loss", "training-validation_nll")
     names = {f"{name}.{kind}" for name in charts for kind in ("svg", "pdf")}

@@ -52,11 +52,21 @@ def test_what_the_page_shows(image_page, parse):
         assert f"<td>{text}</td>" in image_page
     assert image_page.count('<td class="real">4.8</td>') == 4
     pictures = image_page.split("<img ")[1:]
-    assert len(pictures) == 3 * 2 + 2 * 12 + 2
+    assert len(pictures) == 3 * 2 + 2 * 12 + 2 + 2
     assert all('src="data:image/png;base64,' in part and 'alt="' in part for part in pictures)
     assert 'alt="64 samples of udlm at 1 sampling step"' in image_page
     assert 'alt="64 samples of pairflow at 32 sampling steps"' in image_page
     assert "image-rendering: pixelated" in image_page
+
+
+def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_images, parse):
+    contents = make_images()
+    html = render(contents)
+    times = (1, 0.75, 0.5, 0.25, 0)
+    for name, distances in contents.trajectory.distances.items():
+        assert f'alt="5 states of a training image, {name}"' in html
+        said = (f"t = {time} d = {distance}" for time, distance in zip(times, distances, strict=True))
+        assert f"{name.capitalize()} {' '.join(said)}" in parse(html).words()
 
 
 def test_training_images_stand_beside_the_best_method(make_images):
@@ -103,13 +113,16 @@ PART = "cifar10: 10,000 of 50,000 training images are here"
     [
         (without_floor, ["FD to"], ["floor", "real images</th>", "real images</li>"]),
         (
-            lambda _: {"images": {}, "pairs": {}, "neighbours": {}},
+            lambda _: {"images": {}, "pairs": {}, "neighbours": {}, "trajectory": None},
             ['id="coupling"'],
             ["<img", 'id="samples"', 'id="neighbours"'],
         ),
         (lambda _: {"couplings": {}}, ['id="coupling"', "<li>t = 0.75</li>"], []),  # only the pairs
         (
-            lambda contents: {"data": {**contents.data, "shape": (3, 4, 6), "partial": PART}},
+            lambda contents: {
+                "data": {**contents.data, "shape": (3, 4, 6), "partial": PART},
+                "trajectory": None,
+            },
             ["6 × 4 pixels, 3 channels", f"<strong>Part of the data.</strong> {PART}</p>"],
             [],
         ),

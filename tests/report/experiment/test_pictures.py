@@ -7,14 +7,17 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
+from pairflow.config.sampling import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.report.experiment import pictures
+from pairflow.report.trajectory import draw_between
 
+TIMES = (0.75, 0.5, 0.25)
 X0, X1 = np.zeros((3, 400), np.uint8), np.ones((3, 400), np.uint8)
 
 
 def test_states_between_hold_data_with_probability_t():
-    states = pictures.draw_between(X0, X1, seed=0)
+    states = draw_between(X0, X1, 0, TIMES)
     assert states.shape == (3, 3, 400)
     assert states.dtype == np.uint8
     assert states.mean(axis=(0, 2)) == pytest.approx([0.75, 0.5, 0.25], abs=0.04)
@@ -23,14 +26,16 @@ def test_states_between_hold_data_with_probability_t():
 
 
 def test_states_between_are_a_function_of_the_seed():
-    assert (pictures.draw_between(X0, X1, 3) == pictures.draw_between(X0, X1, 3)).all()
-    assert (pictures.draw_between(X0, X1, 3) != pictures.draw_between(X0, X1, 4)).any()
-    assert (pictures.draw_between(X0, X1, 3)[0] != pictures.draw_between(X0, X1, 3)[1]).any()
+    states = draw_between(X0, X1, 3, TIMES)
+    assert (states == draw_between(X0, X1, 3, TIMES)).all()
+    assert (states != draw_between(X0, X1, 4, TIMES)).any()
+    assert (states[0] != states[1]).any()
 
 
 @pytest.fixture
 def experiment(make_experiment):
-    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
+    trained = {"extractor": "classifier"}
+    return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}}, features=trained)
 
 
 @pytest.fixture
@@ -66,6 +71,9 @@ def test_pictures_of_known_samples(experiment, folder):
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
     assert list(found["neighbours"]) == ["udlm"]
     assert found["accuracies"] == {"classifier-01234567": 0.9}
+    shipped = experiment.model_copy(update={"features": None})
+    found = pictures.read_images(root, shipped, {})["accuracies"]
+    assert found == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):

@@ -1,6 +1,8 @@
 import base64
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pairflow.report.downloads import data_uri
@@ -138,6 +140,30 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
     )
     table = parse(render(page)).words().partition("Table 12 ·")[2]
     assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
+
+
+def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_experiment, make_run, parse):
+    images = np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1), dtype=np.uint8)
+    settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
+    run = make_run({}, "small", **settings)
+    run = replace(run, images={nfe: dict.fromkeys(("udlm", "pairflow"), images) for nfe in (1, 2)})
+    html = render(PaperPage({"small": make_experiment(**settings)}, {"small": run}))
+    shown = html.partition('<section id="samples"')[2].partition("</section>")[0]
+    assert re.findall(r'alt="([^"]*)"', shown) == [
+        f"8 samples of {method} at {steps}"
+        for steps in ("1 sampling step", "2 sampling steps")
+        for method in ("udlm", "pairflow")
+    ]
+    assert "small, reduced scale 1 step udlm pairflow 2 steps udlm pairflow" in parse(html).words()
+    assert shown.count('src="data:image/png;base64,') == 4
+
+
+def test_one_row_of_the_toy_set_shows_the_method(empty, parse):
+    words = parse(render(empty)).words()
+    first = "t d State 1 0 0 7 3 6 2 4 5 4 1 1"  # both ways start from the same data
+    assert words.count(first) == 2
+    assert "Backward pairing " + first in words
+    assert "Uniform corruption " + first in words
 
 
 def test_the_scoreboard_and_the_effects_count(full):

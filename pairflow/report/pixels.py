@@ -1,0 +1,46 @@
+"""Images on a page: PNGs of real pixels, which the browser enlarges by whole factors, unsmoothed."""
+
+import base64
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+
+ROOM = 365  # CSS pixels that a picture may fill: three in a row on a desk, one on a telephone
+_LARGEST = 8  # factor
+_GREY = 128  # between images: neither black nor white, on a light page and on a dark one
+
+
+@dataclass(frozen=True)
+class Png:
+    """A PNG as a data URI, its width in pixels, and the whole factor that it is shown at."""
+
+    uri: str
+    width: int
+    factor: int
+    alt: str
+
+
+def tile(images: np.ndarray, columns: int) -> np.ndarray:
+    """(B, H, W, C) uint8 -> one image (rows (H+1) + 1, columns (W+1) + 1, C), a grey pixel around each."""
+    count, height, width, channels = images.shape
+    rows = -(-count // columns)
+    tiles = np.full((rows * columns, height + 1, width + 1, channels), _GREY, np.uint8)
+    tiles[:count, 1:, 1:] = images
+    tiles = tiles.reshape(rows, columns, height + 1, width + 1, channels).swapaxes(1, 2)
+    whole = tiles.reshape(rows * (height + 1), columns * (width + 1), channels)
+    return np.pad(whole, ((0, 1), (0, 1), (0, 0)), constant_values=_GREY)
+
+
+def encode(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
+    """`pixels` (H, W, C), grey (C = 1) or RGB."""
+    buffer = BytesIO()
+    Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
+    uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    width = pixels.shape[1]
+    return Png(uri, width, factor or enlarge(ROOM, width), alt)
+
+
+def enlarge(room: int, width: int) -> int:
+    return max(1, min(_LARGEST, room // width))

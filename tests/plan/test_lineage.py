@@ -1,0 +1,30 @@
+"""Whether the files of an experiment belong to it."""
+
+import pyarrow as pa
+import pytest
+
+from pairflow.artifacts import Metadata, write_table
+from pairflow.config import Experiment
+from pairflow.config.sampling import CLASSIFIERS
+from pairflow.errors import InputError
+from pairflow.plan import lineage, paths
+
+OWN = f"classifier-{CLASSIFIERS['digits'][:8]}"
+
+
+@pytest.mark.parametrize(("extractor", "belongs"), [(OWN, True), ("classifier-0123abcd", False)])
+def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
+    tmp_path, miniature, extractor, belongs
+):
+    """As an experiment on the digits has that was run when it still trained a classifier of its own."""
+    experiment = Experiment.model_validate(miniature(data={"source": "digits"}))
+    path = paths.reference(tmp_path, "train")
+    path.parent.mkdir(parents=True)
+    metadata = Metadata(kind="reference", parameters={"extractor": extractor})
+    write_table(path, pa.table({"mean": [0.0]}), metadata)
+    if belongs:
+        lineage.require(tmp_path, experiment)
+        return
+    message = f"train.parquet: from another configuration, extractor is {extractor} there and {OWN} in the"
+    with pytest.raises(InputError, match=message):
+        lineage.require(tmp_path, experiment)
