@@ -10,8 +10,8 @@ from pairflow.config.data import LongShare, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
+    ComparisonSettings,
     Correlation,
-    ExtractorSettings,
     Sampling,
     Trials,
     Update,
@@ -223,5 +223,5 @@ class RealDraws(Settings):
     seed: Seed = Field(0, description="Seed of the random draws.")
 
 
-class FloorSettings(RealDraws, ExtractorSettings):
+class FloorSettings(RealDraws, ComparisonSettings):
     """What the distance of real images from real images depends on, besides the images."""

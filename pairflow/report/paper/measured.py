@@ -15,7 +15,7 @@ from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Estimate, estimate, group_by_seed
 from pairflow.report.words import pluralise
 
-_SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
+_SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000, "ffhq64": 5000}
 _CHECK = 50_000
 _STATES = 20_000 * 10  # source states x samples each
 _WORK = {"base": ("train",), "DCD": ("distill",), "ReDi": ("teach", "distill"), "PairFlow": ("pair",)}

@@ -20,6 +20,7 @@ DATASETS = {
     "zinc250k": "ZINC-250k",
     "mnist_binary": "MNIST-Binary",
     "cifar10": "CIFAR-10",
+    "ffhq64": "FFHQ 64 × 64",
 }  # by the `source` of an experiment's data
 _BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
 MINUTES = ("pairing_minutes", "runtime_minutes")
