@@ -55,12 +55,18 @@ class FinishedExperiment:
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
         return rows.astype({"nfe": int, "trial": int})
 
-    def table(self, metric: str, evaluation: str | None = None, reference: str | None = None) -> pd.DataFrame:
+    def table(
+        self,
+        metric: str,
+        evaluation: str | None = None,
+        reference: str | None = None,
+        extractor: str | None = None,
+    ) -> pd.DataFrame:
         """Means of a metric: a row per method, a column per number of sampling steps (NFE).
 
         Means over seeds of means over trials; `metrics` has each value. Without `evaluation` it is `main`, or
-        the first by name. A metric with two references (train, test) needs `reference`. Raises InputError
-        for a metric that was not measured there.
+        the first by name. A metric with two references (train, test) needs `reference`, and one by two
+        extractors `extractor`. Raises InputError for a metric that was not measured there.
         """
         evaluation = evaluation or leading_evaluation(self.experiment.evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
@@ -69,10 +75,11 @@ class FinishedExperiment:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
             raise InputError(f"{self.name}: no metric '{metric}' in the evaluation '{evaluation}'{hint}")
         rows = rows[rows.metric == metric]
-        references = rows.reference.unique().tolist()
-        if reference is None and len(references) > 1:
-            raise InputError(f"{self.name}: {metric} has several references; give {' or '.join(references)}")
-        rows = rows[rows.reference == (references[0] if reference is None else reference)]
+        for column, wanted in (("reference", reference), ("extractor", extractor)):
+            known = rows[column].unique().tolist()
+            if wanted is None and len(known) > 1:
+                raise InputError(f"{self.name}: {metric} has several {column}s; give {' or '.join(known)}")
+            rows = rows[rows[column] == (known[0] if wanted is None else wanted)]
         means = pd.Series(mean_values(rows)).unstack()
         means = means.reindex([method for method in self.experiment.methods if method in means.index])
         return means.rename_axis(index="method", columns="nfe")

@@ -11,7 +11,7 @@ from pairflow.config import Experiment
 from pairflow.report.results import FinishedExperiment
 
 LENGTHS = {"qm9": {"length": 32}, "zinc250k": {"length": 74}}
-SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000}
+SAMPLES = {"qm9": 1024, "zinc250k": 1024, "mnist_binary": 1000, "cifar10": 5000, "ffhq64": 5000}
 
 
 @pytest.fixture
