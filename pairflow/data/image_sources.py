@@ -136,15 +136,15 @@ class PublishedFolder(ImageSource):
 
     @property
     def needed(self) -> str:
-        """What the user has to provide."""
-        folders = " or ".join(f"'{name}'" for name in self.folders)
-        return f"expected a folder {folders} of {self.size.total:,} PNG or JPEG files where {DATA_DIR} points"
+        """What the user provides."""
+        folders = " or ".join(f"{name}/" for name in self.folders)
+        return f"expected {self.size.total:,} images in {folders}, in the folder that {DATA_DIR} names"
 
     def load(self, progress: bool = True) -> RawImages:
         assert self.size.shape is not None
         folder = local_copy(self.folders)
         if folder is None:
-            raise InputError(f"{self.name}: {self.needed}, found none")
+            raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
         raw = image_files.read_folder(folder, self.size.shape[1], "RGB", progress)
         return replace(raw, partial=self._lack(folder, len(raw.images)))
 
@@ -159,11 +159,11 @@ class PublishedFolder(ImageSource):
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         folder = local_copy(self.folders)
         if folder is None:
-            return Finding.optional(self.needed)
+            return Finding.optional(f"not downloaded: {self.needed}")
         try:
             lack = self._lack(folder, len(image_files.files(folder)))
         except InputError as error:
-            return broken_copy(folder, str(error))
+            return Finding.attention(str(error))
         return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
 
     def _lack(self, folder: Path, count: int) -> str | None:
