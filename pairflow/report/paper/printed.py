@@ -114,10 +114,13 @@ class Printed:
         )
 
     @property
+    def unclear(self) -> bool:
+        """Whether the paper leaves open what its value measures, so that not even effects compare."""
+        return self.metric == "nn_cosine_dinov2_train"
+
+    @property
     def confounded(self) -> str:
         """Why the printed value does not follow the protocol that it is listed under; empty if it does."""
-        if self.metric == "nn_cosine_dinov2_train":
-            return "it is not clear whether the printed cosine is a similarity"
         redi = "ReDi" in self.name or "ReFlow" in self.name
         return _CONFOUNDED.get(self.dataset, "") if redi else ""
 

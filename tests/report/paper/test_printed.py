@@ -82,12 +82,6 @@ def test_redi_of_two_data_sets_is_confounded():
     assert not one("qm9_results_valid", "PairFlow+DCD", 1).confounded
 
 
-def test_a_cosine_that_may_be_no_similarity_is_not_judged():
-    why = one("cifar_nn_distance", "UDLM", 1, "nn_cosine_dinov2_train").confounded
-    assert why == "it is not clear whether the printed cosine is a similarity"
-    assert not one("cifar_nn_distance", "UDLM", 1, "nn_l2_train").confounded
-
-
 def test_the_best_of_a_column_by_its_direction():
     column = [one("binary_mnist_results", name, 1) for name in ("MDLM", "PairFlow", "PairFlow+ReDi")]
     assert [value.name for value in best(column)] == ["PairFlow+ReDi"]
