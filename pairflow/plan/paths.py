@@ -85,8 +85,8 @@ def _ending(extractor: str) -> str:
 
 def extractor_files(root: Path, experiment: Experiment, extractor: str | None = None) -> dict[str, Path]:
     """The files of a network that images are compared by (any one by default), if the workflow trains it."""
-    known = experiment.extractors()
-    if "classifier" not in (known if extractor is None else [extractor or next(iter(known))]):
+    names = extractors(experiment) if extractor is None else [extractor]
+    if not any(experiment.extractor_settings(name).extractor == "classifier" for name in names):
         return {}
     weights = root / "reference" / "classifier.safetensors"
     return {"classifier": weights, "description": weights.with_suffix(".json")}
