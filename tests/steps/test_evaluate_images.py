@@ -294,6 +294,9 @@ def test_without_test_images_samples_are_compared_with_training_images_only(data
     whole = pd.read_parquet(run("evaluate_images", data))
     expected = whole[whole["reference"] == "train"].reset_index(drop=True)
     pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
+    files = ("--out", tmp_path / "none.safetensors", "--description", tmp_path / "none.json")
+    run("classify", data, "--validation", none, *files)
+    assert json.loads((tmp_path / "none.json").read_text())["accuracy"] is None
     floors = pd.read_parquet(run("floor", data, *changes, "--out", tmp_path / "floor.parquet"))
     assert set(floors["metric"]) == {"fd", "kd", "rank_deficient"}
     assert set(floors["reference"]) == {"train"}

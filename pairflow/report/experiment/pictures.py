@@ -104,7 +104,7 @@ def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.n
     return dict(zip(first, by_method, strict=True))
 
 
-def _accuracies(root: Path, experiment: Experiment) -> dict[str, float]:
+def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
     """The share of test images that the classifier names correctly, where the workflow trains one."""
     description = paths.extractor_files(root, experiment).get("description")
     if description is None:
