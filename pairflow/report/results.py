@@ -24,6 +24,7 @@ class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
     `provenance` is that of its report; `train_digest` is the hash of its training rows, where they are there.
+    `partial` says which part of its published data set was missing, where that was looked for.
     """
 
     name: str
@@ -32,6 +33,7 @@ class FinishedExperiment:
     timings: pd.DataFrame
     provenance: Mapping[str, Any] = field(default_factory=dict)
     train_digest: str | None = None
+    partial: str | None = None
 
     @property
     def dataset(self) -> str:
@@ -40,7 +42,7 @@ class FinishedExperiment:
 
     @property
     def reduced(self) -> bool:
-        return is_reduced(self.experiment)
+        return is_reduced(self.experiment) or bool(self.partial)
 
     @property
     def scale(self) -> str:

@@ -9,17 +9,17 @@ import torch
 import yaml
 from PIL import Image
 
-from pairflow.artifacts import read_table
+from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
 from pairflow.metrics import extractors
 from pairflow.plan import lineage
 from pairflow.plan.jobs import Job, jobs
 from pairflow.report.experiment import gather, page
+from pairflow.report.paper.inputs import read_experiments
 
 REPOSITORY = Path(__file__).parent.parent.parent
 FFHQ = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())["experiments"]["ffhq64"]
 TOY = {
-    "scale": "reduced",
     "seeds": [0],
     "network": {"name": "unet", "channels": 8, "multipliers": [1, 1, 1], "blocks": 1, "attention": []},
     "pairing": {"steps": 2},
@@ -62,10 +62,12 @@ def options(job: Job) -> dict:
 
 
 def write_page(experiment: Experiment) -> tuple[pd.DataFrame, str]:
-    """The metric rows and the page that the step `report` writes, without the figures' files."""
+    """The metric rows and the page that the step `report` writes, without the figures and their files."""
     lineage.require(ROOT, experiment)
-    rows = gather.read_metrics(ROOT, experiment)
-    contents = gather.read_contents(ROOT, experiment, rows, gather.read_timings(ROOT, experiment))
+    rows, times = gather.read_metrics(ROOT, experiment), gather.read_timings(ROOT, experiment)
+    write_table(ROOT / "metrics.parquet", rows, gather.describe_metrics(ROOT, experiment))
+    write_table(ROOT / "timings.parquet", times, Metadata(kind="timings"))
+    contents = gather.read_contents(ROOT, experiment, rows, times)
     return rows, page.render(contents, page.draw(contents))
 
 
@@ -87,6 +89,8 @@ def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, step, stand_ins):
     log = read_table(ROOT / "seed0/models/pairflow/log.parquet")[0].to_pandas()
     assert log["validation_nll"].isna().all()
     metrics, text = write_page(experiment)
+    finished, _ = read_experiments(ROOT.parent, {"ffhq64": experiment})
+    assert finished["ffhq64"].reduced  # whatever its label says: images are missing
     assert set(metrics["reference"].dropna()) == {"train"}
     by_extractor = metrics[metrics["evaluation"] == "main"].groupby("extractor")["metric"].apply(set)
     assert by_extractor["inception"] == {"fid", "kid", "nn_l2", "nn_copies", "rank_deficient"}

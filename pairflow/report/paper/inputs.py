@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan import paths
@@ -32,4 +33,6 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
                 f"{path}: made with another configuration, which differs in '{key}': rerun "
                 f"snakemake {path.parent.as_posix()}/report.html"
             )
-    return replace(run, experiment=experiment)
+    train = paths.data(path.parent, "train.parquet")
+    partial = read_metadata(train).parameters.get("partial") if train.is_file() else None
+    return replace(run, experiment=experiment, partial=partial)
