@@ -51,6 +51,7 @@ wildcard_constraints:
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
+    extractor=r"|-[a-z0-9]+",
 
 
 def only(modality):
@@ -103,10 +104,17 @@ def settings_of(method, *names):
     """A rule's parameter: the settings that this method of `Experiment` returns for these wildcards."""
 
     def settings(wildcards):
-        values = [int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name] for name in names]
+        values = [value_of(wildcards, name) for name in names]
         return as_json(getattr(experiment_of(wildcards), method)(*values))
 
     return settings
+
+
+def value_of(wildcards, name):
+    """A wildcard as a setting. Files of the first extractor have no name of it, others end in `-<name>`."""
+    if name == "extractor":
+        return wildcards[name].removeprefix("-")
+    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
 
 
 def teach_settings(wildcards):
@@ -130,7 +138,15 @@ def chemnet_statistics(wildcards):
 
 
 def extractor_files(wildcards):
-    return paths.extractor_files(root_of(wildcards), experiment_of(wildcards))
+    return paths.extractor_files(
+        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
+    )
+
+
+def compared_images(wildcards):
+    return paths.compared_images(
+        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
+    )
 
 
 def training_data(wildcards):

@@ -32,11 +32,11 @@ rule reference:
         unpack(extractor_files),
         tokens=lambda wildcards: paths.images(Path("results", wildcards.experiment), wildcards.reference),
     output:
-        reference="results/{experiment}/reference/{reference}.parquet",
+        reference="results/{experiment}/reference/{reference}{extractor}.parquet",
     log:
-        "results/{experiment}/logs/reference-{reference}.log",
+        "results/{experiment}/logs/reference-{reference}{extractor}.log",
     benchmark:
-        "results/{experiment}/benchmarks/reference-{reference}.tsv"
+        "results/{experiment}/benchmarks/reference-{reference}{extractor}.tsv"
     wildcard_constraints:
         experiment=only("images"),
         reference="train|test",
@@ -48,7 +48,7 @@ rule reference:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=settings_of("extractor_settings"),
+        settings=settings_of("extractor_settings", "extractor"),
     shell:
         "python -m pairflow.steps.reference --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
@@ -58,17 +58,13 @@ rule reference:
 # Real images -> metric rows of real against real images, at the numbers of an evaluation.
 rule floor:
     input:
-        unpack(extractor_files),
-        tokens="results/{experiment}/data/train.parquet",
-        validation="results/{experiment}/data/validation.parquet",
-        train="results/{experiment}/reference/train.parquet",
-        test="results/{experiment}/reference/test.parquet",
+        unpack(compared_images),
     output:
-        metrics="results/{experiment}/reference/floor-{evaluation}.parquet",
+        metrics="results/{experiment}/reference/floor-{evaluation}{extractor}.parquet",
     log:
-        "results/{experiment}/logs/floor-{evaluation}.log",
+        "results/{experiment}/logs/floor-{evaluation}{extractor}.log",
     benchmark:
-        "results/{experiment}/benchmarks/floor-{evaluation}.tsv"
+        "results/{experiment}/benchmarks/floor-{evaluation}{extractor}.tsv"
     wildcard_constraints:
         experiment=only("images"),
     conda:
@@ -79,29 +75,27 @@ rule floor:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=settings_of("floor_settings", "evaluation"),
+        settings=settings_of("floor_settings", "evaluation", "extractor"),
     shell:
         "python -m pairflow.steps.floor --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
         " --evaluation {wildcards.evaluation:q} --tokens {input.tokens:q} --validation {input.validation:q}"
-        " --train-reference {input.train:q} --test-reference {input.test:q} --out {output.metrics:q} > {log:q} 2>&1"
+        " --train-reference {input.train:q}"
+        " --test-reference results/{wildcards.experiment}/reference/test{wildcards.extractor}.parquet"
+        " --out {output.metrics:q} > {log:q} 2>&1"
 
 
 # Samples of images -> metric rows.
 rule evaluate_images:
     input:
-        unpack(extractor_files),
+        unpack(compared_images),
         samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
-        tokens="results/{experiment}/data/train.parquet",
-        validation="results/{experiment}/data/validation.parquet",
-        train="results/{experiment}/reference/train.parquet",
-        test="results/{experiment}/reference/test.parquet",
     output:
-        metrics="results/{experiment}/seed{seed}/metrics/{method}/{evaluation}/nfe{nfe}.parquet",
+        metrics="results/{experiment}/seed{seed}/metrics/{method}/{evaluation}/nfe{nfe}{extractor}.parquet",
     log:
-        "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.log",
+        "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{extractor}.log",
     benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
+        "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{extractor}.tsv"
     wildcard_constraints:
         experiment=only("images"),
     conda:
@@ -112,10 +106,11 @@ rule evaluate_images:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=settings_of("extractor_settings"),
+        settings=settings_of("comparison_settings", "extractor"),
     shell:
         "python -m pairflow.steps.evaluate_images --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
         " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --tokens {input.tokens:q}"
-        " --validation {input.validation:q} --train-reference {input.train:q} --test-reference {input.test:q}"
+        " --validation {input.validation:q} --train-reference {input.train:q}"
+        " --test-reference results/{wildcards.experiment}/reference/test{wildcards.extractor}.parquet"
         " --out {output.metrics:q} > {log:q} 2>&1"

@@ -68,7 +68,7 @@ def test_the_scan_detects_what_it_is_for(tmp_path):
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
 def test_rules_quote_every_file_and_parameter(path):
     """Only numbers and names that the wildcard constraints restrict may stand without quotes."""
-    harmless = r"threads|resources\.\w+|wildcards\.(experiment|seed|shard|shards)"
+    harmless = r"threads|resources\.\w+|wildcards\.(experiment|extractor|seed|shard|shards)"
     plain = rf"\{{(?!({harmless})\}})[a-z_.]+\}}"
     shells = re.findall(r"shell:\n((?:\s+\".*\"\n)+)", path.read_text())
     for shell in shells:

@@ -4,6 +4,7 @@ import copy
 import re
 import shutil
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -227,20 +228,17 @@ def test_a_failing_step_leaves_no_output_and_says_why(fresh):
 
 def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     """The embedded digits, from pixels to the page: FD on a classifier that the workflow trains itself."""
-    fresh.configure(
-        {
-            "data": {"source": "digits", "training_rows": 200},
-            "network": {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1},
-            "pairing.coverage": False,
-            "features": {"extractor": "classifier", "iterations": 20},
-            "correlation": {
-                **{"sources": 20, "samples": 4, "steps": 2},
-                "methods": ["pairflow", "pairflow+dcd"],
-            },
-            "methods": ["mdlm", "pairflow", "pairflow+dcd"],
-            "evaluations.main.nfe": [2],
-        }
-    )
+    classifier = {"extractor": "classifier", "iterations": 20}
+    images = {
+        "data": {"source": "digits", "training_rows": 200},
+        "network": {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1},
+        "pairing.coverage": False,
+        "features": classifier,
+        "correlation": {"sources": 20, "samples": 4, "steps": 2, "methods": ["pairflow", "pairflow+dcd"]},
+        "methods": ["mdlm", "pairflow", "pairflow+dcd"],
+        "evaluations.main.nfe": [2],
+    }
+    fresh.configure(images)
     fresh.run(REPORT)
     root = fresh.folder / "results/mini"
     metrics = pd.read_parquet(root / "metrics.parquet")
@@ -257,6 +255,19 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     assert f"<td>{correlated['pairflow']:.2f} <small>± " in page
     assert "Valid molecules" not in page
     assert fresh.planned() == []
+    # A further extractor measures the samples that are there, and the first one's measurements stay.
+    fresh.configure(images | {"features": [classifier, "dinov2"]})
+    plan = fresh.run("--dry-run", "--printshellcmds", "--", REPORT)
+    assert Counter(re.findall(r"^rule (\w+):", plan, re.MULTILINE)) == {
+        **{"reference": 2, "floor": 1, "evaluate_images": 3},
+        "report": 1,
+    }
+    assert (
+        "--validation results/mini/data/validation.parquet"
+        " --train-reference results/mini/reference/train-dinov2.parquet"
+        " --test-reference results/mini/reference/test-dinov2.parquet"
+        " --out results/mini/seed0/metrics/mdlm/main/nfe2-dinov2.parquet"
+    ) in plan
 
 
 @pytest.mark.parametrize(

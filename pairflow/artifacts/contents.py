@@ -49,7 +49,7 @@ _COLUMNS: dict[str, dict[str, Check]] = {
 def require_contents(path: Path, table: pa.Table, kind: str, facts: dict[str, Any]) -> None:
     """InputError, with the place, unless the table has the columns of its kind and tokens below K.
 
-    `facts` are its metadata: `length` (N), `vocabulary_size` (K), `shape`, `mask` and `padding`.
+    `facts` are its metadata: `length` (N), `vocabulary_size` (K), `shape`, `mask`, `padding` and `split`.
     """
     columns = dict.fromkeys(_TOKENS.get(kind, []), types.is_fixed_size_list) | _COLUMNS.get(kind, {})
     for name, fits in columns.items():
@@ -59,8 +59,8 @@ def require_contents(path: Path, table: pa.Table, kind: str, facts: dict[str, An
             raise InputError(f"{path}: column '{name}' cannot be of type {table[name].type} in {kind}")
     if kind not in _TOKENS:
         return
-    _require_sizes(path, **facts)
-    if not len(table) and kind != "samples":
+    _require_sizes(path, **{key: fact for key, fact in facts.items() if key != "split"})
+    if not len(table) and kind != "samples" and facts["split"] != "validation":  # perhaps nothing is held out
         raise InputError(f"{path}: holds no rows")
     for name in _TOKENS[kind]:
         _require_tokens(f"{path}: column '{name}'", table[name], facts["length"], facts["vocabulary_size"])

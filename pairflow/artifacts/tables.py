@@ -128,7 +128,7 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
-    keys = ("length", "vocabulary_size", "shape", "mask", "padding")
+    keys = ("length", "vocabulary_size", "shape", "mask", "padding", "split")
     require_contents(path, table, metadata.kind, {key: getattr(metadata, key) for key in keys})
     return table, metadata
 

@@ -123,8 +123,9 @@ class Molecules(Standardisation):
 class Images(Settings):
     """Raw images to token rows: N = channels x height x width, K grey levels."""
 
-    source: Literal["digits", "mnist_binary", "cifar10", "image_folder"] = Field(
-        description="Data set: digits (embedded, 8 x 8), mnist_binary, cifar10, or image_folder (your own)."
+    source: Literal["digits", "mnist_binary", "cifar10", "ffhq64", "image_folder"] = Field(
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, cifar10, ffhq64, or image_folder "
+        "(your own)."
     )
     folder: str | None = Field(
         None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
@@ -144,8 +145,10 @@ class Images(Settings):
     )
     flips: bool = Field(False, description="Append the mirror image of every training image.")
     training_rows: TrainingRows = None
-    validation_fraction: float = Field(
-        0.1, gt=0, lt=1, description="Share that is held out; only without a published test set."
+    validation_fraction: Share = Field(
+        0.1,
+        description="Share that is held out as test images; only without a published test set. With 0 there "
+        "is no validation loss, and samples are compared with training images only.",
     )
     split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 
@@ -170,9 +173,14 @@ class Images(Settings):
             if getattr(self, key) is not None:
                 why = f"only the source image_folder takes this key, {self.source} has its own"
                 raise ValueError(f"{key}: {why}")
-        if self.source != "digits" and self.validation_fraction != 0.1:
+        if self.source in ("mnist_binary", "cifar10") and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each image has a label, which the classifier learns from."""
+        return self.source not in ("ffhq64", "image_folder")
 
 
 class Tokens(Settings):

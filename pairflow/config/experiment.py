@@ -11,8 +11,10 @@ from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     CLASSIFIERS,
     Chemistry,
+    ComparisonSettings,
     Correlation,
     Evaluation,
+    Extractors,
     ExtractorSettings,
     Features,
 )
@@ -81,7 +83,11 @@ class Experiment(Settings):
     correlation: Correlation | None = Field(
         None, description="Settings of the total correlation, if it is measured."
     )
-    features: Features | None = Field(None, description="The network by whose features images are compared.")
+    features: Extractors | None = Field(
+        None,
+        description="The network by whose features images are compared, or a list of several: "
+        "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
+    )
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
 
     @model_serializer(mode="wrap")
@@ -121,10 +127,13 @@ class Experiment(Settings):
         return self
 
     @model_validator(mode="after")
-    def _fits_a_folder_of_images(self) -> "Experiment":
-        if not isinstance(self.data, Images) or self.data.source != "image_folder":
+    def _fits_the_images(self) -> "Experiment":
+        if not isinstance(self.data, Images):
             return self
-        if self._features().extractor == "classifier":
+        names = [features.extractor for features in self._features()]
+        if len(set(names)) < len(names):
+            raise ValueError(f"features: {names} names one twice")
+        if "classifier" in names and not self.data.labelled:
             raise ValueError(
                 "features: the images of a folder have no labels, which the default extractor `classifier` "
                 "learns from; set features: {extractor: inception} or {extractor: dinov2}"
@@ -229,36 +238,63 @@ class Experiment(Settings):
             raise InputError("the experiment has no settings 'correlation'")
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
-    def classify_settings(self) -> ClassifySettings:
-        return ClassifySettings(iterations=self._features().iterations)
+    def extractors(self) -> dict[str, Features]:
+        """The networks by whose features images are compared, by name; the first one leads."""
+        return {features.extractor: features for features in self._features()}
 
-    def extractor_settings(self) -> ExtractorSettings:
-        return ExtractorSettings(**self._features().model_dump(exclude={"iterations"}))
+    def references(self) -> tuple[str, ...]:
+        """The sets of real images that samples are compared with."""
+        held_out = isinstance(self.data, Images) and self.data.validation_fraction > 0
+        return ("train", "test") if held_out else ("train",)
+
+    def classify_settings(self) -> ClassifySettings:
+        return ClassifySettings(iterations=self.extractors().get("classifier", Features()).iterations)
+
+    def extractor_settings(self, extractor: str = "") -> ExtractorSettings:
+        """Settings of the extractor of that name, by default of the first."""
+        extractors = self.extractors()
+        extractor = extractor or next(iter(extractors))
+        if extractor not in extractors:
+            raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, extractors)}")
+        return ExtractorSettings(**extractors[extractor].model_dump(exclude={"iterations"}))
+
+    def comparison_settings(self, extractor: str = "") -> ComparisonSettings:
+        """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
+        settings = self.extractor_settings(extractor)
+        pixels = settings.extractor == next(iter(self.extractors()))
+        return ComparisonSettings(**settings.model_dump(), pixels=pixels)
 
     def real_draws(self, evaluation: str) -> RealDraws:
         """As many real data as samples, with the first seed: real data are the same for all seeds."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
 
-    def floor_settings(self, evaluation: str) -> FloorSettings:
+    def floor_settings(self, evaluation: str, extractor: str = "") -> FloorSettings:
         """Settings of the noise floor of images."""
         draws = self.real_draws(evaluation)
-        return FloorSettings(**self.extractor_settings().model_dump(), **draws.model_dump())
+        return FloorSettings(**self.comparison_settings(extractor).model_dump(), **draws.model_dump())
 
     def chemistry_settings(self) -> Chemistry:
         return self.chemistry or Chemistry()
 
-    def _features(self) -> Features:
+    def _features(self) -> tuple[Features, ...]:
         if self.modality != "images":
             raise InputError(
                 "only images are compared by features, but the data of this experiment are not images"
             )
         source = self.data.source
-        return self.features or Features(weights=source if source in CLASSIFIERS else None)
+        features = self.features or Features(weights=source if source in CLASSIFIERS else None)
+        return features if isinstance(features, tuple) else (features,)
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # the data sets of the paper's tables
+PAPER_SOURCES = (
+    "qm9",
+    "zinc250k",
+    "mnist_binary",
+    "cifar10",
+    "ffhq64",
+)  # the data sets of the paper's tables
 
 
 class Configuration(Settings):

@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from pairflow.config.check import Settings
 
@@ -109,10 +117,13 @@ CLASSIFIERS = {
 }
 
 
+ExtractorName = Literal["classifier", "inception", "dinov2"]
+
+
 class ExtractorSettings(Settings):
     """The network by whose features images are compared."""
 
-    extractor: Literal["classifier", "inception", "dinov2"] = Field(
+    extractor: ExtractorName = Field(
         "classifier",
         description="Network that computes the features: a small `classifier`, "
         "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
@@ -120,14 +131,14 @@ class ExtractorSettings(Settings):
     weights: str | None = Field(
         None,
         description="Weight file of inception or dinov2, or the name of a classifier that comes with "
-        "pairflow (digits or mnist_binary). If it is not given, inception's weights are downloaded, "
+        "pairflow (digits or mnist_binary). If it is not given, the published weights are downloaded, "
         "and a classifier is trained by the workflow.",
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 checksum of the weight file. If it is not given, only inception's "
-        "published file is accepted, or the classifier's that comes with pairflow.",
+        description="SHA-256 checksum of the weight file. If it is not given, only the published "
+        "file is accepted, or the classifier's that comes with pairflow.",
     )
 
     @model_validator(mode="before")
@@ -149,15 +160,39 @@ class ExtractorSettings(Settings):
             )
         if self.sha256 is not None and self.weights is None:
             raise ValueError("sha256: there are no weights to which it could belong")
-        if self.extractor == "dinov2" and (self.weights is None or self.sha256 is None):
-            raise ValueError("weights, sha256: dinov2 needs both, a file and its checksum")
         return self
 
 
+class ComparisonSettings(ExtractorSettings):
+    """What the comparison of images depends on, besides the images."""
+
+    pixels: bool = Field(
+        True,
+        description="Also measure the distance of pixels to the nearest training image.",
+        exclude_if=lambda value: value,  # as in the files of earlier versions, which always measured it
+    )
+
+
 class Features(ExtractorSettings):
-    """The feature extractor of an experiment on images."""
+    """A feature extractor of an experiment on images."""
 
     iterations: ClassifierIterations = 400
+
+
+def _with_settings(extractor: Any) -> Any:
+    """An extractor that is named without settings has their defaults."""
+    return {"extractor": extractor} if isinstance(extractor, str) else extractor
+
+
+Extractor = Annotated[
+    Features, BeforeValidator(_with_settings, json_schema_input_type=ExtractorName | Features)
+]
+# The tags' brackets tell them from keys of the configuration.
+Extractors = Annotated[
+    Annotated[Extractor, Tag("<one>")]
+    | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
+    Discriminator(lambda value: "<several>" if isinstance(value, list | tuple) else "<one>"),
+]
 
 
 class Chemistry(Settings):

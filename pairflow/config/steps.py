@@ -10,7 +10,7 @@ from pairflow.config.data import LongShare, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
-    ExtractorSettings,
+    ComparisonSettings,
     ModelCorrelation,
     Sampling,
     Trials,
@@ -223,5 +223,5 @@ class RealDraws(Settings):
     seed: Seed = Field(0, description="Seed of the random draws.")
 
 
-class FloorSettings(RealDraws, ExtractorSettings):
+class FloorSettings(RealDraws, ComparisonSettings):
     """What the distance of real images from real images depends on, besides the images."""

@@ -1,5 +1,6 @@
-"""Sources of images: the embedded digits, published sets, and users' own folders."""
+"""Sources of images: the embedded digits, published sets, folders of files, and users' own among them."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -120,6 +121,54 @@ class PublishedImages(ImageSource):
         images = np.concatenate([train, test])
         labels = np.concatenate([train_labels, test_labels]).astype(np.int32)
         return RawImages(images, labels, range(len(train), len(images)), partial)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublishedFolder(ImageSource):
+    """Published colour images without labels or a test set, as a folder of files that the user prepares.
+
+    `folders` are the names that the folder may have. Each image is resized to that of `size`.
+    """
+
+    name: str
+    size: DatasetSize
+    folders: tuple[str, ...]
+
+    @property
+    def needed(self) -> str:
+        """What the user provides."""
+        folders = " or ".join(f"{name}/" for name in self.folders)
+        return f"expected {self.size.total:,} images in {folders}, in the folder that {DATA_DIR} names"
+
+    def load(self, progress: bool = True) -> RawImages:
+        assert self.size.shape is not None
+        folder = local_copy(self.folders)
+        if folder is None:
+            raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
+        raw = image_files.read_folder(folder, self.size.shape[1], "RGB", progress)
+        return replace(raw, partial=self._lack(folder, len(raw.images)))
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Images)
+        folder = local_copy(self.folders)
+        total = len(image_files.files(folder)) if folder else self.size.total
+        held_out = math.ceil(total * settings.validation_fraction)
+        size = replace(self.size, rows=total - held_out, validation_rows=held_out)
+        return size.limited(settings)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        folder = local_copy(self.folders)
+        if folder is None:
+            return Finding.optional(f"not downloaded: {self.needed}")
+        try:
+            lack = self._lack(folder, len(image_files.files(folder)))
+        except InputError as error:
+            return Finding.attention(str(error))
+        return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
+
+    def _lack(self, folder: Path, count: int) -> str | None:
+        whole = count == self.size.total
+        return None if whole else f"{folder.name} has {count:,} of the {self.size.total:,} images"
 
 
 @dataclass(frozen=True)

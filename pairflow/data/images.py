@@ -11,6 +11,7 @@ image and back.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
     if not 2 <= levels <= 256 or 256 % levels:
         raise InputError(f"levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
     planes = np.moveaxis(images // np.uint8(256 // levels) if levels < 256 else images, 3, 1)
-    return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), -1)
+    return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), math.prod(planes.shape[1:]))
 
 
 def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:

@@ -9,7 +9,13 @@ from pathlib import Path
 from pairflow.config import DataSettings, Images, Molecules, Tokens
 from pairflow.data import image_files
 from pairflow.data.download import RawFile
-from pairflow.data.image_sources import EmbeddedDigits, ImageFolder, ImageSource, PublishedImages
+from pairflow.data.image_sources import (
+    EmbeddedDigits,
+    ImageFolder,
+    ImageSource,
+    PublishedFolder,
+    PublishedImages,
+)
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, MoleculeTable
 from pairflow.data.source import DatasetSize
 from pairflow.data.token_rows import TokenFile
@@ -63,6 +69,12 @@ _IMAGES: tuple[ImageSource, ...] = (
             "cifar-10-batches-py": image_files.read_batches,
             "cifar10_subset.npz": image_files.read_subset,
         },
+    ),
+    # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
+    PublishedFolder(
+        name="ffhq64",
+        size=DatasetSize.for_images(70_000, 0, 256, (3, 64, 64)),
+        folders=("ffhq64", "thumbnails128x128"),
     ),
 )
 MOLECULES: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}

@@ -21,11 +21,12 @@ def split_rows(
 
     `rows` (M,) are the places of the rows in the raw data, and `validation_rows` the published validation
     set. Without one, the validation set is the first `ceil(validation_fraction * M)` rows of a permutation
-    drawn from `split_seed`. With `groups` (M,), numbers from 0, all rows of a group are on one side: see
-    `held_out_groups`. The training set is the first `training_rows` of the other rows in the same permutation
-    (None: all of them); the rest is only a reference for novelty.
+    drawn from `split_seed`: none for 0. With `groups` (M,), numbers from 0, all rows of a group are on one
+    side: see `held_out_groups`. The training set is the first `training_rows` of the other rows in
+    the same permutation (None: all of them); the rest is only a reference for novelty.
 
-    Raises InputError if no row is held out, and if there are fewer than `training_rows` left, or none.
+    Raises InputError if no row is in the published validation set, and if fewer than `training_rows` are
+    left, or none.
     """
     order = np.random.default_rng(split_seed).permutation(len(rows))
     # Fraction of the printed decimal: 0.05 * total must not be rounded up by a binary 0.05000...03.
@@ -36,8 +37,8 @@ def split_rows(
         held_out = order[:number]
     else:
         held_out = np.flatnonzero(np.isin(rows, validation_rows))
-    if not len(held_out):
-        raise InputError(f"no row of {len(rows)} is held out for validation; expected at least 1")
+        if not len(held_out):
+            raise InputError(f"no row of {len(rows)} is held out for validation; expected at least 1")
     split = np.full(len(rows), "train", object)
     split[held_out] = "validation"
     training = order[split[order] == "train"]

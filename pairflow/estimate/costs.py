@@ -68,7 +68,7 @@ def _apart_from_long_work(
     rows_on_disk = sizes.length * log2(max(2, sizes.vocabulary_size)) / 8  # bytes of a row of random tokens
     counted = job.origin or job.settings
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
-    extractor_known = modality == "images" and experiment.extractor_settings().extractor == "classifier"
+    extractor_known = getattr(job.settings, "extractor", None) == "classifier"
     in_torch = 700.0 + 12e-6 * pixels
     weights = None
     if rate and rate.parameters is not None:  # raw and averaged in float32; 8 bytes for each known molecule

@@ -73,7 +73,10 @@ class ReferenceStatistics:
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`."""
+    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`.
+
+    Without test images there are only those of `train`.
+    """
 
     train: ImageRows
     test: ImageRows
@@ -88,10 +91,13 @@ class ImageComparison:
         train, test = read_images(real.tokens), read_images(real.validation)
         train.require_like(test)
         extractor = extractors.load(settings, real.classifier, device)
-        references = {
-            "train": ReferenceStatistics.read(real.train_reference, train, extractor),
-            "test": ReferenceStatistics.read(real.test_reference, test, extractor),
-        }
+        references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
+        if len(test.tokens):
+            if real.test_reference is None:
+                raise InputError(
+                    f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
+                )
+            references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
         return cls(train, test, extractor, references)
 
     @property

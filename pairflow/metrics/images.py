@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 
 class RealImages(NamedTuple):
-    """Files of the images that samples are compared with, and of the classifier that compares them."""
+    """Files of the images that samples are compared with, and of the classifier that compares them.
+
+    `test_reference` is not read if there are no test images.
+    """
 
     tokens: Path
     validation: Path
     train_reference: Path
-    test_reference: Path
+    test_reference: Path | None
     classifier: Path | None
 
 

@@ -38,11 +38,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
-    names = {name: value for name, value in wildcards.items() if name not in ("experiment", "seed")}
+    names = {name: value for name, value in wildcards.items() if value and name not in ("experiment", "seed")}
     if "distillation" in names:
         names["parent"] += f"+{names.pop('distillation')}"
     if "nfe" in names:
         names["nfe"] = f"nfe {names['nfe']}"
+    if "extractor" in names:
+        names["extractor"] = f"by {names['extractor'].removeprefix('-')}"
     seed = wildcards.get("seed", "0")
     return " ".join([rule, *names.values(), *([] if seed == "0" else [f"seed {seed}"])])
 

@@ -92,27 +92,28 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
         if chemnet := paths.chemnet_files(root, experiment):
             yield Job("chemnet", smiles, chemnet, gpu=True)
         return
-    tokens, references = _real_rows(root), _references(root)
-    extractor, settings = paths.extractor_files(root, experiment), experiment.extractor_settings()
-    if extractor:
-        weights = {"weights": extractor["classifier"], "description": extractor["description"]}
-        yield Job("classify", tokens, weights, experiment.classify_settings())
-    for split, path in references.items():
-        inputs = {"tokens": paths.images(root, split), **extractor}
+    if trained := paths.extractor_files(root, experiment):
+        weights = {"weights": trained["classifier"], "description": trained["description"]}
+        yield Job("classify", _real_rows(root), weights, experiment.classify_settings())
+    for extractor in paths.extractors(experiment):
+        yield from _real_images(root, experiment, extractor)
+
+
+def _real_images(root: Path, experiment: Experiment, extractor: str) -> Iterator[Job]:
+    """The statistics of real images by an extractor, and how far they are from one another."""
+    files = paths.extractor_files(root, experiment, extractor)
+    settings = experiment.extractor_settings(extractor)
+    for split, path in paths.references(root, experiment, extractor).items():
+        inputs = {"tokens": paths.images(root, split), **files}
         yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
     for name in experiment.evaluations:
-        inputs, out = tokens | references | extractor, {"metrics": paths.floor(root, name)}
-        yield Job("floor", inputs, out, experiment.floor_settings(name), gpu=True)
+        inputs, out = paths.compared_images(root, experiment, extractor), paths.floor(root, name, extractor)
+        yield Job("floor", inputs, {"metrics": out}, experiment.floor_settings(name, extractor), gpu=True)
 
 
 def _real_rows(root: Path) -> dict[str, Path]:
     """The rows that samples are compared with."""
     return {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
-
-
-def _references(root: Path) -> dict[str, Path]:
-    """The statistics of real images, train and test."""
-    return {split: paths.reference(root, split) for split in ("train", "test")}
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -183,25 +184,26 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
-    compared, settings = _compared(root, experiment)
     molecules, images = experiment.modality == "molecules", experiment.modality == "images"
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
         yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
-        outputs = {"metrics": paths.metrics(root, run)}
-        if molecules:
-            outputs["properties"] = paths.properties(root, run)
-        yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
+        for extractor in paths.extractors(experiment) if images else [""]:
+            compared, settings = _compared(root, experiment, extractor)
+            outputs = {"metrics": paths.metrics(root, run, extractor)}
+            if molecules:
+                outputs["properties"] = paths.properties(root, run)
+            yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
 
 
-def _compared(root: Path, experiment: Experiment) -> tuple[dict[str, Path], Settings | None]:
+def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
     if experiment.modality == "tokens":
         return _real_rows(root), None
     if experiment.modality == "images":
-        files = _real_rows(root) | _references(root) | paths.extractor_files(root, experiment)
-        return files, experiment.extractor_settings()
+        settings = experiment.comparison_settings(extractor)
+        return paths.compared_images(root, experiment, extractor), settings
     data = paths.data_files(root, experiment)
     files = {"vocabulary": data["vocabulary"], "smiles": data["smiles"], "molecules": paths.molecules(root)}
     return files | paths.chemnet_files(root, experiment), experiment.chemistry_settings()

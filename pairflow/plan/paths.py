@@ -74,23 +74,41 @@ def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     return {"chemnet": root / "reference" / "chemnet.parquet"} if experiment.chemistry_settings().fcd else {}
 
 
-def extractor_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The files of the network that images are compared by, if the workflow trains it."""
-    settings = experiment.extractor_settings()
-    if settings.extractor != "classifier" or settings.weights:
+def extractors(experiment: Experiment) -> list[str]:
+    """The extractors of an experiment as its files name them: the first, which leads, has an empty name."""
+    return ["", *[*experiment.extractors()][1:]]
+
+
+def _ending(extractor: str) -> str:
+    return f"-{extractor}" if extractor else ""
+
+
+def extractor_files(root: Path, experiment: Experiment, extractor: str | None = None) -> dict[str, Path]:
+    """The files of a network that images are compared by (any one by default), if the workflow trains it."""
+    names = extractors(experiment) if extractor is None else [extractor]
+    settings = [experiment.extractor_settings(name) for name in names]
+    if not any(chosen.extractor == "classifier" and not chosen.weights for chosen in settings):
         return {}
     weights = root / "reference" / "classifier.safetensors"
     return {"classifier": weights, "description": weights.with_suffix(".json")}
 
 
-def reference(root: Path, split: str) -> Path:
-    """Statistics of the real images of the split train or test."""
-    return root / "reference" / f"{split}.parquet"
+def references(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
+    """Statistics of the real images, train and test."""
+    end = f"{_ending(extractor)}.parquet"
+    return {split: root / "reference" / f"{split}{end}" for split in experiment.references()}
 
 
-def floor(root: Path, evaluation: str) -> Path:
+def compared_images(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
+    """What samples of images are compared with, and by."""
+    rows = {"tokens": images(root, "train"), "validation": images(root, "test")}
+    files = extractor_files(root, experiment, extractor)
+    return rows | references(root, experiment, extractor) | files
+
+
+def floor(root: Path, evaluation: str, extractor: str = "") -> Path:
     """Metric rows of real data against real data."""
-    return root / "reference" / f"floor-{evaluation}.parquet"
+    return root / "reference" / f"floor-{evaluation}{_ending(extractor)}.parquet"
 
 
 def model(root: Path, seed: int, method: str) -> Path:
@@ -101,8 +119,9 @@ def samples(root: Path, run: SampleRun) -> Path:
     return root / f"seed{run.seed}" / "samples" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
 
 
-def metrics(root: Path, run: SampleRun) -> Path:
-    return root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
+def metrics(root: Path, run: SampleRun, extractor: str = "") -> Path:
+    folder = root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation
+    return folder / f"nfe{run.nfe}{_ending(extractor)}.parquet"
 
 
 def properties(root: Path, run: SampleRun) -> Path:

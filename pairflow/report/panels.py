@@ -71,7 +71,7 @@ def panels(metrics: pd.DataFrame, modality: str, evaluation: str) -> list[Panel]
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in tables.list_metrics(modality) for reference in (*REFERENCES, "")]
     measured = []
-    for key, group in rows[~is_real & here].groupby(_KEYS, sort=True):
+    for key, group in rows[~is_real & here].groupby(_KEYS, sort=False):  # the first extractor's come first
         metric, reference, extractor = map(str, key)
         if (metric, reference) in order and group.value.notna().any():
             floor = floors.get(key, rows.iloc[:0])

@@ -24,7 +24,8 @@ class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
     `provenance` is that of its report; `train_digest` is the hash of its training rows, and `images` are the
-    first samples that its report shows, NFE -> method -> (B, H, W, C) uint8, where these are there.
+    first samples that its report shows, NFE -> method -> (B, H, W, C) uint8, where these are there. `partial`
+    says which part of its published data set was missing, where that was looked for.
     """
 
     name: str
@@ -34,6 +35,7 @@ class FinishedExperiment:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     train_digest: str | None = None
     images: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    partial: str | None = None
 
     @property
     def dataset(self) -> str:
@@ -42,7 +44,7 @@ class FinishedExperiment:
 
     @property
     def reduced(self) -> bool:
-        return is_reduced(self.experiment)
+        return is_reduced(self.experiment) or bool(self.partial)
 
     @property
     def scale(self) -> str:
@@ -57,12 +59,18 @@ class FinishedExperiment:
         rows = rows.astype(dict.fromkeys(texts, "object")).fillna({**dict.fromkeys(texts, ""), "trial": -1})
         return rows.astype({"nfe": int, "trial": int})
 
-    def table(self, metric: str, evaluation: str | None = None, reference: str | None = None) -> pd.DataFrame:
+    def table(
+        self,
+        metric: str,
+        evaluation: str | None = None,
+        reference: str | None = None,
+        extractor: str | None = None,
+    ) -> pd.DataFrame:
         """Means of a metric: a row per method, a column per number of sampling steps (NFE).
 
         Means over seeds of means over trials; `metrics` has each value. Without `evaluation` it is `main`, or
-        the first by name. A metric with two references (train, test) needs `reference`. Raises InputError
-        for a metric that was not measured there.
+        the first by name. A metric with two references (train, test) needs `reference`, and one by two
+        extractors `extractor`. Raises InputError for a metric that was not measured there.
         """
         evaluation = evaluation or leading_evaluation(self.experiment.evaluations)
         rows = self.measured[self.measured.evaluation == evaluation]
@@ -71,10 +79,11 @@ class FinishedExperiment:
             hint = f"{nearest(metric, known)}: it has {', '.join(known) or 'none'}"
             raise InputError(f"{self.name}: no metric '{metric}' in the evaluation '{evaluation}'{hint}")
         rows = rows[rows.metric == metric]
-        references = rows.reference.unique().tolist()
-        if reference is None and len(references) > 1:
-            raise InputError(f"{self.name}: {metric} has several references; give {' or '.join(references)}")
-        rows = rows[rows.reference == (references[0] if reference is None else reference)]
+        for column, wanted in (("reference", reference), ("extractor", extractor)):
+            known = rows[column].unique().tolist()
+            if wanted is None and len(known) > 1:
+                raise InputError(f"{self.name}: {metric} has several {column}s; give {' or '.join(known)}")
+            rows = rows[rows[column] == (known[0] if wanted is None else wanted)]
         means = pd.Series(mean_values(rows)).unstack()
         means = means.reindex([method for method in self.experiment.methods if method in means.index])
         return means.rename_axis(index="method", columns="nfe")

@@ -36,7 +36,7 @@ def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, 
         **settings.model_dump(mode="json"),
         "shape": images.metadata.shape,
         "classes": int(labels.max()) + 1,
-        "accuracy": classifier.accuracy(network, test[:], test_labels),
+        "accuracy": classifier.accuracy(network, test[:], test_labels) if len(test_labels) else None,
         "inputs": {"tokens": digest(tokens), "validation": digest(validation)},
     }
     with atomic(out, description) as [new_weights, new_description]:

@@ -149,7 +149,11 @@ real_images = grouped(
     existing("--tokens", help="Training images (Parquet)."),
     existing("--validation", help="Test images (Parquet)."),
     existing("--train-reference", help="Feature statistics of the training images (Parquet)."),
-    existing("--test-reference", help="Feature statistics of the test images (Parquet)."),
+    existing(
+        "--test-reference",
+        required=False,
+        help="Feature statistics of the test images (Parquet); not needed without any.",
+    ),
     existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
 )
 

@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
-from pairflow.config import ExtractorSettings
+from pairflow.config import ComparisonSettings
 from pairflow.metrics.images import RealImages
 from pairflow.steps.command import evaluation, existing, on_device, out, real_images, step
 
 
-@step(ExtractorSettings)
+@step(ComparisonSettings)
 @existing("--samples", help="Samples (Parquet).")
 @real_images
 @evaluation
 @out("--out", help="Output file for the metric rows (Parquet).")
 @on_device
 def main(
-    settings: ExtractorSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
+    settings: ComparisonSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
 ):
     """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
     kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images."""
@@ -34,7 +34,7 @@ def main(
     rows = []
     for trial in np.unique(trials):
         of_trial = np.flatnonzero(trials == trial)
-        measured = _compare(compared, drawn, of_trial, device, not quiet)
+        measured = _compare(compared, drawn, of_trial, settings.pixels, device, not quiet)
         rows += [{**row, "trial": int(trial)} for row in measured]
     sampling = drawn.metadata.parameters
     counts = {name: (sampling["samples"], part.whole.count) for name, part in compared.references.items()}
@@ -50,16 +50,15 @@ def main(
     save_table(out, frame, written, provenance)
 
 
-def _compare(compared, images, rows: np.ndarray, device, progress: bool) -> list[dict]:
+def _compare(compared, images, rows: np.ndarray, pixels: bool, device, progress: bool) -> list[dict]:
     """Metric rows of some rows of the images, against training and test images."""
     from pairflow.metrics import image_rows
 
     extractor, references = compared.extractor, compared.references
     features, probabilities = image_rows.gather(image_rows.extract(extractor, images, rows, progress))
-    measured = [
-        *image_rows.score(probabilities),
-        *image_rows.neighbours(images.values[rows], compared.train, device),
-    ]
+    measured = image_rows.score(probabilities)
+    if pixels:
+        measured += image_rows.neighbours(images.values[rows], compared.train, device)
     for name, reference in references.items():
         measured += image_rows.compare(extractor, features, reference.whole, reference.kernel, name)
     return measured + image_rows.likeness(extractor, features, references["train"].features, device)

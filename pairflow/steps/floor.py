@@ -24,7 +24,7 @@ def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, devic
 
     Each trial draws from one half of the training images and compares with the other half (train) and with
     all test images (test). For the distance to the nearest training image, test images take the place of
-    samples, because no model has memorised them.
+    samples, because no model has memorised them. Without test images only the first remains.
     """
     from pairflow.metrics import image_rows
     from pairflow.metrics.image_reference import ImageComparison
@@ -34,11 +34,8 @@ def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, devic
     device = choose(device, threads, provenance)
     compared = ImageComparison.read(real, settings, device)
     rows = [*_train_rows(compared, settings, not quiet), *_test_rows(compared, settings, device)]
-    samples, references = min(settings.samples, len(_half(compared))), compared.references
-    counts = {
-        "train": (samples, references["train"].held.count),
-        "test": (samples, references["test"].whole.count),
-    }
+    samples = min(settings.samples, len(_half(compared)))
+    counts = {name: (samples, moments.count) for name, (moments, _) in _sides(compared).items()}
     rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
     extractor = compared.extractor.name
     shared = {"method": "data", "seed": settings.seed, "evaluation": evaluation, "extractor": extractor}
@@ -58,19 +55,26 @@ def _half(compared) -> np.ndarray:
     return halves(compared.train.originals)[0]
 
 
+def _sides(compared) -> dict:
+    """Reference -> moments and kernel of what that half is compared with: the other half, all test images."""
+    references = compared.references
+    sides = {"train": (references["train"].held, references["train"].held_kernel)}
+    if "test" in references:
+        sides["test"] = (references["test"].whole, references["test"].kernel)
+    return sides
+
+
 def _train_rows(compared, settings: FloorSettings, progress: bool) -> Iterator[dict]:
     """Metric rows of training images against the other half of them, and against the test images."""
     from pairflow.metrics import image_rows
 
     extractor, train = compared.extractor, compared.train
-    of_train, of_test = compared.references["train"], compared.references["test"]
     for trial, drawn in draw_trials(settings, "train", _half(compared)):
         features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
-        measured = [
-            *image_rows.compare(extractor, features, of_train.held, of_train.held_kernel, "train"),
-            *image_rows.compare(extractor, features, of_test.whole, of_test.kernel, "test"),
-            *image_rows.score(probabilities),
-        ]
+        measured = []
+        for name, (moments, kernel) in _sides(compared).items():
+            measured += image_rows.compare(extractor, features, moments, kernel, name)
+        measured += image_rows.score(probabilities)
         yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
 
 
@@ -78,10 +82,14 @@ def _test_rows(compared, settings: FloorSettings, device) -> Iterator[dict]:
     """Metric rows of test images: their nearest training images, and their likeness to them."""
     from pairflow.metrics import image_rows
 
+    if "test" not in compared.references:
+        return
     extractor, test = compared.extractor, compared.test
     of_train, of_test = compared.references["train"], compared.references["test"]
     for trial, drawn in draw_trials(settings, "test", np.arange(test.originals)):
-        measured = image_rows.neighbours(test.values[drawn], compared.train, device)
+        measured = []
+        if settings.pixels:
+            measured += image_rows.neighbours(test.values[drawn], compared.train, device)
         if extractor.all_rows:
             measured += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, device)
         yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)

@@ -21,7 +21,7 @@ from pairflow.training.state import moving_average
 
 
 class TrainingRows(NamedTuple):
-    """Token rows x1 (M, N), their sources x0 (M, N) or None, and the validation rows (V, N).
+    """Token rows x1 (M, N), their sources x0 (M, N) or None, and the validation rows (V, N), perhaps none.
 
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
     `inputs` the hashes of both files.
@@ -131,13 +131,16 @@ def fit(
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     corruption, prediction = model.corruption, model.prediction
+    validate = None
+    if len(rows.validation):
+        validate = Validator(rows.validation, corruption, prediction, rows.padding, seed, device)
     trained = optimise(
         model.network,
         objective,
         settings,
         seed=seed,
         average=average,
-        validate=Validator(rows.validation, corruption, prediction, rows.padding, seed, device),
+        validate=validate,
         snapshots=open_snapshots(folder, options.save_every, provenance),
         micro_batch=options.micro_batch,
         progress=not options.quiet,

@@ -78,6 +78,16 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("data", {"source": "cifar10", "validation_fraction": 0.2}, "fraction: cifar10 has a published test"),
         (
             "data",
+            {"source": "ffhq64", "size": 64},
+            r"size: only the source image_folder takes this key, ffhq64",
+        ),
+        (
+            "data",
+            {"source": "ffhq64"},
+            r"the images of a folder have no labels, .* set features: \{extractor",
+        ),
+        (
+            "data",
             {"source": "qm9", "length": 8, "validation_fraction": 0},
             "fraction: input should be greater",
         ),
@@ -212,6 +222,33 @@ def test_the_source_tells_images_from_molecules():
     mine = check(Configuration, values, "x").experiments["demo"]
     assert mine.modality == "images"
     assert mine.model_dump(mode="json")["data"]["folder"] == "faces"
+
+
+def test_features_are_one_extractor_or_a_list():
+    def dumped(features):
+        values = changed("data", {"source": "digits"})
+        values["experiments"]["demo"]["features"] = features
+        return check(Configuration, values, "x").experiments["demo"].model_dump(mode="json")["features"]
+
+    inception = {"extractor": "inception", "weights": None, "sha256": None, "iterations": 400}
+    assert dumped("inception") == dumped({"extractor": "inception"}) == inception
+    assert dumped(["inception"]) == [inception]
+    assert dumped(["inception", "dinov2"])[1] == inception | {"extractor": "dinov2"}
+    for features, message in (
+        ([], r"features: tuple should have at least 1 item"),
+        (
+            ["inception", {"extractor": "inception"}],
+            r"features: \['inception', 'inception'\] names one twice",
+        ),
+        ("dino", r"features\.extractor: input should be 'classifier', 'inception' or 'dinov2', found 'dino'"),
+        (
+            ["inception", "dino"],
+            r"features\.1\.extractor: input should be 'classifier', 'inception' or 'dinov2'",
+        ),
+        ({"extracter": "inception"}, r"unknown key '.*features\.extracter' \(did you mean 'extractor'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            dumped(features)
 
 
 TOKENS = {"source": "tokens", "file": "my.npy", "vocabulary_size": 40}

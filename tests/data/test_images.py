@@ -11,7 +11,9 @@ from PIL import Image
 from pairflow.config import Images
 from pairflow.data.image_files import read_digits, read_folder
 from pairflow.data.images import contract_hash, to_images, to_tokens
+from pairflow.data.source import DatasetSize
 from pairflow.data.sources import IMAGES, source_of
+from pairflow.data.status import Finding
 from pairflow.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -217,6 +219,27 @@ def test_a_subset_of_cifar10_says_what_it_lacks(copies):
     (copies / "cifar10_subset.npz").write_bytes(b"no zip")
     with pytest.raises(InputError, match=r"cifar10_subset\.npz: expected arrays x_train, y_train, x_test"):
         prepare("cifar10")
+
+
+def test_ffhq_is_a_folder_that_the_user_provides(copies, folder):
+    needed = (
+        "expected 70,000 images in ffhq64/ or thumbnails128x128/, in the folder that PAIRFLOW_DATA_DIR names"
+    )
+    with pytest.raises(InputError, match=f"^ffhq64 is not downloaded: {needed}, found none$"):
+        prepare("ffhq64")
+    source = IMAGES["ffhq64"]
+    assert source.status() == Finding.optional(f"not downloaded: {needed}")
+    whole, half = (Images(source="ffhq64", flips=True, validation_fraction=part) for part in (0, 0.5))
+    assert source.measure(whole) == DatasetSize(140_000, 0, 256, 12_288, (3, 64, 64))
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), np.uint8)
+    files = folder(**{f"00000__{row}_png": image for row, image in enumerate(pixels)})
+    files.rename(copies / "ffhq64")
+    assert source.status() == Finding.ok(f"{copies / 'ffhq64'}: ffhq64 has 3 of the 70,000 images")
+    assert source.measure(half) == DatasetSize(2, 2, 256, 12_288, (3, 64, 64))
+    made = prepare("ffhq64", validation_fraction=0)
+    assert np.array_equal(to_images(made.train, made.shape, made.levels), pixels)
+    assert (made.test.shape, made.train_labels) == ((0, 12_288), None)
+    assert made.partial == "ffhq64: ffhq64 has 3 of the 70,000 images"
 
 
 def test_a_corrupt_cifar10_folder_is_named(copies):

@@ -220,21 +220,24 @@ def test_files_that_hold_other_weights_are_refused(tmp_path):
             load(name, content)
 
 
-def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch):
+@pytest.mark.parametrize("name", ["inception", "dinov2"])
+def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch, name):
     def fail(error):
         def retrieve(url, known_hash, **_):
-            assert (url, known_hash) == (extractors.INCEPTION_URL, f"sha256:{extractors.INCEPTION_SHA256}")
+            expected = (getattr(extractors, f"{name.upper()}_{fact}") for fact in ("URL", "SHA256"))
+            assert [url, known_hash.removeprefix("sha256:")] == [*expected]
             raise error
 
         monkeypatch.setattr(extractors.pooch, "retrieve", retrieve)
-        extractors.load(ExtractorSettings(extractor="inception"))
+        extractors.load(ExtractorSettings(extractor=name))
 
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", "")
     with pytest.raises(
         InputError, match=r"cannot download http.*\.pth \(ConnectionError\); try again, or name"
     ):
         fail(requests.ConnectionError())
-    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {'6726825d'}"):
+    start = {"inception": "6726825d", "dinov2": "d5383ea8"}[name]
+    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {start}"):
         fail(ValueError("hash mismatch"))
 
 
@@ -247,8 +250,7 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch):
             "Without weights, one is trained",
         ),
         ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
-        ({"extractor": "dinov2"}, "weights, sha256: dinov2 needs both"),
-        ({"extractor": "dinov2", "weights": "x"}, "weights, sha256: dinov2 needs both"),
+        ({"extractor": "dinov2", "sha256": "0" * 64}, "sha256: there are no weights"),
         ({"extractor": "inception", "weights": "x", "sha256": "ABC"}, "should match pattern"),
     ],
 )
@@ -315,12 +317,17 @@ def test_dinov2s_positions_come_from_a_grid_of_another_size(float32_error):
     torch.testing.assert_close(network._positions(16)[:, 1:], constant, rtol=0, atol=3 * close)
 
 
-def test_dinov2_from_a_file(tmp_path, float32_error):
-    path = tmp_path / "tiny.pth"
+def test_dinov2_from_a_file(tmp_path, monkeypatch, float32_error):
+    """Weights of one's own with their checksum, or the published ones in the data directory."""
+    path = tmp_path / extractors.DINOV2_FILE
     network = random_dinov2(grid=5)
     torch.save(network.state_dict(), path)
-    settings = ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path))
-    extractor = extractors.load(settings)
+    extractors.load(ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path)))
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
+    with pytest.raises(InputError, match=f"is not that of the published weights, {extractors.DINOV2_SHA256}"):
+        extractors.load(ExtractorSettings(extractor="dinov2"))
+    monkeypatch.setattr(extractors, "DINOV2_SHA256", digest(path))
+    extractor = extractors.load(ExtractorSettings(extractor="dinov2"))
     assert extractor.name == f"dinov2-{digest(path)[:8]}"
     assert (extractor.dimension, extractor.all_rows, extractor.distance) == (128, True, "fd")
     features, probabilities = extractor(images(3, channels=3))

@@ -18,7 +18,7 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
 ):
     """As an experiment on the digits has that was run when it still trained a classifier of its own."""
     experiment = Experiment.model_validate(miniature(data={"source": "digits"}))
-    path = paths.reference(tmp_path, "train")
+    path = paths.references(tmp_path, experiment)["train"]
     path.parent.mkdir(parents=True)
     metadata = Metadata(kind="reference", parameters={"extractor": extractor})
     write_table(path, pa.table({"mean": [0.0]}), metadata)

@@ -21,6 +21,7 @@ from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.images import kernel_distance, nearest
 from pairflow.plan import paths
+from pairflow.plan.jobs import jobs
 from pairflow.steps import classify, evaluate_images, floor, preprocess_images, reference
 
 SHAPE = [1, 8, 8]
@@ -290,11 +291,32 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
     chosen = ("--extractor", "dinov2", "--weights", path, "--sha256", digest(path))
     flags = with_references(data, tmp_path, *chosen)
     copies = samples(tmp_path / "copies.parquet", drawn(301, 1)[0][:40], [0] * 40)
-    out = run("evaluate_images", data, *flags, "--samples", copies, "--out", tmp_path / "m.parquet")
+    # a further extractor of an experiment leaves the pixels to the first one
+    pixels = ("--settings", json.dumps({"pixels": False}))
+    out = run("evaluate_images", data, *flags, *pixels, "--samples", copies, "--out", tmp_path / "m.parquet")
     assert metric(out, "nn_cosine", reference="train") == [pytest.approx(1, abs=1e-5)]
-    found = metric(run("floor", data, *flags, "--out", tmp_path / "floor.parquet"), "nn_cosine")
-    assert len(found) == 2
-    assert 0.5 < max(found) < 1
+    floors = run("floor", data, *flags, *pixels, "--out", tmp_path / "floor.parquet")
+    assert len(metric(floors, "nn_cosine")) == 2
+    assert 0.5 < max(metric(floors, "nn_cosine")) < 1
+    for path in (out, floors):
+        assert set(pd.read_parquet(path)["metric"]) == {"fd", "kd", "nn_cosine", "rank_deficient"}
+        assert read_table(path, "metrics")[1].parameters["pixels"] is False
+
+
+def test_without_test_images_samples_are_compared_with_training_images_only(data, tmp_path):
+    """As where nothing is held out: no statistics of test images are needed."""
+    none = write(tmp_path / "validation.parquet", drawn(0, 2)[0], split="validation")
+    changes = ("--validation", none, "--test-reference", tmp_path / "never.parquet")
+    out = run("evaluate_images", data, *changes, "--out", tmp_path / "metrics.parquet")
+    whole = pd.read_parquet(run("evaluate_images", data))
+    expected = whole[whole["reference"] == "train"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
+    files = ("--out", tmp_path / "none.safetensors", "--description", tmp_path / "none.json")
+    run("classify", data, "--validation", none, *files)
+    assert json.loads((tmp_path / "none.json").read_text())["accuracy"] is None
+    floors = pd.read_parquet(run("floor", data, *changes, "--out", tmp_path / "floor.parquet"))
+    assert set(floors["metric"]) == {"fd", "kd", "rank_deficient"}
+    assert set(floors["reference"]) == {"train"}
 
 
 def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
@@ -362,8 +384,31 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     known = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
     assert shipped.extractor_settings().model_dump() == known
     assert paths.extractor_files(Path("r"), shipped) == {}
-    inception = Experiment.model_validate(experiment(features={"extractor": "inception"}))
+    inception = Experiment.model_validate(experiment(features="inception"))
     assert paths.extractor_files(Path("r"), inception) == {}
+
+
+def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
+    """The first has the files that it has alone, and compares pixels, so that it need not run again."""
+    several = Experiment.model_validate(experiment(features=["inception", "dinov2", {"iterations": 9}]))
+    alone = Experiment.model_validate(experiment(features="inception"))
+    table, table_alone = (
+        {job.record: job for job in jobs(Path("r"), plan) if job.rule in ("reference", "floor", "evaluate")}
+        for plan in (several, alone)
+    )
+    assert all(table[path].settings == job.settings for path, job in table_alone.items())
+    assert len(table) == 3 * len(table_alone)
+    floor = table[Path("r/reference/floor-check-dinov2.parquet")]
+    assert (floor.settings.extractor, floor.settings.pixels) == ("dinov2", False)
+    assert floor.inputs["train"] == Path("r/reference/train-dinov2.parquet")
+    assert "classifier" not in floor.inputs
+    last = table[Path("r/seed0/metrics/udlm/main/nfe1-classifier.parquet")]
+    assert last.inputs["classifier"] == Path("r/reference/classifier.safetensors")
+    assert several.classify_settings().iterations == 9
+    samples = [job for job in jobs(Path("r"), several) if job.rule == "sample"]
+    assert len(samples) == sum(job.rule == "sample" for job in jobs(Path("r"), alone))
+    with pytest.raises(InputError, match="features: no extractor 'dinov2'"):
+        alone.extractor_settings("dinov2")
 
 
 def test_molecules_are_not_compared_by_features(experiment):

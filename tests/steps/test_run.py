@@ -202,6 +202,8 @@ def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, mon
         ("train", {"experiment": "demo", "seed": "2", "base": "udlm"}, "train udlm seed 2"),
         ("distill", {"seed": "0", "parent": "udlm+dcd", "distillation": "redi"}, "distill udlm+dcd+redi"),
         ("sample", {"method": "udlm", "evaluation": "main", "nfe": "4"}, "sample udlm main nfe 4"),
+        ("reference", {"reference": "train", "extractor": ""}, "reference train"),
+        ("reference", {"reference": "train", "extractor": "-dinov2"}, "reference train by dinov2"),
     ],
 )
 def test_a_job_in_words(rule, wildcards, text):

@@ -46,7 +46,7 @@ class Contents:
                    at t = S/(S+1), ..., 1/(S+1), their sources
     neighbours     method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
                    (B, H, W, C), and how far apart they are (B,)
-    accuracies     extractor -> share of test images that it classifies correctly, where that was measured
+    accuracies     extractor -> share of test images that it classifies correctly; None without test images
 
     For token rows:
 
@@ -73,7 +73,7 @@ class Contents:
     training_images: np.ndarray | None = None
     pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
-    accuracies: dict[str, float] = field(default_factory=dict)
+    accuracies: dict[str, float | None] = field(default_factory=dict)
     bounds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, list[str]] = field(default_factory=dict)
 

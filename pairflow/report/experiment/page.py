@@ -150,9 +150,10 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
 
 def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, str]]:
     images = modality == "images"
+    held_out = f"{data['validation_rows']:,}" if data["validation_rows"] else "none, so no NLL is measured"
     facts = [
         ("Training images" if images else "Training rows", f"{data['training_rows']:,}"),
-        ("Test images" if images else "Validation rows", f"{data['validation_rows']:,}"),
+        ("Test images" if images else "Validation rows", held_out),
     ]
     if images:
         channels, height, width = data["shape"]
@@ -285,6 +286,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
         "legend": legend(logs, "training"),
         "pictures": pictures,
         "distilled": any(map(name_distillation, logs)),
+        "validated": any("validation_nll" in name for name in pictures),
         "paired": join_words(paired) if paired else "",
     }
 

@@ -96,12 +96,12 @@ def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.n
     return dict(zip(first, by_method, strict=True))
 
 
-def _accuracies(root: Path, experiment: Experiment) -> dict[str, float]:
+def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
     """The share of test images that the classifier names correctly, where images are compared by one."""
     from pairflow.metrics.classifier import SHIPPED
 
-    settings = experiment.extractor_settings()
-    if settings.extractor != "classifier":
+    settings = experiment.extractors().get("classifier")
+    if settings is None:
         return {}
     trained = paths.extractor_files(root, experiment).get("description")
     classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from pairflow.report import figures, tables
@@ -165,8 +164,8 @@ def name_extractor(extractor: str, contents: Contents) -> str:
     """`classifier-1a2b3c4d` in words, with its accuracy where that is known."""
     kind, _, weights = extractor.partition("-")
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
-    accuracy = contents.accuracies.get(extractor, np.nan)
-    return f"{name} (accuracy {100 * accuracy:.1f} %)" if np.isfinite(accuracy) else name
+    accuracy = contents.accuracies.get(extractor)
+    return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
 
 
 def _once(texts: Iterable[str]) -> list[str]:

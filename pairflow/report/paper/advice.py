@@ -16,6 +16,8 @@ ORIGIN = (
     "sampling, evaluation and total correlation"
 )
 
+UNTIMED = "The paper does not print how long it takes."
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -60,7 +62,8 @@ def _advise(
     seeds = len(experiment.seeds)
     if run is None:
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
-        return Advice(f"{name} was not run.{more}", command, _hours(experiment))
+        untimed = "" if _hours(experiment) else f" {UNTIMED}"
+        return Advice(f"{name} was not run.{more}{untimed}", command, _hours(experiment))
     if seeds < SEEDS:
         text = (
             f"{name} has {seeds} of the {SEEDS} training seeds that a judgement needs: "
@@ -95,9 +98,9 @@ def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
 
 
 def cost(experiment: Experiment) -> str:
-    """Time of the training by the paper's own table of cost; empty where that does not tell."""
+    """Time of the training by the paper's own table of cost, or that it does not tell."""
     hours = _hours(experiment)
-    return f"{hours} {ORIGIN}." if hours else ""
+    return f"{hours} {ORIGIN}." if hours else UNTIMED
 
 
 def _hours(experiment: Experiment, methods: Sequence[str] = ()) -> str:

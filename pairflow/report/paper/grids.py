@@ -243,7 +243,7 @@ def _grid(label: str, values: list[Printed], measurements: list[Measurements]) -
         sampled=not by_dataset,
         columns=list(columns),
         rows=rows,
-        effects=[] if by_dataset else _effects(rows),
+        effects=[] if by_dataset or values[0].unclear else _effects(rows),
         runs={own.run.name: own.run for own in measurements if any(own.run.name in row.runs for row in rows)},
         best=set() if by_dataset else set().union(*map(best, columns.values())),
         notes=list(dict.fromkeys([*(NOTES[metric] for metric in metrics if metric in NOTES), *remaining])),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pairflow.artifacts import read_table, token_array
+from pairflow.artifacts import read_metadata, read_table, token_array
 from pairflow.config import Experiment
 from pairflow.data.images import to_images
 from pairflow.errors import InputError
@@ -38,7 +38,10 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
                 f"{path}: made with another configuration, which differs in '{key}': rerun "
                 f"snakemake {path.parent.as_posix()}/report.html"
             )
-    return replace(run, experiment=experiment, images=_read_images(path.parent, experiment))
+    train = paths.data(path.parent, "train.parquet")
+    partial = read_metadata(train).parameters.get("partial") if train.is_file() else None
+    images = _read_images(path.parent, experiment)
+    return replace(run, experiment=experiment, partial=partial, images=images)
 
 
 def _read_images(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:

@@ -21,6 +21,7 @@ DATASETS = {
     "zinc250k": "ZINC-250k",
     "mnist_binary": "MNIST-Binary",
     "cifar10": "CIFAR-10",
+    "ffhq64": "FFHQ 64 × 64",
 }  # by the `source` of an experiment's data
 _BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
 MINUTES = ("pairing_minutes", "runtime_minutes")
@@ -113,6 +114,11 @@ class Printed:
         return self.metric != "dataset_size" and (
             self.method is not None or (self.dataset in DATASETS and self.metric in MINUTES)
         )
+
+    @property
+    def unclear(self) -> bool:
+        """Whether the paper leaves open what its value measures, so that not even effects compare."""
+        return self.metric == "nn_cosine_dinov2_train"
 
     @property
     def confounded(self) -> str:

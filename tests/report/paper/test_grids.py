@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.errors import InputError
 from pairflow.report.paper.grids import PaperCell, PaperSection, make_sections, statuses
 from pairflow.report.paper.verdicts import Comparison, Status
 
@@ -187,6 +188,55 @@ def test_eleven_columns(make_run, metric_rows):
     assert len(effects([run], table="cifar10_results").runs["cifar10"]) == 11
     # 50,000 samples are another evaluation's, and there is none.
     assert all(not grid.runs for grid in section([run], "appendix_cifar_fid_check").grids)
+
+
+def test_two_extractors_fill_the_tables_of_cifar10_and_inception_that_of_ffhq(make_run, metric_rows):
+    """Tables 21, 24 and 26 whole: each cell has a value, and all but the cosines an effect."""
+
+    def make(source, **measured):
+        nfe = [2**k for k in range(11)]
+        values = {(name, n): [[100.0 + n]] * 3 for name in ("udlm", "pairflow") for n in nfe}
+        rows = [
+            metric_rows(values, metric, reference=reference, extractor=extractor, samples=5000)
+            for metric, (reference, extractor) in measured.items()
+        ]
+        evaluations = {"main": {"nfe": nfe, "samples": 5000, "trials": 1}}
+        extractors = ["inception", "dinov2"] if source == "cifar10" else "inception"
+        changes = {"evaluations": evaluations, "features": extractors}
+        return make_run(pd.concat(rows), source, source=source, **changes)
+
+    of_test, of_train = ("test", "dinov2-d5383ea8"), ("train", "dinov2-d5383ea8")
+    cifar10 = make(
+        "cifar10", fid=("test", "inception"), fd=of_test, nn_l2=("train", "inception"), nn_cosine=of_train
+    )
+    runs = [cifar10, make("ffhq64", fid=("train", "inception"))]
+    for table, name, reasons in (
+        ("cifar_fid_test", "cifar10", ["", "FD by dinov2-d5383ea8, the paper’s weights are not known"]),
+        (
+            "cifar_nn_distance",
+            "cifar10",
+            ["", "cosine by dinov2-d5383ea8, the paper’s weights are not known"],
+        ),
+        ("ffhq_fid", "ffhq64", [""]),
+    ):
+        grids = section(runs, table).grids
+        for grid, reason in zip(grids, reasons, strict=True):
+            cells = [one for row in grid.rows for one in row.runs[name]]
+            assert len(cells) == 22
+            assert {one.measured.reason for one in cells} == {reason}
+            compared = [effect.here is not None for row in grid.effects for effect in row.runs[name]]
+            assert compared == ([] if reason.startswith("cosine") else [True] * 11)
+
+
+def test_a_table_of_means_is_by_one_extractor(make_run, metric_rows):
+    parts = [
+        metric_rows({("udlm", 1): [[value]]}, "fd", reference="train", extractor=extractor)
+        for value, extractor in ((1.0, "classifier-1a"), (2.0, "dinov2-0b"))
+    ]
+    run = make_run(pd.concat(parts), source="mnist_binary")
+    with pytest.raises(InputError, match="qm9: fd has several extractors; give classifier-1a or dinov2-0b"):
+        run.table("fd")
+    assert run.table("fd", extractor="dinov2-0b").loc["udlm", 1] == 2.0
 
 
 def test_a_method_that_the_paper_does_not_have(make_run):

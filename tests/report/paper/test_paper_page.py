@@ -63,11 +63,12 @@ def test_the_page_is_the_same_every_time_and_its_downloads_hold_their_files(full
 
 def test_without_results_there_are_printed_values_and_commands(empty, parse):
     words = parse(render(empty)).words()
-    assert "agree 0 differ 0 not comparable 0 not run 1,074 no experiment 210 The paper prints 1,284" in words
+    assert "agree 0 differ 0 not comparable 0 not run 1,096 no experiment 188 The paper prints 1,284" in words
     assert "QM9 – – – 338 –" in words
     assert "No experiment on the paper’s data is finished here" in words
     assert words.count("pairflow run qm9 --cores 8 --gpus 1") == 1
-    assert "The workflow has no experiment on the data of FFHQ 64 × 64, LM1B and Continuous MNIST." in words
+    assert "FFHQ – – – 22 –" in words
+    assert "The workflow has no experiment on the data of LM1B and Continuous MNIST." in words
     assert "No experiment on ZINC-250k at the paper’s scale is configured." in words
     assert "223.4 ± 12.7" in words
     assert "× 12.8 11.2 to 14.7" in words  # the paper's own effect
@@ -167,7 +168,7 @@ def test_one_row_of_the_toy_set_shows_the_method(empty, parse):
 
 
 def test_the_scoreboard_and_the_effects_count(full):
-    counts = {"agree": 2, "differ": 2, "not comparable": 0, "not run": 1070, "no experiment": 210}
+    counts = {"agree": 2, "differ": 2, "not comparable": 0, "not run": 1092, "no experiment": 188}
     assert count_outcomes(full.sections) == counts  # two values, in two tables each
     effects, *held = write_effects(full.sections, full.runs)
     assert (
@@ -192,6 +193,13 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     assert others[0].text == "No experiment on ZINC-250k at the paper’s scale is configured."
     assert found.hours == "One seed of all its 7 models takes about 35 h"
     assert cost(experiment).startswith(f"{found.hours} on one RTX A6000 by the paper’s own table of cost")
+    ffhq = make_experiment("ffhq64", features="inception")
+    *_, found, _ = advise(empty.sections, {"ffhq64": ffhq}, {})
+    assert (found.text, found.hours) == (
+        "ffhq64 was not run. The paper does not print how long it takes.",
+        "",
+    )
+    assert cost(ffhq) == "The paper does not print how long it takes."
     run = make_run({("udlm", 1): THREE[:1]}, seeds=(0,))
     found, *_ = advise(empty.sections, {"qm9": experiment}, {"qm9": run})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")
