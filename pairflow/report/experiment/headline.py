@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairflow.limits import USABLE
-from pairflow.report.costs import training_costs
+from pairflow.report.costs import sampling_yields, training_costs
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.tables import choose_digits
@@ -57,8 +57,9 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
-    the keys distance and, where it was measured, copies; those of token rows also have the key bound.
+    Measures of molecules have the keys valid, unique and, where they were measured, novel and yield; those
+    of images have the keys distance and, where it was measured, copies; those of token rows also have the
+    key bound.
     """
 
     evaluation: str
@@ -88,13 +89,14 @@ def make_headline(contents: Contents) -> Headline | None:
     leading = leading_panel(contents.metrics, contents.modality)
     if leading is None:
         return None
-    seconds, tail = _training_seconds(contents), _greedy_tail(contents, leading.evaluation)
+    seconds = _training_seconds(contents)
     measured = {method for method, _ in leading.means}
     lines = {}
     for method in contents.methods:
         if method in measured:
             _, nfe = leading.best(method)
-            lines[method] = MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan))
+            calls = contents.count_calls(nfe, leading.evaluation)
+            lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
     winner, _ = leading.best()
     measure, describe = {
         "molecules": (_measure_molecules, _describe_molecules),
@@ -124,11 +126,21 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
             heading = "off the rules" if contents.complete else "novel"
             real = format_percent(0.0) if contents.complete else "–"
             measures["novel"] = Measure(heading, "novel_strict", _divide(novel, unique), real)
-    for metric, heading in _DISTANCES.items():
-        if values := means.get(metric):
-            digits = choose_digits([*values.values()])
-            return {**measures, metric: Measure(heading, metric, values, digits=digits)}
-    return measures
+    for metric in [name for name in _DISTANCES if means.get(name)][:1]:
+        digits = choose_digits([*means[metric].values()])
+        measures[metric] = Measure(_DISTANCES[metric], metric, means[metric], digits=digits)
+    return measures | _measure_yield(contents, leading.evaluation)
+
+
+def _measure_yield(contents: Contents, evaluation: str) -> dict[str, Measure]:
+    """Valid and different molecules per second of sampling; none where the times are not known."""
+    yields = sampling_yields(contents.measured, contents.timings)
+    own = yields[(yields.evaluation == evaluation) & (yields.metric == "unique_per_second")]
+    values = {
+        (str(run[0]), int(run[1])): value
+        for run, value in own.groupby(["method", "nfe"])["value"].mean().items()
+    }
+    return {"yield": Measure("unique per second", "unique_per_second", values, digits=0)} if values else {}
 
 
 def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
@@ -190,11 +202,6 @@ def _describe_images(leading: Panel, best: MethodLine, measures: Mapping[str, Me
     value, steps = distance.text(best), join_steps([best.nfe])
     real = f"real images have {distance.real}" if leading.floor else "that of real images was not measured"
     return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
-
-
-def _greedy_tail(contents: Contents, evaluation: str) -> bool:
-    settings = contents.experiment.evaluations.get(evaluation)
-    return settings is None or settings.greedy_tail
 
 
 def _training_seconds(contents: Contents) -> dict[str, float]:
