@@ -57,9 +57,8 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    Measures of molecules have the keys valid, unique and, where they were measured, novel and yield; those
-    of images have the keys distance and, where it was measured, copies; those of token rows also have the
-    key bound.
+    Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
+    the keys distance and, where it was measured, copies; those of token rows also have the key bound.
     """
 
     evaluation: str
@@ -126,21 +125,11 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
             heading = "off the rules" if contents.complete else "novel"
             real = format_percent(0.0) if contents.complete else "–"
             measures["novel"] = Measure(heading, "novel_strict", _divide(novel, unique), real)
-    for metric in [name for name in _DISTANCES if means.get(name)][:1]:
-        digits = choose_digits([*means[metric].values()])
-        measures[metric] = Measure(_DISTANCES[metric], metric, means[metric], digits=digits)
-    return measures | _measure_yield(contents, leading.evaluation)
-
-
-def _measure_yield(contents: Contents, evaluation: str) -> dict[str, Measure]:
-    """Valid and different molecules per second of sampling; none where the times are not known."""
-    yields = sampling_yields(contents.measured, contents.timings)
-    own = yields[(yields.evaluation == evaluation) & (yields.metric == "unique_per_second")]
-    values = {
-        (str(run[0]), int(run[1])): value
-        for run, value in own.groupby(["method", "nfe"])["value"].mean().items()
-    }
-    return {"yield": Measure("unique per second", "unique_per_second", values, digits=0)} if values else {}
+    for metric, heading in _DISTANCES.items():
+        if values := means.get(metric):
+            digits = choose_digits([*values.values()])
+            return {**measures, metric: Measure(heading, metric, values, digits=digits)}
+    return measures
 
 
 def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
@@ -183,7 +172,7 @@ def _describe_tokens(leading: Panel, best: MethodLine, measures: Mapping[str, Me
 
 
 def _describe_molecules(
-    _: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+    leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
 ) -> str:
     share = measures["valid"].value(best)
     steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
@@ -194,7 +183,23 @@ def _describe_molecules(
     if contents.complete and "novel" in measures:
         off = measures["novel"].text(best)
         text += f" Of its distinct molecules {off} break the rules that all of the data keep."
-    return text
+    return text + _describe_yield(best, leading.evaluation, contents)
+
+
+def _describe_yield(best: MethodLine, evaluation: str, contents: Contents) -> str:
+    """What a second of sampling gives; empty where the times are not known."""
+    yields = sampling_yields(contents.measured[contents.measured.evaluation == evaluation], contents.timings)
+    own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
+    means = own.groupby("metric")["value"].mean()
+    if "unique_per_second" not in means:
+        return ""
+    novel = ""
+    if "novel_per_second" in means and not contents.complete:
+        novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
+    return (
+        f" A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and different "
+        f"molecules{novel}, by {best.calls} calls of the network for each sample."
+    )
 
 
 def _describe_images(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:

@@ -131,6 +131,11 @@ def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(co
     assert novel.metric == "novel_per_second"
     assert [cell.mean for cell in novel.rows["pairflow"]] == pytest.approx([2 * 100 / 2.0, 2 * 100 / 64.0])
     page = render(other)
+    assert block.chemistry.speed.calls == {1: 2, 32: 33}
+    assert (
+        " A second of sampling gives 500.0 valid and different molecules, 100.0 of them novel, by 2 calls of "
+        "the network for each sample." in page
+    )
     for words in ("novel per second", "Molecules per second, evaluation main", "(<em>novel</em>)"):
         assert words in page, words
     assert '<th scope="row">calls of the network per sample</th><td>2</td><td>33</td>' in page
