@@ -16,6 +16,7 @@ from pairflow.report.paper.advice import ORIGIN, advise
 from pairflow.report.paper.export import export_files, tabulate
 from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
+from pairflow.report.paper.standing import generators
 from pairflow.report.paper.summary import count_outcomes, write_effects
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
@@ -73,6 +74,7 @@ def render(page: PaperPage) -> str:
         .render(
             page=page,
             groups=groups,
+            generators=generators(page.runs.values()),
             opened=_choose_open(section for group in groups.values() for section in group),
             count_outcomes=count_outcomes,
             effects=write_effects(page.sections, page.runs),
