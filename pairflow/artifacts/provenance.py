@@ -48,7 +48,7 @@ class Provenance:
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Leave out the seconds of the block: compilation, for which only the first run on a machine pays."""
+        """Leave out the seconds of the block: compilation, or loading a model, which is not what is timed."""
         wall, processor = time.perf_counter(), time.process_time()
         yield
         self.started += time.perf_counter() - wall

@@ -1,4 +1,4 @@
-"""What training costs: seconds, memory and samples of each piece of work, from the recorded timings only."""
+"""What training costs, and what sampling yields per second, from the recorded timings only."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,12 @@ import pandas as pd
 from pairflow.config import Experiment
 from pairflow.report.words import name_distillation
 
+YIELDS = {  # counts of molecules -> the same per second
+    "valid": "valid_per_second",
+    "unique_strict": "unique_per_second",
+    "novel_strict": "novel_per_second",
+}
+_RUN = ["evaluation", "method", "nfe", "seed"]
 _MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
 
 
@@ -40,6 +46,26 @@ def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, l
     timings = timings.reindex(columns=list(columns)).astype(dict.fromkeys(_MEASURES, "float64"))
     bases = timings.loc[timings.step == "train", "method"].dropna().unique()
     return {base: _costs(base, timings, experiment) for base in bases}
+
+
+def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
+    """Rows evaluation, method, nfe, seed, seconds, device: the wall time of drawing all trials of a run.
+
+    Any column but step may be absent.
+    """
+    times = timings.reindex(columns=["step", *_RUN, "seconds", "device"])
+    times = times.astype({"evaluation": object, "method": object})
+    return times[times.step == "sample"].drop(columns="step").dropna(subset="seconds")
+
+
+def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
+    """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
+
+    Unique and novel ones are counted within each trial, by canonical SMILES, and added up over the trials.
+    """
+    counts = metrics[metrics.metric.isin(YIELDS)].groupby([*_RUN, "metric"])["value"].sum().reset_index()
+    both = counts.merge(sampling_times(timings), on=_RUN)
+    return both[_RUN].assign(metric=both.metric.map(YIELDS), value=both.value / both.seconds)
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:

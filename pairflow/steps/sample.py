@@ -52,10 +52,11 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
     """
-    from pairflow.runtime.device import choose
-
     provenance = Provenance()
-    device = choose(device, threads, provenance)
+    with provenance.uncounted():
+        from pairflow.runtime.device import choose
+
+        device = choose(device, threads, provenance)
     if isinstance(settings, SampleSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
     from pairflow.training.demand import MoleculeStream, deliver
@@ -77,10 +78,12 @@ def _draw_trials(
     provenance: Provenance,
 ) -> None:
     """Write the token rows of all trials; every method and NFE starts from the same source states."""
-    from pairflow.runtime.progress import network_bar
-    from pairflow.training.model import Model
+    with provenance.uncounted():
+        from pairflow.runtime.progress import network_bar
+        from pairflow.training.model import Model
 
-    model = Model.load(folder, device=device)
+        model = Model.load(folder, device=device)
+        model.warm_up()
     metadata = model.metadata("samples", {"method": model.method, **settings.model_dump(mode="json")})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
-from pairflow.flow.corruption import Corruption
+from pairflow.flow.corruption import Corruption, stratified_times
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
 from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
@@ -87,11 +87,11 @@ class Consistency(Objective):
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
         """The teacher's and the student's noise times (B,) float64, on the CPU, where T is evaluated.
 
-        The student's is uniform in [0, 1) plus a step, at most 1; the teacher's is one step smaller.
+        The student's is stratified over the batch plus a step, at most 1; the teacher's is one step smaller.
         """
         generator = random_generator(CPU, self.seed, "dcd times", iteration)
         step = step_size(iteration, self.settings.teacher_every)
-        t = torch.rand(self.settings.batch_size, generator=generator, dtype=torch.float64)
+        t = 1 - stratified_times(self.settings.batch_size, generator).double()  # noise times, in [1e-3, 1]
         t = (t + step).clamp(max=1.0)
         return t - step, t
 

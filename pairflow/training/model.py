@@ -165,6 +165,12 @@ class Model:
         """Where the network is."""
         return next(self.network.parameters()).device
 
+    @torch.no_grad()
+    def warm_up(self) -> None:
+        """Call the network once, so that what the libraries set up in a first call is not timed."""
+        row = torch.zeros((1, self.length), dtype=torch.long, device=self.device)
+        self.network(row, torch.zeros(1, device=self.device))
+
     @property
     def batch_rows(self) -> int:
         """The number of rows that are sampled together: part of the random streams."""

@@ -4,6 +4,7 @@ import functools
 import gzip
 import json
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.cli import STEPS
 from pairflow.steps import pair
+from pairflow.training.model import Model
 
 MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
 MOLECULES += ["O=C=O", "CO", "CN", "CF"] * 4
@@ -138,6 +140,18 @@ def test_files_of_other_data_are_refused_by_name(model, train, preprocess, step,
     assert not Path("metrics.parquet").exists()
     Path("data/validation.parquet").write_bytes(Path("other/validation.parquet").read_bytes())
     refused(train("udlm", "data/train.parquet"), "train", "do not belong together")
+
+
+def test_the_seconds_of_sampling_leave_out_loading_the_model(model, step, monkeypatch):
+    load = Model.load
+
+    def slowly(*args, **options):
+        time.sleep(2)
+        return load(*args, **options)
+
+    monkeypatch.setattr(Model, "load", slowly)
+    assert step("sample", model="pairflow", nfe=1, out="samples.parquet", samples=4).exit_code == 0
+    assert read_provenance(Path("samples.parquet"))["seconds"] < 2
 
 
 def test_training_refuses_what_does_not_fit_the_method(model, train, step, refused):

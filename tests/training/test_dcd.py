@@ -11,7 +11,7 @@ from pairflow import networks
 from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
-from pairflow.flow.corruption import Uniform
+from pairflow.flow.corruption import Uniform, stratified_times
 from pairflow.flow.duality import Transformation
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
@@ -122,6 +122,15 @@ def test_noise_times_are_a_step_apart_and_stay_in_range():
     assert teacher.max() == 0  # one step is all of it
 
 
+def test_noise_times_are_stratified_over_the_batch():
+    """Before the step is added there is one noise time in each of B equal parts of [1e-3, 1]."""
+    _, student = objective(batch_size=1000).noise_times(0)
+    uncut = np.sort(student[student < 1].numpy()) - 1 / 64  # the others were cut to 1
+    places = 1000 * (uncut - 1e-3) / (1 - 1e-3)
+    np.testing.assert_array_equal(np.floor(places), np.arange(len(uncut)))
+    assert (places % 1).mean() == pytest.approx(0.5, abs=0.05)
+
+
 def test_each_network_is_told_the_alpha_of_its_own_state():
     made = objective(batch_size=50, teacher_every=1)
     made(Recorder(), 0)
@@ -158,8 +167,8 @@ def test_times_and_noise_have_random_numbers_of_their_own():
     made = objective(batch_size=50)
     made(Recorder(), 0)
     generator = dcd.random_generator(CPU, 0, "dcd", 0)
-    u = torch.rand(50, generator=generator, dtype=torch.float64)
-    assert not torch.isclose(made.noise_times(0)[1], u + 1 / 64).any()
+    t = stratified_times(50, generator).double()
+    assert not torch.isclose(made.noise_times(0)[1], 1 - t + 1 / 64).any()
 
 
 def test_the_transformation_is_computed_once_and_comes_back(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from pairflow.report import figures, tables
+from pairflow.report.costs import YIELDS, sampling_times, sampling_yields
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.tables import Table
@@ -37,10 +38,14 @@ class Property:
 
 @dataclass(frozen=True)
 class Speed:
-    """Valid molecules against time: a chart, the table of molecules per second, and the devices."""
+    """Valid molecules against time: a chart, the tables of molecules per second, and the devices.
+
+    `calls` of the network make a sample, for each NFE.
+    """
 
     picture: Picture
-    table: Table
+    tables: list[Table]
+    calls: dict[int, int]
     devices: str
 
 
@@ -110,31 +115,26 @@ def _distances(table: Table, nfe: int) -> dict[str, str]:
 
 
 def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str) -> Speed | None:
-    """Speed by the wall time of the step `sample`, which includes loading the model."""
-    timings = contents.timings
-    if not {"seed", "evaluation", "nfe"} <= set(timings):
+    """Molecules per second of the step `sample`, and its wall time per trial."""
+    yields = sampling_yields(rows, contents.timings)
+    if yields.empty:
         return None
+    summary = tables.summarise(yields)
+    shown = [name for name in YIELDS.values() if name in set(summary.metric)]
+    if contents.complete:  # a novel molecule breaks the rules of the data, and is no yield
+        shown = [name for name in shown if name != "novel_per_second"]
+    made = [tables.make_table(summary, evaluation, name, contents.methods) for name in shown]
     keys = ["method", "nfe", "seed"]
-    times = timings[timings.step == "sample"].dropna(subset=["seconds"])
+    valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
+    times = sampling_times(contents.timings)
     times = times[times.evaluation == evaluation]
-    valid = (
-        rows[rows.metric == "valid"]
-        .groupby(keys)
-        .agg(valid=("value", "sum"), trials=("value", "count"), samples=("samples", "max"))
-    )
-    both = valid.reset_index().merge(times[[*keys, "seconds", "device"]], on=keys)
-    if both.empty:
-        return None
-    speeds = both[keys].assign(
-        evaluation=evaluation, metric="valid_per_second", value=both.valid / both.seconds
-    )
-    table = tables.make_table(tables.summarise(speeds), evaluation, "valid_per_second", contents.methods)
-    per_trial = both.assign(valid=both.valid / both.trials, seconds=both.seconds / both.trials)
+    both = valid.merge(times, on=keys)
+    per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
-    lines = {method: means[means.method == method] for method in table.rows}
-    samples = int(both.samples.max())
+    lines = {method: means[means.method == method] for method in made[0].rows}
     return Speed(
-        figures.trade(lines, samples, evaluation, f"{prefix}-trade"),
-        table,
+        figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        made,
+        {nfe: contents.count_calls(nfe, evaluation) for nfe in made[0].columns},
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )

@@ -136,3 +136,8 @@ class Contents:
         measured = list(dict.fromkeys(self.measured["evaluation"]))
         configured = [name for name in self.experiment.evaluations if name in measured]
         return list(dict.fromkeys([*configured, *measured]))
+
+    def count_calls(self, nfe: int, evaluation: str) -> int:
+        """Calls of the network that make a sample: the sampling steps, and the greedy tail if any."""
+        settings = self.experiment.evaluations.get(evaluation)
+        return nfe + (settings is None or settings.greedy_tail)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairflow.limits import USABLE
-from pairflow.report.costs import training_costs
+from pairflow.report.costs import sampling_yields, training_costs
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.tables import choose_digits
@@ -88,13 +88,14 @@ def make_headline(contents: Contents) -> Headline | None:
     leading = leading_panel(contents.metrics, contents.modality)
     if leading is None:
         return None
-    seconds, tail = _training_seconds(contents), _greedy_tail(contents, leading.evaluation)
+    seconds = _training_seconds(contents)
     measured = {method for method, _ in leading.means}
     lines = {}
     for method in contents.methods:
         if method in measured:
             _, nfe = leading.best(method)
-            lines[method] = MethodLine(method, nfe, nfe + tail, seconds.get(method, np.nan))
+            calls = contents.count_calls(nfe, leading.evaluation)
+            lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
     winner, _ = leading.best()
     measure, describe = {
         "molecules": (_measure_molecules, _describe_molecules),
@@ -171,7 +172,7 @@ def _describe_tokens(leading: Panel, best: MethodLine, measures: Mapping[str, Me
 
 
 def _describe_molecules(
-    _: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+    leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
 ) -> str:
     share = measures["valid"].value(best)
     steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
@@ -182,7 +183,23 @@ def _describe_molecules(
     if contents.complete and "novel" in measures:
         off = measures["novel"].text(best)
         text += f" Of its distinct molecules {off} break the rules that all of the data keep."
-    return text
+    return text + _describe_yield(best, leading.evaluation, contents)
+
+
+def _describe_yield(best: MethodLine, evaluation: str, contents: Contents) -> str:
+    """What a second of sampling gives; empty where the times are not known."""
+    yields = sampling_yields(contents.measured[contents.measured.evaluation == evaluation], contents.timings)
+    own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
+    means = own.groupby("metric")["value"].mean()
+    if "unique_per_second" not in means:
+        return ""
+    novel = ""
+    if "novel_per_second" in means and not contents.complete:
+        novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
+    return (
+        f" A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and different "
+        f"molecules{novel}, by {best.calls} calls of the network for each sample."
+    )
 
 
 def _describe_images(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
@@ -190,11 +207,6 @@ def _describe_images(leading: Panel, best: MethodLine, measures: Mapping[str, Me
     value, steps = distance.text(best), join_steps([best.nfe])
     real = f"real images have {distance.real}" if leading.floor else "that of real images was not measured"
     return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
-
-
-def _greedy_tail(contents: Contents, evaluation: str) -> bool:
-    settings = contents.experiment.evaluations.get(evaluation)
-    return settings is None or settings.greedy_tail
 
 
 def _training_seconds(contents: Contents) -> dict[str, float]:

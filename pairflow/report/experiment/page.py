@@ -103,7 +103,7 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
     tables = [table for block in blocks for table in block.tables]
     details = [block.chemistry for block in blocks if block.chemistry]
     properties = [own.metric for part in details for shapes in part.properties.values() for own in shapes]
-    speeds = [part.speed.table.metric for part in details if part.speed]
+    speeds = [own.metric for part in details if part.speed for own in part.speed.tables]
     others = {
         "hamming_mean": contents.distances,
         "jumps": contents.jumps,

@@ -40,7 +40,7 @@ def list_sheets(
     for block in blocks:
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
         if block.chemistry and block.chemistry.speed:
-            tables["Valid molecules per second"] = [block.chemistry.speed.table]
+            tables["Molecules per second"] = block.chemistry.speed.tables
         sheets += [
             metric_sheet(contents, own, block.scope, f"{title}, evaluation {block.name}")
             for title, own in tables.items()

@@ -19,6 +19,7 @@ from pairflow.report.paper.grids import PaperSection, make_sections
 from pairflow.report.paper.printed import TRIALS
 from pairflow.report.paper.protocol import FILE as PROTOCOL
 from pairflow.report.paper.protocol import describe_scale
+from pairflow.report.paper.standing import generators
 from pairflow.report.paper.summary import count_outcomes, write_effects
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.pixels import Png, encode, enlarge, tile
@@ -92,6 +93,7 @@ def render(page: PaperPage) -> str:
         .render(
             page=page,
             groups=groups,
+            generators=generators(page.runs.values()),
             opened=_choose_open(section for group in groups.values() for section in group),
             count_outcomes=count_outcomes,
             effects=write_effects(page.sections, page.runs),

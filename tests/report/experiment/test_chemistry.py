@@ -1,5 +1,6 @@
 """What the page shows of molecules beyond valid, unique and novel."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,14 @@ from pairflow.report.tables import METRICS, list_metrics
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
 COUNTS = {
     **{"valid": 624.0, "invalid_empty": 0, "invalid_syntax": 300, "invalid_ring": 60, "invalid_valence": 30},
-    **{"invalid_kekulize": 10, "connected": 600, "scaffolds": 40, "novel_scaffolds": 4},
+    **{
+        "unique_strict": 500,
+        "novel_strict": 100,
+        "invalid_kekulize": 10,
+        "connected": 600,
+        "scaffolds": 40,
+        "novel_scaffolds": 4,
+    },
 }
 SHARES = {"internal_diversity": 0.91, "nn_similarity": 0.62, "qed_wasserstein": 0.0123}
 SHARES |= {"sa_wasserstein": 0.2, "logp_wasserstein": 0.31, "weight_wasserstein": 4.5}
@@ -32,7 +40,13 @@ def contents(make):
     )
     none = (rows.method == "udlm") & (rows.nfe == 1)
     rows.loc[none & rows.metric.str.contains("wasserstein|diversity|similarity"), "value"] = np.nan
-    rows.loc[none & rows.metric.isin(["valid", "scaffolds", "novel_scaffolds", "connected"]), "value"] = 0
+    rows.loc[
+        none
+        & rows.metric.isin(
+            ["valid", "unique_strict", "novel_strict", "scaffolds", "novel_scaffolds", "connected"]
+        ),
+        "value",
+    ] = 0
     rows.loc[none & (rows.metric == "invalid_syntax"), "value"] = 924
     random = np.random.default_rng(0)
     training = random.normal(size=(500, 4))
@@ -68,7 +82,7 @@ def found(block):
 
 def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(block):
     assert sorted(table.metric for table in block.tables) == sorted(VALUES)
-    assert [table.metric for table in block.main.tables] == ["valid"]
+    assert [table.metric for table in block.main.tables] == ["valid", "unique_strict", "novel_strict"]
     titles = ["Pieces, scaffolds, similarity", "Distance of properties from the training set’s"]
     assert [group.title for group in block.groups] == [*titles, "Why samples are invalid"]
     cells = {table.metric: table.rows["pairflow"][0].text for table in block.tables}
@@ -98,11 +112,33 @@ def test_properties_are_drawn_at_both_ends_with_their_distance(found):
     assert "udlm: " in many.picture.alt
 
 
-def test_speed_is_valid_molecules_over_the_time_of_all_trials(found):
-    assert found.speed.table.rows["pairflow"][0].mean == pytest.approx(2 * 624 / 2.0)
-    assert found.speed.table.rows["pairflow"][1].mean == pytest.approx(2 * 624 / 64.0)
+def test_speed_is_molecules_over_the_time_of_all_trials(found):
+    per_second = {table.metric: table.rows["pairflow"] for table in found.speed.tables}
+    totals = {"valid_per_second": 2 * 624, "unique_per_second": 2 * 500}  # novel ones break the data's rules
+    assert {name: [cell.mean for cell in cells] for name, cells in per_second.items()} == {
+        name: pytest.approx([total / 2.0, total / 64.0]) for name, total in totals.items()
+    }
+    assert found.speed.calls == {1: 2, 32: 33}  # with the greedy tail
     assert "pairflow: 624.0 in 1 s at 1, 624.0 in 32 s at 32" in found.speed.picture.alt
     assert found.speed.devices == "cpu"
+
+
+def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(contents):
+    data = contents.experiment.data.model_copy(update={"source": "my_library.smi"})
+    other = replace(contents, experiment=contents.experiment.model_copy(update={"data": data}))
+    [block] = evaluation_blocks(other)
+    *_, novel = block.chemistry.speed.tables
+    assert novel.metric == "novel_per_second"
+    assert [cell.mean for cell in novel.rows["pairflow"]] == pytest.approx([2 * 100 / 2.0, 2 * 100 / 64.0])
+    page = render(other)
+    assert block.chemistry.speed.calls == {1: 2, 32: 33}
+    assert (
+        " A second of sampling gives 500.0 valid and different molecules, 100.0 of them novel, by 2 calls of "
+        "the network for each sample." in page
+    )
+    for words in ("novel per second", "Molecules per second, evaluation main", "(<em>novel</em>)"):
+        assert words in page, words
+    assert '<th scope="row">calls of the network per sample</th><td>2</td><td>33</td>' in page
 
 
 def test_without_times_or_histograms_those_parts_are_left_out(make):
@@ -118,7 +154,7 @@ def test_the_page_explains_what_it_shows(contents):
         "Wasserstein distance: udlm –, pairflow 0.012.",
         "which take two spellings of a molecule for two, are folded below",
         "Morgan fingerprints, radius 2, 2,048 bits",
-        "Valid molecules per second, evaluation main",
+        "Molecules per second, evaluation main",
         "Invalid samples, each under the first reason that RDKit meets",
     ):
         assert words in page, words
@@ -135,7 +171,7 @@ def test_its_charts_have_names_as_files(contents):
     names = [name for name, _ in files.name_charts(draw(contents)) if name.startswith("main")]
     properties = ("qed", "sa-score", "logp", "molecular-weight-g-mol")
     assert names == [
-        *("main-valid", "main-invalid-udlm", "main-invalid-pairflow"),
+        *("main-valid", "main-unique", "main-off-the-rules", "main-invalid-udlm", "main-invalid-pairflow"),
         *(f"main-{name}-nfe{nfe}" for nfe in (32, 1) for name in properties),
         "main-speed",
     ]
