@@ -1,6 +1,6 @@
 """What a coupling gives after so many epochs, on so many rows, with pairs that are kept or drawn again.
 
-    python benchmarks/epochs.py results/qm9_small --method udlm pairflow --rows 5000 20000 80000 --seed 0 1 2 \
+    python benchmarks/epochs.py results/qm9_small --method udlm pairflow --rows 5000 20000 --seed 0 1 2 \
         --iterations 10000 --keep 625 1250 2500 5000 10000 --constant --out qm9.jsonl
     python benchmarks/epochs.py results/digits --method pairflow pairflow/5 --seed 0 1 2 --out digits.jsonl
 
@@ -34,7 +34,7 @@ from pairing import commit, machine
 
 from pairflow import pair, rng
 from pairflow.artifacts import Metadata, read_table, token_array
-from pairflow.config import ExtractorSettings, SampleSettings, TrainSettings, Training
+from pairflow.config import ExtractorSettings, SampleSettings, Training, TrainSettings
 from pairflow.training.loop import optimise
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, FlowObjective, Validator
@@ -96,7 +96,6 @@ def main() -> None:
                 line = {**what, **run(options, what), "commit": commit(), "machine": machine()}
                 with options.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")
-                print(json.dumps(line["kept"][-1]), flush=True)
 
 
 def finished(out: Path) -> list[dict]:
@@ -144,6 +143,7 @@ def run(options: argparse.Namespace, what: dict) -> dict:
             row["loss_new"] = pair_loss(averaged, x1, new)
         row |= {f"nfe{nfe}": measure(draw(averaged, options, seed, nfe)) for nfe in options.nfe}
         kept.append(row)
+        print(json.dumps({**{key: what[key] for key in ("method", "rows", "seed")}, **row}), flush=True)
         return row["nelbo"]
 
     how = training.model_copy(update={"validate_every": validate_every})
