@@ -22,7 +22,7 @@ from pairflow.config.steps import (
     TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import Distillations, Training
+from pairflow.config.training import BaseTraining, Distillations, Redraw, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
@@ -37,6 +37,7 @@ class Pairing(Settings):
 
     steps: int = Field(20, ge=1, le=10_000, description="Backward steps from data to source (T).")
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
+    redraw: Redraw = None
 
 
 class Experiment(Settings):
@@ -182,7 +183,10 @@ class Experiment(Settings):
         return CoverSettings(steps=self.pairing.steps, seed=seed)
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
-        return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
+        parsed = parse_method(method)
+        redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
+        training = BaseTraining(**self.training.model_dump(), redraw=redraw)
+        return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings:
         pairs = self._last_distillation(method).pairs

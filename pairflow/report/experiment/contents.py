@@ -10,7 +10,7 @@ from pairflow.config import Experiment, Modality
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
 
-_NO_NEARER = 0.99  # share of the distance to independent sources from which on a coupling is nearly one of them
+_NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
 
 
 @dataclass(frozen=True)

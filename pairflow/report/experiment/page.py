@@ -138,6 +138,11 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
         ("Learning rate", f"{training.learning_rate:g}, {training.decay}"),
         ("Pairing steps T", f"{experiment.pairing.steps:,}"),
+        *(
+            [("Pairs drawn again", f"every {redraw:,} epochs")]
+            if (redraw := experiment.pairing.redraw)
+            else []
+        ),
         ("Methods", _list(experiment.methods)),
         ("Seeds", _list(experiment.seeds)),
         ("Evaluation", "; ".join(evaluations)),

@@ -79,7 +79,9 @@ def test_a_coupling_that_is_no_nearer_than_random_sources_is_said_to_be_independ
     )
     assert contents.independent == ["pairflow"] * independent
     summary = next(text for text in write_summary(contents) if "coupling leaves" in text)
-    assert summary.startswith(f"The pairflow coupling leaves source and data {distance}.00 of 16 tokens apart")
+    assert summary.startswith(
+        f"The pairflow coupling leaves source and data {distance}.00 of 16 tokens apart"
+    )
     assert ("there is less to undo" in summary) is not independent
     assert ("nearly independent of the data, because hardly any weight counts but" in summary) is independent
     said = parse(render(contents)).words()
