@@ -126,8 +126,8 @@ class Contents:
     def independent(self) -> list[str]:
         """The couplings of Algorithm 1 whose sources are nearly as far from their data as independent ones.
 
-        In their steps hardly any weight counts but a row's own (docs/method.md, "When only a row's own
-        weight counts").
+        In their steps hardly any weight counts but a row's own (docs/method.md, "Backward pairing (Algorithm
+        1)").
         """
         length, size = self.data["length"], self.data["vocabulary_size"]
         enough = _NO_NEARER * length * (size - 1) / size
