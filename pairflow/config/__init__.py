@@ -34,4 +34,4 @@ from pairflow.config.steps import (
     TrainSettings,
     parse_range,
 )
-from pairflow.config.training import DISTILLATIONS, Dcd, Optimisation, Redi, Training
+from pairflow.config.training import DISTILLATIONS, BaseTraining, Dcd, Optimisation, Redi, Training

@@ -31,7 +31,7 @@ from pairflow.config.steps import (
     TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import Distillations, Training
+from pairflow.config.training import BaseTraining, Distillations, Redraw, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
@@ -54,6 +54,7 @@ class Pairing(Settings):
         description="Forward steps of that measurement; none: as many as `steps`. Fewer steps reach less.",
         exclude_if=lambda value: value is None,
     )
+    redraw: Redraw = None
 
 
 class Experiment(Settings):
@@ -219,7 +220,10 @@ class Experiment(Settings):
         return CoverSettings(steps=self.pairing.coverage_steps or self.pairing.steps, seed=seed)
 
     def train_settings(self, method: str, seed: int) -> TrainSettings:
-        return TrainSettings(method=method, seed=seed, network=self.network, training=self.training)
+        parsed = parse_method(method)
+        redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
+        training = BaseTraining(**self.training.model_dump(), redraw=redraw)
+        return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings:
         pairs = self._last_distillation(method).pairs

@@ -16,7 +16,7 @@ from pairflow.config.sampling import (
     Trials,
     Update,
 )
-from pairflow.config.training import AnyDistillation, TeacherPairs, Training
+from pairflow.config.training import AnyDistillation, BaseTraining, TeacherPairs
 
 
 class NewSettings(Standardisation):
@@ -91,7 +91,7 @@ class TrainSettings(Settings):
     )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
-    training: Training
+    training: BaseTraining
 
 
 class TeachSettings(TeacherPairs):

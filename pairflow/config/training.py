@@ -52,6 +52,23 @@ class Training(Optimisation):
     )
 
 
+Redraw = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        exclude_if=lambda epochs: epochs is None,  # so that nothing of earlier versions is made again
+        description="Draw the pairs of pairflow and random again, with another seed, after so many epochs; "
+        "none: keep them.",
+    ),
+]
+
+
+class BaseTraining(Training):
+    """The training of a base model, with what `pairing` says of it."""
+
+    redraw: Redraw = None
+
+
 class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 

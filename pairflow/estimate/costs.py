@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import Rate, Work, count_draws, task_of
+from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
 from pairflow.plan.jobs import Job
 
 
@@ -47,6 +47,10 @@ def job_costs(
             memory = rate.memory_mb
         elif task:
             seconds, memory = _UNKNOWN
+        redraws = redraws_of(job, experiment, sizes, device)
+        if redraws and seconds is not None:
+            known = rates.get(redraws.work)
+            seconds = seconds + redraws.units * known.seconds / (1 if gpu else threads) if known else None
         costs[job] = JobCost(seconds, memory, disk, threads, gpu)
     return costs
 

@@ -104,11 +104,24 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
     return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
+def redraws_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
+    """The pairings of a training that draws its pairs again; None for any other job."""
+    if not isinstance(job.settings, config.TrainSettings):
+        return None
+    training, coupling = job.settings.training, config.parse_method(job.settings.method).coupling
+    if training.redraw is None or coupling is None:
+        return None
+    rounds = (training.iterations - 1) * training.batch_size // sizes.rows // training.redraw
+    pairing = Job("pair", {}, {}, experiment.pair_settings(coupling, 0), gpu=True)
+    task = task_of(pairing, experiment, sizes, device)
+    return task and task._replace(units=float(rounds))
+
+
 def needed(
     table: Iterable[Job], experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[Work]:
     """The work of these jobs whose rates their estimate needs."""
-    tasks = (task_of(job, experiment, sizes, device) for job in table)
+    tasks = (find(job, experiment, sizes, device) for job in table for find in (task_of, redraws_of))
     return list(dict.fromkeys(task.work for task in tasks if task))
 
 
@@ -123,7 +136,7 @@ def rates_from_timings(
         job = table.get((row["step"], *(row[key] for key in _JOB)))
         device = "cuda" if str(row["device"]).startswith("cuda") else "cpu"
         task = job and task_of(job, experiment, sizes, device)
-        if task:
+        if job and task and not redraws_of(job, experiment, sizes, device):
             part = (row["device_seconds"], task.units, row["peak_memory_mb"])
             parts.setdefault(task.work, []).append(part)
     rates = {}

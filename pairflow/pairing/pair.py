@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.tokens import checked_tokens
+
+if TYPE_CHECKING:
+    from pairflow.config import PairSettings
 
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 
@@ -82,6 +85,23 @@ def pair(
                 seed=seed,
             )
     return sources
+
+
+def draw_sources(
+    tokens: np.ndarray,
+    settings: "PairSettings",
+    *,
+    vocabulary_size: int,
+    rows: tuple[int, ...] | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """The source states of `settings.coupling`; the other arguments are those of `pair`."""
+    first, last = rows or (0, len(tokens))
+    if settings.coupling == "random":
+        numbers = np.arange(first, last)
+        return rng.uniform_tokens(settings.seed, numbers, tokens.shape[1], vocabulary_size)
+    rule = settings.model_dump(exclude={"coupling"})
+    return pair(tokens, vocabulary_size=vocabulary_size, rows=(first, last), **rule, **options)
 
 
 def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:

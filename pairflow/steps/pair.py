@@ -5,14 +5,11 @@ import re
 import resource
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pyarrow as pa
 
-import pairflow
-from pairflow import rng
 from pairflow.artifacts import (
     Metadata,
     Provenance,
@@ -26,7 +23,7 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, compile_for, runs_on_gpu
+from pairflow.pairing.pair import BACKENDS, compile_for, draw_sources, runs_on_gpu
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
@@ -98,8 +95,8 @@ def main(
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
-    size, options = metadata.dimensions[1], {"backend": backend, "threads": threads}
-    pair = functools.partial(_sources, settings, x1, size, progress=not quiet, **options)
+    size, options = metadata.dimensions[1], {"backend": backend, "threads": threads, "progress": not quiet}
+    pair = functools.partial(draw_sources, x1, settings, vocabulary_size=size, **options)
     _compile(settings, x1, size, backend, provenance)
     if dry_run:
         return _estimate(settings, x1, pair)
@@ -167,14 +164,6 @@ def _check_output(out: Path, wanted: Metadata) -> None:
                 f"{out}: exists, with {key} {parameters.get(key)} instead of {value}; "
                 "remove it or choose another --out"
             )
-
-
-def _sources(settings: PairSettings, x1, vocabulary_size: int, rows: Any, **options) -> np.ndarray:
-    """Source states of the rows first..last - 1, by either coupling."""
-    if settings.coupling == "random":
-        return rng.uniform_tokens(settings.seed, np.arange(*rows), x1.shape[1], vocabulary_size)
-    rule = settings.model_dump(exclude={"coupling"})
-    return pairflow.pair(x1, vocabulary_size=vocabulary_size, rows=rows, **rule, **options)
 
 
 def _rows(count: int, shard: tuple[int, int] | None) -> tuple[int, int]:

@@ -37,16 +37,16 @@ def main(
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, read_base_rows
     from pairflow.training.model import Model, files_of_data, known_digest
-    from pairflow.training.objectives import FlowObjective
+    from pairflow.training.redraw import base_objective
 
-    provenance, training = Provenance(), settings.training
+    provenance = Provenance()
     rows = read_base_rows(settings.method, data, validation)
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
     model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))
-    batch = (training.batch_size, training.loss, settings.seed, device)
-    objective = FlowObjective(rows.x1, rows.x0, model.corruption, *batch)
-    fit(model, objective, training, rows, outputs, options, provenance, files=files)
+    fit(
+        model, base_objective(model, rows), settings.training, rows, outputs, options, provenance, files=files
+    )
 
 
 if __name__ == "__main__":

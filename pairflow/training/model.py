@@ -24,7 +24,15 @@ from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest, read_table
-from pairflow.config import DistillSettings, Settings, Training, TrainSettings, check, nearest, parse_method
+from pairflow.config import (
+    BaseTraining,
+    DistillSettings,
+    Settings,
+    TrainSettings,
+    check,
+    nearest,
+    parse_method,
+)
 from pairflow.config.networks import Network
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
@@ -50,7 +58,7 @@ class Model:
     network_settings: dict[str, Any]
     method: str
     seed: int = 0
-    training: Training | None = None
+    training: BaseTraining | None = None
     distillation: dict[str, Any] | None = None
     length: int
     vocabulary_size: int
@@ -114,7 +122,7 @@ class Model:
         return cls(
             network=network.eval(),
             network_settings=facts["network"],
-            training=training and check(Training, training, description),
+            training=training and check(BaseTraining, training, description),
             folder=Path(folder),
             **{key: facts[key] for key in _PLAIN if key in facts},
         )
@@ -154,7 +162,7 @@ class Model:
         return _corruption(self.method, self.vocabulary_size, self.mask)
 
     @property
-    def base_training(self) -> Training:
+    def base_training(self) -> BaseTraining:
         """The settings of the base method's training; InputError if model.json lacks them."""
         if self.training is None:
             raise InputError(f"{self.folder}/model.json: no settings of the training, which distilling needs")

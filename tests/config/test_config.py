@@ -127,6 +127,21 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 
+def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
+    values = changed("pairing.redraw", 5)
+    values["experiments"]["demo"] |= {
+        "methods": ["udlm", "pairflow", "pairs-mine"],
+        "pairs": {"mine": "x.npz"},
+    }
+    experiment = check(Configuration, values, "x").experiments["demo"]
+    redraws = {name: experiment.train_settings(name, 0).training.redraw for name in experiment.methods}
+    assert redraws == {"udlm": None, "pairflow": 5, "pairs-mine": None}
+    # Without the setting, nothing that an earlier version made has other settings.
+    plain = check(Configuration, SHIPPED, "x").experiments["demo"]
+    for settings in (plain.pairing, plain.train_settings("pairflow", 0).training):
+        assert "redraw" not in settings.model_dump(mode="json")
+
+
 def test_a_methods_lineage_is_trained_from_the_base_on():
     method = parse_method("pairflow-sub4+redi+dcd")
     assert (method.base, method.subsets, method.distillations) == ("pairflow", 4, ("redi", "dcd"))

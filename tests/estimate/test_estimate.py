@@ -124,6 +124,14 @@ def test_known_arithmetic():
         job_costs([job], experiment(), SIZES, {}, 1, "cpu")
 
 
+def test_a_training_that_draws_its_pairs_again_pays_for_them():
+    pairing = {**SMALL["pairing"], "redraw": 2}
+    costs = cost_of(experiment(training={**RUN, "iterations": 200}, pairing=pairing))
+    seconds = {name: costs["train", name, None, 0].seconds for name in ("mdlm", "random", "pairflow-sub2")}
+    # 200 iterations of 32 rows are 6.4 epochs of 1,000 rows: three redraws, on the one thread of a training
+    assert seconds == {"mdlm": 2003.0, "random": 2003.0, "pairflow-sub2": 2003.0 + 3 * 60.0}
+
+
 def test_a_gpu_is_used_by_what_can_use_it():
     costs = cost_of(experiment(), "cuda")
     on_gpu = {rule for (rule, *_), cost in costs.items() if cost.gpu}

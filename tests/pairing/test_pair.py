@@ -46,6 +46,18 @@ def test_every_backend_walks_as_algorithm_1_says(clustered):
         assert np.array_equal(z, pair(data, **settings, backend=backend)[rows])
 
 
+def test_of_long_random_rows_only_the_own_weight_counts():
+    """Every position then jumps once or never, and the source is independent of the row."""
+    tokens = np.random.default_rng(0).integers(0, 60, (30, 500), np.uint8)
+    settings = {"vocabulary_size": 60, "steps": 20, "seed": 0}
+    distance = (pair(tokens, **settings, progress=False) != tokens).sum(axis=1).mean()
+    assert jumps_per_step(tokens, np.arange(30), **settings).sum() == pytest.approx(distance)
+    assert distance == pytest.approx(500 * 59 / 60, rel=0.005)
+    few = tokens[:, :6]  # short rows are near to one another, and their positions jump again
+    distance = (pair(few, **settings, progress=False) != few).sum(axis=1).mean()
+    assert jumps_per_step(few, np.arange(30), **settings).sum() > 1.1 * distance
+
+
 def test_every_backend_gives_the_same_bytes(clustered):
     tokens = clustered(100, 12, 8)
     results = [pair(tokens, backend=backend, subsets=3) for backend in ("auto", "cpu", "reference")]

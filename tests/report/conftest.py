@@ -105,7 +105,8 @@ def _metric_rows() -> Callable[..., pd.DataFrame]:
 def described(counts) -> dict[str, float]:
     """Metrics of a coupling with these counts of Hamming distances 0..N."""
     shares = {f"hamming_share_{distance}": share for distance, share in enumerate(counts / counts.sum())}
-    return {"hamming_mean": 0.0, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
+    mean = float(np.average(np.arange(len(counts)), weights=counts))
+    return {"hamming_mean": mean, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
 
 
 def jumping() -> dict[str, float]:

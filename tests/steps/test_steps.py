@@ -261,7 +261,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
     """With small blocks: what was paired is not paired again, and the bytes are the same."""
     assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
     monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    paired, done, interrupted = pair.pairflow.pair, [], []
+    paired, done, interrupted = pair.draw_sources, [], []
 
     def record(*positional, **options):
         if len(done) == 2 and not interrupted:
@@ -270,7 +270,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
         done.append(options["rows"])
         return paired(*positional, **options)
 
-    monkeypatch.setattr(pair.pairflow, "pair", record)
+    monkeypatch.setattr(pair, "draw_sources", record)
     assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path(out).exists()

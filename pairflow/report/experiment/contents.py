@@ -11,6 +11,8 @@ from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
 from pairflow.report.trajectory import Trajectory
 
+_NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -124,6 +126,17 @@ class Contents:
             for name, values in self.couplings.items()
             if "jumps_1" in values
         }
+
+    @property
+    def independent(self) -> list[str]:
+        """The couplings of Algorithm 1 whose sources are nearly as far from their data as independent ones.
+
+        In their steps hardly any weight counts but a row's own (docs/method.md, "Backward pairing (Algorithm
+        1)").
+        """
+        length, size = self.data["length"], self.data["vocabulary_size"]
+        enough = _NO_NEARER * length * (size - 1) / size
+        return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
 
     @property
     def methods(self) -> list[str]:

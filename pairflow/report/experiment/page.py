@@ -140,6 +140,11 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
         ("Learning rate", f"{training.learning_rate:g}, {training.decay}"),
         ("Pairing steps T", f"{experiment.pairing.steps:,}"),
+        *(
+            [("Pairs drawn again", f"every {redraw:,} epochs")]
+            if (redraw := experiment.pairing.redraw)
+            else []
+        ),
         ("Methods", _list(experiment.methods)),
         ("Seeds", _list(experiment.seeds)),
         ("Evaluation", "; ".join(evaluations)),
@@ -231,6 +236,7 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "picture": figures.distances(contents.distances, size, "coupling-distances"),
         "jumps": figures.jumps(contents.jumps, "coupling-jumps") if contents.jumps else None,
         "jump_rows": max((values.get("jump_rows", 0) for values in contents.couplings.values()), default=0),
+        "independent": contents.independent,
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
         "expected": length * (size - 1) / size,

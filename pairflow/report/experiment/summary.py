@@ -161,9 +161,12 @@ def _describe_distance(contents: Contents) -> str:
         return ""
     length, size = contents.data["length"], contents.data["vocabulary_size"]
     measured = mean_distance(contents.distances[OURS])
+    meaning = "there is less to undo"
+    if OURS in contents.independent:
+        meaning = "it is nearly independent of the data, because hardly any weight counts but a row's own"
     return (
         f"The {OURS} coupling leaves source and data {measured:.2f} of {length} tokens apart on average, "
-        f"where random sources would be {length * (size - 1) / size:.2f} apart: there is less to undo."
+        f"where random sources would be {length * (size - 1) / size:.2f} apart: {meaning}."
     )
 
 

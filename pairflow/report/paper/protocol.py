@@ -51,7 +51,8 @@ def settings_of_model(method: str) -> list[str]:
         return ["data"]
     parsed = parse_method(method)
     distillations = [f"distillation.{name}" for name in dict.fromkeys(parsed.distillations)]
-    return ["data", "network", "training", *["pairing"] * (parsed.base == "pairflow"), *distillations]
+    pairing = {"pairflow": ["pairing"], "random": ["pairing.redraw"]}.get(parsed.base, [])
+    return ["data", "network", "training", *pairing, *distillations]
 
 
 def differences(

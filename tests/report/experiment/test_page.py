@@ -105,6 +105,11 @@ def test_reduced_scale_is_labelled(words, scale, labelled):
     assert ("Reduced scale. These numbers are not comparable with the paper’s" in said) is labelled
 
 
+def test_pairs_that_are_drawn_again_are_said_to_be(words):
+    assert "Pairs drawn again every 5 epochs" in words(settings={"pairing": {"redraw": 5}})
+    assert "Pairs drawn again" not in words()
+
+
 def test_what_the_page_shows(molecule_page, document):
     said = document.words()
     for text in (

@@ -3,6 +3,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
 
 
@@ -64,6 +65,27 @@ def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
     assert "pairflow" not in quality
     nothing = dataclasses.replace(only, metrics=only.metrics.iloc[:0])
     assert write_summary(nothing) == []
+
+
+@pytest.mark.parametrize(("distance", "independent"), [(15, False), (16, True)])
+def test_a_coupling_that_is_no_nearer_than_random_sources_is_said_to_be_independent(
+    make, parse, distance, independent
+):
+    """Independent sources differ from a row of 16 tokens of 1,000 symbols at 15.98 of them."""
+    own = make().couplings["pairflow"] | {f"hamming_share_{d}": float(d == distance) for d in range(17)}
+    contents = make(
+        data=make().data | {"vocabulary_size": 1000},
+        couplings={"pairflow": own | {"hamming_mean": float(distance)}, "random": make().couplings["random"]},
+    )
+    assert contents.independent == ["pairflow"] * independent
+    summary = next(text for text in write_summary(contents) if "coupling leaves" in text)
+    assert summary.startswith(
+        f"The pairflow coupling leaves source and data {distance}.00 of 16 tokens apart"
+    )
+    assert ("there is less to undo" in summary) is not independent
+    assert ("nearly independent of the data, because hardly any weight counts but" in summary) is independent
+    said = parse(render(contents)).words()
+    assert ("The sources of pairflow are as far from their data as independent ones" in said) is independent
 
 
 BOTH = {"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}

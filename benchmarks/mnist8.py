@@ -1,0 +1,64 @@
+"""MNIST-Binary at 8 x 8 pixels, for `epochs.py`: `digits`, but with 60,000 rows.
+
+    python benchmarks/mnist8.py mnist8/digits
+
+The border of two pixels is cut off, and a pixel is white if five of its nine are. It writes `data/` and
+`reference/` as the workflow does for `digits`; give `epochs.py` the same folder.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pairflow.artifacts import Metadata, identity, token_column, write_table
+from pairflow.config import Images, check
+from pairflow.data.images import contract
+from pairflow.data.sources import image_source
+
+
+def shrink(rows: np.ndarray) -> np.ndarray:
+    """Rows (M, 784) of 0 and 1 as (M, 64)."""
+    blocks = rows.reshape(-1, 28, 28)[:, 2:26, 2:26].reshape(-1, 8, 3, 8, 3)
+    return (blocks.sum(axis=(2, 4)) >= 5).reshape(-1, 64).astype(np.uint8)
+
+
+def main(root: Path) -> None:
+    data, reference = root / "data", root / "reference"
+    for folder in (data, reference):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings = check(Images, {"source": "mnist_binary"}, "data")
+    prepared = image_source(settings).read(settings, progress=False)
+    rows = {"train": shrink(prepared.train), "validation": shrink(prepared.test)}
+    labels = {"train": prepared.train_labels, "validation": prepared.test_labels}
+    for split, tokens in rows.items():
+        metadata = Metadata(
+            kind="tokens",
+            length=64,
+            vocabulary_size=2,
+            vocabulary="mnist8",
+            shape=[1, 8, 8],
+            data=identity(*rows.values()),
+            split=split,
+        )
+        table = pa.table({"tokens": token_column(tokens, 2), "label": pa.array(labels[split], pa.int32())})
+        write_table(data / f"{split}.parquet", table, metadata)
+    (data / "vocabulary.json").write_text(contract((1, 8, 8), 2) + "\n")
+    train, test = data / "train.parquet", data / "validation.parquet"
+    classifier = reference / "classifier.safetensors"
+    files = ["--tokens", train, "--validation", test, "--out", classifier]
+    run("classify", *files, "--description", classifier.with_suffix(".json"))
+    for name, tokens in (("train", train), ("test", test)):
+        out = reference / f"{name}.parquet"
+        run("reference", "--classifier", classifier, "--tokens", tokens, "--out", out)
+
+
+def run(step: str, *arguments: str | Path) -> None:
+    command = [sys.executable, "-m", f"pairflow.steps.{step}", "--threads", "1", "--quiet"]
+    subprocess.run([*command, *map(str, arguments)], check=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

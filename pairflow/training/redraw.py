@@ -1,0 +1,66 @@
+"""Pairs that are drawn again every so many epochs: see docs/method.md, "Pairs drawn again"."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pairflow import rng
+from pairflow.artifacts import OWN
+from pairflow.config import PairSettings
+from pairflow.errors import InputError
+from pairflow.pairing.pair import draw_sources
+from pairflow.training.fit import TrainingRows
+from pairflow.training.model import Model
+from pairflow.training.objectives import WHOLE, FlowObjective
+
+
+def base_objective(model: Model, rows: TrainingRows) -> FlowObjective:
+    """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
+    training = model.base_training
+    arguments = (model.corruption, training.batch_size, training.loss, model.seed, model.device)
+    if training.redraw is None:
+        return FlowObjective(rows.x1, rows.x0, *arguments)
+    if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:
+        raise InputError(
+            f"training: redraw: only for pairs that pairflow draws; the method is {model.method}"
+        )
+    return RedrawnPairs(training.redraw, rows, *arguments)
+
+
+class RedrawnPairs(FlowObjective):
+    """The loss on pairs whose sources are new after every `redraw` epochs.
+
+    The first are those of the file. Which sources an iteration has is a function of its number, so that a
+    training that resumes computes the same ones again.
+    """
+
+    def __init__(self, redraw: int, rows: TrainingRows, *arguments: Any):
+        super().__init__(rows.x1, rows.x0, *arguments)
+        self.redraw, self.round = redraw, 0
+        self.sources = partial(_sources, rows, self.device)
+
+    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+        batches = self.batches
+        round_ = iteration * batches.batch_size // batches.rows // self.redraw
+        if round_ != self.round:
+            self.x0, self.round = torch.tensor(self.sources(round_), device=self.device), round_
+        return super().__call__(network, iteration, rows)
+
+
+def _sources(rows: TrainingRows, device: torch.device, number: int) -> np.ndarray | None:
+    """The sources (M, N) of a round: those of the pairs' file, later the same with another seed."""
+    if number == 0:
+        return rows.x0
+    settings = PairSettings(**rows.metadata.parameters)
+    seed = rng.stream_seed(settings.seed, "redraw", number)
+    return draw_sources(
+        rows.x1,
+        settings.model_copy(update={"seed": seed}),
+        vocabulary_size=rows.metadata.dimensions[1],
+        backend="auto" if device.type == "cuda" else "cpu",
+        threads=torch.get_num_threads(),
+        progress=False,
+    )
