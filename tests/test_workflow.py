@@ -315,7 +315,7 @@ def test_a_changed_picture_is_preprocessed_again(fresh):
 def test_the_papers_plan_carries_gpu_resources(fresh):
     """The whole plan of qm9; the GPUs are those that a profile or the command line grants."""
     seeds = 3
-    of_seed = {"train": 4, "teach": 6, "distill": 8, "sample": 12 * 7, "correlate": 11}
+    of_seed = {"train": 4, "teach": 6, "distill": 8, "sample": 12 * 7, "correlate": 2}
     wants = {rule: seeds * count for rule, count in of_seed.items()}
     command = ["--dry-run", "--set-resources", *(f"{rule}:gpu=1" for rule in wants), "--resources", "gpu=1"]
     fresh.config.write_text((REPOSITORY / "workflow_config.yaml").read_text())
