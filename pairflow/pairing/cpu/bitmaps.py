@@ -38,6 +38,15 @@ class Bitmaps(NamedTuple):
     valid: np.ndarray
 
 
+class IndexRow(NamedTuple):
+    """Blocks first..end of a row of the index, and the places of its blocks."""
+
+    blocks: np.ndarray
+    places: np.ndarray
+    first: int
+    end: int
+
+
 def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
     """The index of `columns` (C, M), the transposed tokens of the keys."""
     keys = columns.shape[1]
@@ -113,6 +122,16 @@ def find_row(bitmaps, column, symbol):
 def row_blocks(bitmaps, row):
     """The number of blocks in a row; none in row -1."""
     return bitmaps.starts[row + 1] - bitmaps.starts[row] if row >= 0 else 0
+
+
+@compiled
+def index_row(bitmaps, column, row, symbol, scratch, every_place):
+    """The row of a symbol in a column; where the index is not stored, it is made in `scratch`."""
+    if bitmaps.stored or row < 0:
+        first = bitmaps.starts[row] if row >= 0 else 0
+        return IndexRow(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
+    scan_blocks(bitmaps.columns[column], symbol, scratch)
+    return IndexRow(scratch, every_place, 0, len(scratch))
 
 
 @compiled
