@@ -117,8 +117,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
             rest = left * table[level + 1] if left > 0 else 0.0
             count = _settle(found, count, rate, margin, total, rest)
             if count > 0 and rest <= rule.TOLERANCE * total:
-                work.level_counts[level + 1] = left
-                _settle_exactly(found, count, rate, table, level + 2, work)
+                _settle_exactly(found, count, rate, table, level + 1, work)
                 count = 0
             if count == 0:
                 return nearest
@@ -144,7 +143,7 @@ def _settle(found, count, rate, margin, total, rest):
 
 @compiled
 def _settle_exactly(found, count, rate, table, levels, work):
-    """Decides the undecided candidates by points 3 to 6 of the rule."""
+    """Decides the undecided candidates by points 3 to 6 of the rule, after whose last level it is called."""
     kept = _level_weights(work.level_counts[:levels], table, work.weights)
     total = 0
     for g in range(kept):
