@@ -49,6 +49,68 @@ def exchange(planes, old_row, new_row):
 
 
 @compiled
+def exchange_binary(planes, bitmaps, gained, whole):
+    """Counters += 1 for every gained row that a key is in, and -= 1 for every one that it is not in.
+
+    For K = 2: a key that does not hold the new symbol held the old one. Seven rows at a time are summed by
+    carry-save adders, so that the planes are read and written once for all of them. `whole` (7, blocks, 8) is
+    scratch.
+    """
+    places = len(planes)
+    for start in range(0, len(gained), 7):
+        rows = gained[start : start + 7]
+        for n in range(7):
+            _spread(
+                bitmaps.blocks, bitmaps.places, bitmaps.starts, rows[n] if n < len(rows) else -1, whole[n]
+            )
+        for place in range(places):
+            ones, two_a = _full_add(
+                load(whole, place), load(whole, places + place), load(whole, 2 * places + place)
+            )
+            one_b, two_b = _full_add(
+                load(whole, 3 * places + place),
+                load(whole, 4 * places + place),
+                load(whole, 5 * places + place),
+            )
+            ones, two_c = _full_add(ones, one_b, load(whole, 6 * places + place))
+            twos, fours = _full_add(two_a, two_b, two_c)
+            _add_sum(planes, place, ones, twos, fours, len(rows))
+
+
+@compiled
+def _spread(blocks, places, starts, row, whole):
+    """Writes a row of the index to `whole` (blocks, 8), with its empty blocks; row -1 is empty."""
+    following, end = (starts[row], starts[row + 1]) if row >= 0 else (0, 0)
+    for place in range(len(whole)):
+        bits = fill(np.uint64(0))
+        if following < end and places[following] == place:
+            bits = load(blocks, following)
+            following += 1
+        store(whole, place, bits)
+
+
+@compiled
+def _add_sum(planes, place, ones, twos, fours, number):
+    """Counters of a block += 2 (ones + 2 twos + 4 fours) - `number`."""
+    count = planes.shape[1]
+    gain = carry = borrow = fill(np.uint64(0))
+    for plane in range(count):
+        bits, carry = _full_add(load(planes, place * count + plane), gain, carry)
+        lose = fill(_ONES * np.uint64(number >> plane & 1))
+        half = bits ^ lose
+        store(planes, place * count + plane, half ^ borrow)
+        borrow = (~bits & lose) | (~half & borrow)
+        gain, ones, twos, fours = ones, twos, fours, fill(np.uint64(0))
+
+
+@compiled
+def _full_add(a, b, c):
+    """Sum and carry of three bits, in every bit of a block."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@compiled
 def split_octave(planes, valid, octave, masks, touched, counts):
     """Finds the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
 

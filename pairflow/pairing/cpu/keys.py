@@ -15,7 +15,7 @@ class Keys(NamedTuple):
     """M keys with A varying columns. A constant column shifts all distances alike: it never decides a level.
 
     `columns` (A,) are the varying columns' places, `constants` (N,) the symbol of a column that does not vary
-    (-1: it does). `tokens` (M, A) are the varying columns.
+    (-1: it does). `tokens` (M, A) are the varying columns. `binary`: K is 2 and the index is stored.
     """
 
     number: int
@@ -23,6 +23,7 @@ class Keys(NamedTuple):
     constants: np.ndarray
     tokens: np.ndarray
     bitmaps: bitmaps.Bitmaps
+    binary: bool
 
 
 def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
@@ -32,12 +33,14 @@ def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
     if not len(varying):
         constants[0], varying = -1, np.array([0])
     tokens = np.ascontiguousarray(data[sorted_rows(data)][:, varying])
+    index = bitmaps.build(np.ascontiguousarray(tokens.T), vocabulary_size)
     return Keys(
         number=len(data),
         columns=varying,
         constants=constants,
         tokens=tokens,
-        bitmaps=bitmaps.build(np.ascontiguousarray(tokens.T), vocabulary_size),
+        bitmaps=index,
+        binary=vocabulary_size == 2 and index.stored,
     )
 
 

@@ -10,7 +10,7 @@ from pairflow import rng
 from pairflow.pairing.cpu.bitmaps import find_row, index_row
 from pairflow.pairing.cpu.candidates import decide, draw, find_candidates
 from pairflow.pairing.cpu.compiled import compiled
-from pairflow.pairing.cpu.counters import exchange
+from pairflow.pairing.cpu.counters import exchange, exchange_binary
 
 _split = compiled(rng.split)
 
@@ -23,6 +23,8 @@ def walk(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_siz
     """
     seed_words, others = _split(seed), np.uint64(vocabulary_size - 1)
     found = work.candidates
+    if work.home.rows[0] < 0:
+        _begin(keys, work)
     for query in range(len(sources)):
         z, row_words = sources[query], _split(row_numbers[query])
         _start(keys, z, work)
@@ -36,14 +38,17 @@ def walk(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_siz
             if count == 0:
                 continue
             ceiling = decide(keys, tables[step - 1], rate, margin, ceiling, count, work)
+            moves = 0
             for j in range(count):
                 if found.leaves[j]:
                     i = found.columns[j]
                     column = keys.columns[i]
                     z[column] = _other(z[column], found.choices[j])
                     work.jumps[step - 1] += 1
-                    ceiling += _enter(keys, work.here, i, z[column], work)
-            ceiling = min(ceiling, len(keys.columns))
+                    moves += _enter(keys, work.here, i, z[column], moves, work)
+            if keys.binary:
+                exchange_binary(work.here.planes, keys.bitmaps, work.gained[:moves], work.whole)
+            ceiling = min(ceiling + moves, len(keys.columns))
 
 
 @compiled
@@ -66,10 +71,22 @@ def _walk_constants(constants, z, rate, step, row_words, seed_words, others):
 
 
 @compiled
+def _begin(keys, work):
+    """Sets the home state of a new workspace to the first symbol of every column."""
+    for i in range(len(keys.columns)):
+        _enter(keys, work.home, i, keys.bitmaps.symbols[keys.bitmaps.first_rows[i]], 0, work)
+
+
+@compiled
 def _start(keys, z, work):
     """Moves the home state from the previous query to this one, and starts from there."""
+    moves = 0
     for i in range(len(keys.columns)):
-        _enter(keys, work.home, i, z[keys.columns[i]], work)
+        symbol = z[keys.columns[i]]
+        if symbol != work.home.symbols[i]:
+            moves += _enter(keys, work.home, i, symbol, moves, work)
+    if keys.binary:
+        exchange_binary(work.home.planes, keys.bitmaps, work.gained[:moves], work.whole)
     _copy(work.home.symbols, work.here.symbols)
     _copy(work.home.rows, work.here.rows)
     _copy(work.home.planes.reshape(-1), work.here.planes.reshape(-1))
@@ -83,13 +100,20 @@ def _copy(source, target):
 
 
 @compiled
-def _enter(keys, state, i, symbol, work):
-    """Writes a symbol into varying column i of a state; returns 1 if that changed any match, else 0."""
+def _enter(keys, state, i, symbol, moves, work):
+    """Writes a symbol into varying column i of a state; returns 1 if that changed any match, else 0.
+
+    For K = 2 the counters do not follow yet: the new row is noted in `work.gained`, after `moves` others.
+    """
     old, new = state.rows[i], find_row(keys.bitmaps, i, symbol)
-    if old != new:
+    if old == new:
+        return 0
+    state.rows[i] = new
+    if keys.binary and old >= 0:
+        work.gained[moves] = new
+    else:
         lost = index_row(keys.bitmaps, i, old, state.symbols[i], work.scanned[0], work.every_place)
         gained = index_row(keys.bitmaps, i, new, symbol, work.scanned[1], work.every_place)
         exchange(state.planes, lost, gained)
-    state.rows[i] = new
     state.symbols[i] = symbol
-    return np.int64(old != new)
+    return 1

@@ -31,6 +31,8 @@ class Workspace(NamedTuple):
     counts: np.ndarray  # (L, A): c_g[i], the keys of level g that agree at candidate j's column
     listed: np.ndarray  # (M,): the keys of one level
     candidates: Candidates
+    gained: np.ndarray  # (A,): for K = 2, the rows of the symbols that the query moves to
+    whole: np.ndarray  # (7, blocks, 8): seven of these rows
     scanned: np.ndarray  # (2, blocks, 8): rows that are not stored
     every_place: np.ndarray  # (blocks,): 0, 1, 2, ...
     jumps: np.ndarray  # (T,): the positions that jumped at each step, over all queries
@@ -51,6 +53,8 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         counts=np.zeros((room, columns), np.int32),
         listed=np.zeros(keys.number, np.int64),
         candidates=candidates_for(columns),
+        gained=np.zeros(columns, np.int64),
+        whole=zero_blocks(7, blocks),
         scanned=zero_blocks(2, blocks),
         every_place=np.arange(blocks, dtype=np.int32),
         jumps=np.zeros(steps, np.int64),

@@ -95,6 +95,24 @@ def test_counters_follow_the_query(data, index):
             assert counts[k] == np.count_nonzero(matches == 8 * octave + k)
 
 
+@pytest.mark.parametrize("moves", [1, 7, 12])
+def test_many_moves_at_once_count_like_one_after_the_other(moves):
+    data = np.random.default_rng(moves).integers(0, 2, (1500, 20), dtype=np.uint8)
+    data[:600, 4] = 0  # the first block of the row of ones is not stored
+    index = bitmaps.build(np.ascontiguousarray(data.T), 2)
+    planes = block.zero_blocks(len(index.valid), counters.planes_for(20))
+    nothing = bitmaps.IndexRow(index.blocks, index.places, 0, 0)
+    for column in range(20):
+        counters.exchange(planes, nothing, row_of(index, column, 0))
+    together = planes.copy()
+    for column in range(moves):
+        counters.exchange(planes, row_of(index, column, 0), row_of(index, column, 1))
+    gained = np.array([bitmaps.find_row(index, column, 1) for column in range(moves)])
+    counters.exchange_binary(together, index, gained, block.zero_blocks(7, len(index.valid)))
+    bits = index.valid[:, None]  # what is counted beyond the last key does not matter
+    assert np.array_equal(together & bits, planes & bits)
+
+
 @pytest.mark.parametrize("size", [1, 20, 9000])
 def test_both_ways_to_count_agreement_agree(data, index, size):
     chosen_keys = np.sort(np.random.default_rng(size).choice(KEYS, size, replace=False))
