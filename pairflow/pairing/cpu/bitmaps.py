@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pairflow.pairing.cpu.block import BITS, WORDS, zero_blocks
-from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.cpu.compiled import compiled, inlined
 
 MAX_BYTES = 1 << 30  # of a stored index
 _BYTES_PER_BLOCK = BITS // 8 + 4
@@ -124,7 +124,7 @@ def row_blocks(bitmaps, row):
     return bitmaps.starts[row + 1] - bitmaps.starts[row] if row >= 0 else 0
 
 
-@compiled
+@inlined
 def index_row(bitmaps, column, row, symbol, scratch, every_place):
     """The row of a symbol in a column; where the index is not stored, it is made in `scratch`."""
     if bitmaps.stored or row < 0:

@@ -23,7 +23,7 @@ from pairflow import rng
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.agreement import count_by_keys, count_by_row, list_keys
 from pairflow.pairing.cpu.bitmaps import index_row, row_blocks
-from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.cpu.compiled import compiled, inlined
 from pairflow.pairing.cpu.counters import OCTAVE, clear_untouched, split_octave
 
 _KEY_COST = (
@@ -156,7 +156,7 @@ def _settle_exactly(found, count, rate, table, levels, work):
         found.leaves[j] = found.draws[j] < rate * (agreement / total)
 
 
-@compiled
+@inlined
 def _count_level(keys, number, mask, touched, found, count, work):
     """Fills `tally` for the undecided candidates from a level of `number` keys, in the cheaper way."""
     blocks = 0
