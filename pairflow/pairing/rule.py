@@ -51,6 +51,15 @@ def level_tables(
     return np.multiply.accumulate(tables, axis=1)
 
 
+def margin(keys: int) -> float:
+    """More than the rule's w_i differ from sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z).
+
+    The levels left out (point 3) have less than TOLERANCE of the sum. The floors (point 4) take less than one
+    unit per key from sums of at least 2^51 units. Rounding in float64 is far below either.
+    """
+    return 2 * (TOLERANCE + keys * 2.0 ** (1 - WEIGHT_BITS))
+
+
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
     """Points 3 and 4 of the rule: fills `weights` with W_g and returns the number of levels kept.
 

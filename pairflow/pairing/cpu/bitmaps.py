@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pairflow.pairing.cpu.block import BITS, WORDS, zero_blocks
-from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.cpu.compiled import compiled, inlined
 
 MAX_BYTES = 1 << 30  # of a stored index
 _BYTES_PER_BLOCK = BITS // 8 + 4
@@ -36,6 +36,15 @@ class Bitmaps(NamedTuple):
     first_rows: np.ndarray
     columns: np.ndarray
     valid: np.ndarray
+
+
+class IndexRow(NamedTuple):
+    """Blocks first..end of a row of the index, and the places of its blocks."""
+
+    blocks: np.ndarray
+    places: np.ndarray
+    first: int
+    end: int
 
 
 def build(columns: np.ndarray, vocabulary_size: int) -> Bitmaps:
@@ -113,6 +122,16 @@ def find_row(bitmaps, column, symbol):
 def row_blocks(bitmaps, row):
     """The number of blocks in a row; none in row -1."""
     return bitmaps.starts[row + 1] - bitmaps.starts[row] if row >= 0 else 0
+
+
+@inlined
+def index_row(bitmaps, column, row, symbol, scratch, every_place):
+    """The row of a symbol in a column; where the index is not stored, it is made in `scratch`."""
+    if bitmaps.stored or row < 0:
+        first = bitmaps.starts[row] if row >= 0 else 0
+        return IndexRow(bitmaps.blocks, bitmaps.places, first, first + row_blocks(bitmaps, row))
+    scan_blocks(bitmaps.columns[column], symbol, scratch)
+    return IndexRow(scratch, every_place, 0, len(scratch))
 
 
 @compiled

@@ -54,3 +54,8 @@ def compiled(function):
     finally:
         config.CACHE_DIR = before
     return dispatcher
+
+
+def inlined(function):
+    """Compiled into its callers: for a small function of many arrays, whose passing would cost more."""
+    return numba.njit(nogil=True, inline="always")(function)

@@ -4,8 +4,6 @@ Plane b of a block holds bit b of the counters of its 512 keys, so one instructi
 `planes` is (blocks, P, 8) uint64 with P >= 3: the planes of a block lie side by side.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pairflow.pairing.cpu.block import any_bit, fill, load, plus, popcount, store, total
@@ -18,15 +16,6 @@ _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 def planes_for(length: int) -> int:
     """P: the planes that counters of 0..`length` need."""
     return max(3, length.bit_length())
-
-
-class IndexRow(NamedTuple):
-    """Blocks first..end of a row of the index, and the places of its blocks."""
-
-    blocks: np.ndarray
-    places: np.ndarray
-    first: int
-    end: int
 
 
 @compiled
@@ -60,13 +49,75 @@ def exchange(planes, old_row, new_row):
 
 
 @compiled
+def exchange_binary(planes, bitmaps, gained, whole):
+    """Counters += 1 for every gained row that a key is in, and -= 1 for every one that it is not in.
+
+    For K = 2: a key that does not hold the new symbol held the old one. Seven rows at a time are summed by
+    carry-save adders, so that the planes are read and written once for all of them. `whole` (7, blocks, 8) is
+    scratch.
+    """
+    places = len(planes)
+    for start in range(0, len(gained), 7):
+        rows = gained[start : start + 7]
+        for n in range(7):
+            _spread(
+                bitmaps.blocks, bitmaps.places, bitmaps.starts, rows[n] if n < len(rows) else -1, whole[n]
+            )
+        for place in range(places):
+            ones, two_a = _full_add(
+                load(whole, place), load(whole, places + place), load(whole, 2 * places + place)
+            )
+            one_b, two_b = _full_add(
+                load(whole, 3 * places + place),
+                load(whole, 4 * places + place),
+                load(whole, 5 * places + place),
+            )
+            ones, two_c = _full_add(ones, one_b, load(whole, 6 * places + place))
+            twos, fours = _full_add(two_a, two_b, two_c)
+            _add_sum(planes, place, ones, twos, fours, len(rows))
+
+
+@compiled
+def _spread(blocks, places, starts, row, whole):
+    """Writes a row of the index to `whole` (blocks, 8), with its empty blocks; row -1 is empty."""
+    following, end = (starts[row], starts[row + 1]) if row >= 0 else (0, 0)
+    for place in range(len(whole)):
+        bits = fill(np.uint64(0))
+        if following < end and places[following] == place:
+            bits = load(blocks, following)
+            following += 1
+        store(whole, place, bits)
+
+
+@compiled
+def _add_sum(planes, place, ones, twos, fours, number):
+    """Counters of a block += 2 (ones + 2 twos + 4 fours) - `number`."""
+    count = planes.shape[1]
+    gain = carry = borrow = fill(np.uint64(0))
+    for plane in range(count):
+        bits, carry = _full_add(load(planes, place * count + plane), gain, carry)
+        lose = fill(_ONES * np.uint64(number >> plane & 1))
+        half = bits ^ lose
+        store(planes, place * count + plane, half ^ borrow)
+        borrow = (~bits & lose) | (~half & borrow)
+        gain, ones, twos, fours = ones, twos, fours, fill(np.uint64(0))
+
+
+@compiled
+def _full_add(a, b, c):
+    """Sum and carry of three bits, in every bit of a block."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@compiled
 def split_octave(planes, valid, octave, masks, touched, counts):
     """Finds the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
 
     Only places with such a key are written; they are listed in `touched`, and their number is returned.
     """
     places, bits = planes.shape[:2]
-    tallies = np.zeros((OCTAVE, 8), np.uint64)
+    n0 = n1 = n2 = n3 = n4 = n5 = n6 = n7 = fill(np.uint64(0))
     written = 0
     for place in range(places):
         first = place * bits
@@ -79,23 +130,33 @@ def split_octave(planes, valid, octave, masks, touched, counts):
         touched[written] = place
         written += 1
         bit_0, bit_1, bit_2 = load(planes, first), load(planes, first + 1), load(planes, first + 2)
-        for k in range(OCTAVE):
-            mask = high & (bit_0 ^ fill(_ONES * np.uint64(1 - (k & 1))))
-            mask = mask & (bit_1 ^ fill(_ONES * np.uint64(1 - (k >> 1 & 1))))
-            mask = mask & (bit_2 ^ fill(_ONES * np.uint64(1 - (k >> 2))))
-            store(masks, k * places + place, mask)
-            store(tallies, k, plus(load(tallies, k), popcount(mask)))
-    for k in range(OCTAVE):
-        counts[k] = total(load(tallies, k))
+        above, below = high & bit_2, high & ~bit_2
+        n0 = plus(n0, _keep(masks, place, below & ~bit_1 & ~bit_0))
+        n1 = plus(n1, _keep(masks, places + place, below & ~bit_1 & bit_0))
+        n2 = plus(n2, _keep(masks, 2 * places + place, below & bit_1 & ~bit_0))
+        n3 = plus(n3, _keep(masks, 3 * places + place, below & bit_1 & bit_0))
+        n4 = plus(n4, _keep(masks, 4 * places + place, above & ~bit_1 & ~bit_0))
+        n5 = plus(n5, _keep(masks, 5 * places + place, above & ~bit_1 & bit_0))
+        n6 = plus(n6, _keep(masks, 6 * places + place, above & bit_1 & ~bit_0))
+        n7 = plus(n7, _keep(masks, 7 * places + place, above & bit_1 & bit_0))
+    counts[0], counts[1], counts[2], counts[3] = total(n0), total(n1), total(n2), total(n3)
+    counts[4], counts[5], counts[6], counts[7] = total(n4), total(n5), total(n6), total(n7)
     return written
 
 
 @compiled
-def clear_untouched(masks, touched, written):
-    """Makes masks (8, blocks, 8) whole after `split_octave`: zero wherever it wrote nothing."""
+def _keep(masks, place, mask):
+    """Stores a mask and counts its bits."""
+    store(masks, place, mask)
+    return popcount(mask)
+
+
+@compiled
+def clear_untouched(mask, touched, written):
+    """Makes one of the masks (blocks, 8) whole after `split_octave`: zero wherever it wrote nothing."""
     following = 0
-    for place in range(masks.shape[1]):
+    for place in range(len(mask)):
         if following < written and touched[following] == place:
             following += 1
         else:
-            masks[:, place] = 0
+            mask[place] = 0

@@ -2,16 +2,15 @@
 
 Why it is fast:
 
-- The sums of the rule (`pairing.rule`) are integers, so they may be counted in any way: agreement_i is
-  sum_g W_g c_g[i], where c_g[i] is the number of keys of level g that agree with the query at position i.
+- A position whose random number is not below the step's rate stays, whatever its neighbours are. Only the few
+  others are looked at (`candidates`), and only until it is certain whether they leave.
 - For every occurring (position, symbol) the index (`bitmaps`) has the set of keys that hold it, one bit per
   key, without its empty blocks. Columns that never vary are left out.
 - Every key's match count is kept in vertical bit planes (`counters`). A jump adds one row of the index and
   takes one away; nothing is compared again. A query starts from the planes of the one before it.
-- Levels are split off from the nearest down, eight at a time, and only as far as the rule goes. What was
-  counted holds until the query moves.
-- c_g[i] comes from whichever is cheaper (`agreement`): the common bits of a row and a level, 512 keys at a
-  time, or the keys of the level one by one.
+- Levels are split off from the nearest down, eight at a time. How many keys of a level agree at a position is
+  counted in the cheaper way (`agreement`): by the common bits of a row and the level, 512 keys at a time, or
+  key by key.
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
 Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N bytes per level and
@@ -57,12 +56,13 @@ def pair_rows(
     numbers = np.asarray(row_numbers, dtype=np.uint64)[order]
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
+    margin = rule.margin(len(data))
 
     adding = threading.Lock()
 
     def pair_block(rows: slice) -> None:
         work = workspace(keys, steps)
-        walk(keys, states[rows], numbers[rows], rates, tables, np.uint64(seed), vocabulary_size, work)
+        walk(keys, states[rows], numbers[rows], rates, tables, margin, np.uint64(seed), vocabulary_size, work)
         if jumps is not None:
             with adding:
                 np.add(jumps, work.jumps, out=jumps)

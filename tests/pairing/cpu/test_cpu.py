@@ -10,7 +10,7 @@ import pytest
 from tqdm import tqdm
 
 from pairflow.data import library, molecules, sources
-from pairflow.pairing import oracle
+from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import bitmaps
 from pairflow.pairing.cpu import engine as cpu
@@ -85,6 +85,15 @@ def test_every_shape_and_dtype_equals_the_reference(clustered, rows, length, voc
     data = clustered(rows, length, vocabulary_size).astype(dtype)
     fast, slow = both(data, vocabulary_size, steps)
     assert fast.dtype == slow.dtype == dtype
+    assert np.array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("margin", [1e-3, 2.0])
+def test_what_the_bounds_leave_open_is_decided_by_the_rules_integers(clustered, monkeypatch, margin):
+    """Wider bounds leave more open. With the real ones that is one decision in a billion."""
+    data = clustered(1000, 24, 40)
+    monkeypatch.setattr(rule, "margin", lambda keys: margin)
+    fast, slow = both(data, 40, 20, queries=data[:200])
     assert np.array_equal(fast, slow)
 
 
