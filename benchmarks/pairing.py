@@ -197,6 +197,7 @@ class Engine:
                 rows.astype(np.uint64),
                 self.rates[chosen],
                 self.tables[chosen],
+                rule.margin(len(self.data)),
                 np.uint64(0),
                 self.symbols,
                 work[thread],
