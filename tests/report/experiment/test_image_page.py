@@ -255,7 +255,7 @@ def test_long_rows_have_binned_distances():
 
 
 def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trials(make_images, parse):
-    """The kernel distance has one seed alone: no deviation there, and it says so."""
+    """The kernel distance has only one seed: no deviation there, and it says so."""
     rows = make_images().metrics
     seeds = [
         rows.assign(seed=seed, trial=trial, value=rows.value + 3 * seed + trial)
