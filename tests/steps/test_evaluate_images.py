@@ -389,7 +389,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
 
 
 def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
-    """The first has the files that it has as the only one, and compares pixels, so that it need not run again."""
+    """The first has the same files as if it were the only one, and compares pixels: it need not run again."""
     several = Experiment.model_validate(experiment(features=["inception", "dinov2", {"iterations": 9}]))
     alone = Experiment.model_validate(experiment(features="inception"))
     table, table_alone = (
