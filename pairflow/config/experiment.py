@@ -292,13 +292,8 @@ class Experiment(Settings):
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
-PAPER_SOURCES = (
-    "qm9",
-    "zinc250k",
-    "mnist_binary",
-    "cifar10",
-    "ffhq64",
-)  # the data sets of the paper's tables
+# The data sets of the paper's tables.
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64")
 
 
 class Configuration(Settings):

@@ -10,9 +10,7 @@ from pairflow.networks.dropout import Dropout
 from pairflow.networks.time_embedding import TimeEmbedding
 
 ROTARY_BASE = 10_000
-FREQUENCIES = 10_000.0 ** (
-    -np.arange(128) / 128
-)  # of the time's sinusoids, as in the releases of UDLM and Duo
+FREQUENCIES = 10_000.0 ** (-np.arange(128) / 128)  # of the time, as in the releases of UDLM and Duo
 
 
 class DiffusionTransformer(nn.Module):

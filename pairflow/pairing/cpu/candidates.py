@@ -26,9 +26,7 @@ from pairflow.pairing.cpu.bitmaps import index_row, row_blocks
 from pairflow.pairing.cpu.compiled import compiled, inlined
 from pairflow.pairing.cpu.counters import OCTAVE, clear_untouched, split_octave
 
-_KEY_COST = (
-    8  # what it takes to list a key, in units of an index block that is counted, or of a token compared
-)
+_KEY_COST = 8  # of listing a key; counting a block of the index, and comparing a token, cost 1
 
 _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
