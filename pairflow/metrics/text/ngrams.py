@@ -1,0 +1,79 @@
+"""N-grams of token rows: their numbers, distributions and repeats, and the entropy of single rows."""
+
+import numpy as np
+
+
+def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
+    """Rows (B, N) as int64, with -1 for the symbol of padding, if there is one."""
+    marked = rows.astype(np.int64)
+    return marked if padding is None else np.where(marked == padding, -1, marked)
+
+
+def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
+    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on.
+
+    Those that contain a missing token have the number -1. Symbols and sizes may be as large as they like,
+    because each size is numbered from the one before.
+    """
+    symbols = max(int(rows.max(initial=0)) + 1, 1)
+    numbers = rows.astype(np.int64)
+    for offset in range(1, size):
+        last = rows[:, offset : rows.shape[1] - size + 1 + offset]
+        numbers = numbers[:, : last.shape[1]]
+        present = (numbers >= 0) & (last >= 0)
+        codes = np.where(present, numbers * symbols + last, -1)
+        values, places = np.unique(codes, return_inverse=True)
+        numbers = places.reshape(codes.shape) - int(values[:1].tolist() == [-1])
+    return np.maximum(numbers, -1)
+
+
+def token_entropy(rows: np.ndarray) -> np.ndarray:
+    """(B,) nats: the entropy of the symbol frequencies of each row, from 0 to ln N.
+
+    With c occurrences of a symbol among the n tokens of a row it is ln n - sum c ln c / n.
+    """
+    symbols = max(int(rows.max(initial=0)) + 1, 1)
+    codes = np.arange(len(rows))[:, None] * symbols + rows
+    present = rows >= 0
+    values, counts = np.unique(codes[present], return_counts=True)
+    sums = np.bincount(values // symbols, counts * np.log(counts), minlength=len(rows))
+    totals = np.maximum(present.sum(axis=1), 1)
+    return np.log(totals) - sums / totals
+
+
+def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
+    """Distance, from 0 to 1, between the n-gram frequencies p and q of two sets of rows (B, N) and (V, N).
+
+    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2. The n-grams may
+    begin anywhere.
+    """
+    numbers = number_ngrams(np.concatenate([rows, others]), size)
+    length = numbers.max(initial=0) + 1
+    parts = (part[part >= 0] for part in np.split(numbers, [len(rows)]))
+    p, q = (np.bincount(part, minlength=length) / max(part.size, 1) for part in parts)
+    middle = (p + q) / 2
+    bits = sum(_divergence(one, middle) for one in (p, q)) / 2
+    return float(np.sqrt(np.clip(bits, 0, 1)))
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """KL(p || q) in bits."""
+    held = p > 0
+    return float((p[held] * np.log2(p[held] / q[held])).sum())
+
+
+def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
+    """(B,) rep-n: 1 - different n-grams / n-grams, within each row; 0 for a row without any."""
+    numbers = number_ngrams(rows, size)
+    counts = (numbers >= 0).sum(axis=1)
+    ordered = np.sort(numbers, axis=1)
+    new = np.diff(ordered, axis=1, prepend=-1) != 0
+    different = (new & (ordered >= 0)).sum(axis=1)
+    return np.where(counts, 1 - different / np.maximum(counts, 1), 0.0)
+
+
+def distinct_share(rows: np.ndarray, size: int) -> float:
+    """distinct-n: different n-grams / n-grams, over all rows together; NaN without any."""
+    numbers = number_ngrams(rows, size)
+    present = numbers[numbers >= 0]
+    return len(np.unique(present)) / present.size if present.size else float("nan")
