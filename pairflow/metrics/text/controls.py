@@ -1,7 +1,7 @@
 """Rows that anyone can draw from the training text without a model, to be measured as samples are.
 
-Each cheats in one way: `shuffled` has the right symbols in no order, `chain` has the right trigrams and nothing
-beyond them, and `snippet` is good text, but always the same.
+Each cheats in one way: `shuffled` has the right symbols in no order, `chain` has the right trigrams and
+nothing beyond them, and `snippet` is good text, but always the same.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The longest span of tokens that a sample shares with the training text, exactly.
 
-All ends of all samples (suffixes of rows) are sorted. Each end of a training row is then looked up among them:
-the samples beside its place share the most tokens with it, and the others less and less (Manber and Myers
-1993, "Suffix arrays"). The time is that of one pass over the training rows.
+All ends of all samples (suffixes of rows) are sorted. Each end of a training row is then looked up among
+them: the samples beside its place share the most tokens with it, and the others less and less (Manber and
+Myers 1993, "Suffix arrays"). The time is that of one pass over the training rows.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def _match(rows: np.ndarray, end: int, others: np.ndarray, row: int, first: int)
 
 @compiled
 def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: np.ndarray) -> None:
-    """For the two ends beside the place of each end of `training`, the most tokens that they share with it."""
+    """For the two ends beside each end of `training`, the most tokens that they share with it."""
     for row in range(len(training)):
         for first in range(training.shape[1]):
             low, high = 0, len(order)

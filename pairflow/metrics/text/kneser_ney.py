@@ -1,13 +1,13 @@
-"""An n-gram model of text with interpolated Kneser-Ney smoothing (Kneser and Ney 1995, Chen and Goodman 1999).
+"""An n-gram model of text with interpolated Kneser-Ney smoothing (Chen and Goodman 1999).
 
 After the tokens h it gives the token w
 
     p_k(w | h) = (max(c(h w) - D_k, 0) + D_k f(h) p_(k-1)(w | h')) / sum_v c(h v)
 
 with k - 1 the length of h, h' its last k - 2 tokens, f(h) the number of different tokens after h, and
-p_0 = 1 / K. Where nothing follows h, p_k is p_(k-1). c counts occurrences at the longest context, and below it
-the different tokens that precede. D_k = n_1 / (n_1 + 2 n_2) with n_r the number of k-grams of count r, or 1/2
-if there is none of either.
+p_0 = 1 / K. Where nothing follows h, p_k is p_(k-1). c counts occurrences at the longest context, and below
+it the different tokens that precede. D_k = n_1 / (n_1 + 2 n_2) with n_r the number of k-grams of count r, or
+1/2 if there is none of either.
 
 The longest context has order - 1 tokens, or as many as there are in the row. The model has no random numbers:
 equal text gives equal probabilities.

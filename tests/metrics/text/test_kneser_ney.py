@@ -14,8 +14,9 @@ TEXT = (Path(__file__).parents[3] / "docs" / "method.md").read_text()
 def test_an_example_worked_out_by_hand():
     """The text 0 1 0 1 2 with K = 3 and order 2.
 
-    Bigrams: 01 twice, 10 and 12 once, so D_2 = 2 / (2 + 2). Each symbol follows one other, so that below the
-    longest context p_1 = (1 - 1/2) / 3 + 1/2 / 3 = 1/3. A row begins with counts 2, 2, 1 and D_1 = 1 / (1 + 4).
+    Bigrams: 01 twice, 10 and 12 once, so D_2 = 2 / (2 + 2). Each symbol follows one other, so that below
+    the longest context p_1 = (1 - 1/2) / 3 + 1/2 / 3 = 1/3. A row begins with the counts 2, 2 and 1, so
+    that D_1 = 1 / (1 + 4).
     """
     judge = KneserNey.fit(np.array([[0, 1, 0, 1, 2]]), 3, 2)
     first = {0: (2 - 0.2) / 5 + 0.2 * 3 / 5 / 3, 2: (1 - 0.2) / 5 + 0.2 * 3 / 5 / 3}
