@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images, OwnFile, Tokens
@@ -95,6 +95,32 @@ class Experiment(Settings):
     def _leave_out_empty_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Without own pairs the settings are those of earlier versions, so that no report is made again."""
         return {key: value for key, value in dump(self).items() if key != "pairs" or value}
+
+    @field_validator("evaluations")
+    @classmethod
+    def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
+        """Each evaluation is followed by those that repeat it at its further temperatures."""
+        every: dict[str, Evaluation] = {}
+        for name, evaluation in evaluations.items():
+            for repeated, settings in evaluation.repeated(name).items():
+                if evaluations.get(repeated, settings) != settings:
+                    raise ValueError(
+                        f"'{repeated}' is the name of '{name}' at temperature {settings.temperature:g}; "
+                        "choose another name"
+                    )
+            every |= {name: evaluation, **evaluation.repeated(name)}
+        return every
+
+    def frontiers(self) -> dict[str, dict[str, float]]:
+        """Evaluation with several temperatures -> the evaluations at each of them, and the temperature."""
+        return {
+            name: {
+                repeated: settings.temperature
+                for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
+            }
+            for name, evaluation in self.evaluations.items()
+            if evaluation.temperatures
+        }
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
@@ -234,7 +260,7 @@ class Experiment(Settings):
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
-        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown"})
+        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown", "temperatures"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:

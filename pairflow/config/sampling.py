@@ -35,6 +35,16 @@ Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetition
 ClassifierIterations = Annotated[
     int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
 ]
+Temperature = Annotated[
+    float,
+    Field(
+        ge=0.01,
+        le=100,
+        allow_inf_nan=False,
+        description="The network's logits are divided by this temperature before a symbol is drawn: below 1 "
+        "samples are likelier and less varied, above 1 the other way round.",
+    ),
+]
 
 
 class Update(Settings):
@@ -46,6 +56,7 @@ class Update(Settings):
         True,
         description="After the last sampling step, take the symbols that the denoiser finds most likely.",
     )
+    temperature: Temperature = Field(1.0, exclude_if=lambda value: value == 1)
 
 
 class Sampling(Update):
@@ -63,6 +74,11 @@ class Evaluation(Sampling):
     )
     methods: tuple[str, ...] | None = Field(
         None, min_length=1, description="The methods to evaluate; none: all methods of the experiment."
+    )
+    temperatures: tuple[Temperature, ...] = Field(
+        (),
+        description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
+        exclude_if=lambda values: not values,
     )
     shown: tuple[int, ...] | None = Field(
         None,
@@ -84,7 +100,21 @@ class Evaluation(Sampling):
         for nfe in self.shown or ():
             if nfe not in self.nfe:
                 raise ValueError(f"shown: {nfe} is not among nfe, {list(self.nfe)}")
+        temperatures = (self.temperature, *self.temperatures)
+        if len(set(temperatures)) < len(temperatures):
+            raise ValueError(
+                f"temperatures: with {self.temperature:g} itself, {list(temperatures)} has one twice"
+            )
         return self
+
+    def repeated(self, name: str) -> dict[str, "Evaluation"]:
+        """The evaluations that repeat this one at its further temperatures, by names such as main_t0_7."""
+        return {
+            f"{name}_t{temperature:g}".replace(".", "_"): self.model_copy(
+                update={"temperature": temperature, "temperatures": (), "shown": None}
+            )
+            for temperature in self.temperatures
+        }
 
 
 class ModelCorrelation(Settings):

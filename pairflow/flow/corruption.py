@@ -73,6 +73,7 @@ class Corruption(ABC):
         prediction: str,
         conversion: str = "exact",
         greedy_tail: bool = True,
+        temperature: float = 1.0,
         generator: Generator | None = None,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings."""
@@ -83,6 +84,7 @@ class Corruption(ABC):
             prediction=prediction,
             convert=conversion == "exact",
             greedy_tail=greedy_tail,
+            temperature=temperature,
             generator=generator,
         )
 

@@ -8,7 +8,8 @@ prediction: the kind of denoiser that `denoise` is, "leave_one_out" or "posterio
 other kind it is converted, unless `convert` is False. generator: on the device of x0.
 greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call), as Duo's
 greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
-others: sharper than the data, even if exact.
+others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
+an argmax.
 
 See docs/method.md, "Sampling".
 """
@@ -55,9 +56,11 @@ class Sampler:
         convert: bool = True,
         schedule: Linear = DIFFUSION,
         greedy_tail: bool = True,
+        temperature: float = 1.0,
         generator: Generator | None = None,
     ) -> Tensor:
         x, convert = x0, convert and prediction != self.takes
+        denoise = heat(denoise, temperature)
         alphas = alpha_grid(steps, schedule)
         for alpha_t, alpha_s in pairwise(alphas):
             x = draw(self.transition(denoise, x, alpha_t, alpha_s, convert=convert), generator)
@@ -114,6 +117,13 @@ class CachedDenoiser:
                 output[changed] = self.denoise(x_t[changed], kappa[changed])
         self._last = x_t, output
         return output
+
+
+def heat(denoise: Denoiser, temperature: float) -> Denoiser:
+    """The denoiser with logits divided by tau: x_theta^(1 / tau), normalised. At tau = 1 it is unchanged."""
+    if temperature == 1:
+        return denoise
+    return lambda x_t, kappa: torch.log_softmax(denoise(x_t, kappa) / temperature, dim=-1)
 
 
 def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:

@@ -190,15 +190,15 @@ class Model:
         """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
 
         They are a function of `settings.seed` and the `labels`; the sampler's other settings are those that
-        `settings` has (`sampler`, `conversion`, `greedy_tail`). Every model with the same corruption, and
-        every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
+        `settings` has (`sampler`, `conversion`, `greedy_tail`, `temperature`). Every model with the same
+        corruption, and every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
         """
         seed = rng.stream_seed(settings.seed, *labels)
         generator = torch.Generator(self.device).manual_seed(seed)
         corruption = self.corruption
         x0 = corruption.source((rows, self.length), generator, self.device)
         x0 = x0.repeat_interleave(repeats, dim=0)
-        update = settings.model_dump(include={"sampler", "conversion", "greedy_tail"})
+        update = settings.model_dump(include={"sampler", "conversion", "greedy_tail", "temperature"})
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
         return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
 

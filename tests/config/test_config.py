@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pairflow import config
-from pairflow.config import BASES, PAPER_SOURCES, Configuration, Settings, check, parse_method
+from pairflow.config import BASES, PAPER_SOURCES, Configuration, Experiment, Settings, check, parse_method
 from pairflow.config.file import load, schema
 from pairflow.errors import InputError
 from pairflow.plan import paths
@@ -125,6 +125,28 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
+
+
+def test_an_evaluation_is_repeated_at_each_temperature():
+    experiment = check(Configuration, changed("evaluations.main.temperatures", [0.7, 2]), "x").experiments[
+        "demo"
+    ]
+    names = {"main": 1.0, "main_t0_7": 0.7, "main_t2": 2.0}
+    assert experiment.frontiers() == {"main": names}
+    assert [name for name in experiment.evaluations if name in names] == [*names]
+    for name, temperature in names.items():
+        settings = experiment.sample_settings(name, 4, 0)
+        assert settings.temperature == temperature
+        assert settings.model_dump().get("temperature", 1.0) == temperature
+        assert "temperatures" not in settings.model_dump()
+    again = check(Experiment, experiment.model_dump(mode="json"), "x")
+    assert again == experiment
+    values = changed("evaluations.main.temperatures", [0.7])
+    values["experiments"]["demo"]["evaluations"]["main_t0_7"] = {"nfe": [1]}
+    with pytest.raises(InputError, match=r"'main_t0_7' is the name of 'main' at temperature 0\.7; choose"):
+        check(Configuration, values, "x")
+    with pytest.raises(InputError, match=r"temperatures: with 1 itself, \[1\.0, 1\.0\] has one twice"):
+        check(Configuration, changed("evaluations.main.temperatures", [1]), "x")
 
 
 def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():

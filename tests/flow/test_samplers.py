@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from pairflow.flow.corruption import Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
-from pairflow.flow.samplers import LAST_TIME, CachedDenoiser, alpha_grid, ancestral, draw, euler
+from pairflow.flow.samplers import LAST_TIME, CachedDenoiser, alpha_grid, ancestral, draw, euler, heat
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -90,6 +90,25 @@ def test_the_greedy_tail_is_the_argmax_of_one_more_call():
     torch.testing.assert_close(kappa, torch.full((50,), DIFFUSION.kappa(LAST_TIME)))
     assert torch.equal(x_t, sample(denoise, x0, "leave_one_out", greedy_tail=False))
     assert torch.equal(greedy, leave_one_out_of(TWO)(x_t, kappa).argmax(-1))
+
+
+def test_a_temperature_divides_the_logits_and_leaves_the_argmax():
+    exact = leave_one_out_of(TWO)
+    x_t, kappa = states(2), torch.full((9,), 0.4)
+    p = exact(x_t, kappa).exp()
+    for temperature in (0.5, 2.0):
+        expected = p ** (1 / temperature)
+        heated = heat(exact, temperature)(x_t, kappa).exp()
+        torch.testing.assert_close(heated, expected / expected.sum(-1, keepdim=True))
+        assert torch.equal(heated.argmax(-1), p.argmax(-1))
+    assert heat(exact, 1.0) is exact
+    one, *others = (
+        sample(exact, source(500, 2), "leave_one_out", greedy_tail=False, temperature=temperature)
+        for temperature in (1.0, 0.3, 3.0)
+    )
+    unchanged = sample(exact, source(500, 2), "leave_one_out", greedy_tail=False)
+    assert torch.equal(one, unchanged)
+    assert all(not torch.equal(one, other) for other in others)
 
 
 def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
@@ -258,7 +277,7 @@ def test_a_corruption_samples_by_the_names_of_its_settings():
 
     x0 = corruption.source((50, 4), torch.Generator().manual_seed(2))
     for conversion in ("exact", "none"):
-        settings = {"steps": 3, "prediction": "leave_one_out", "greedy_tail": False}
+        settings = {"steps": 3, "prediction": "leave_one_out", "greedy_tail": False, "temperature": 0.5}
         settings["generator"] = torch.Generator().manual_seed(3)
         actual = corruption.sample(network, x0, sampler="euler", conversion=conversion, **settings)
         settings["generator"].manual_seed(3)
