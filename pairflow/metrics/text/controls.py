@@ -29,11 +29,11 @@ def draw_chain(training: np.ndarray, count: int, random: np.random.Generator) ->
     triples = np.lib.stride_tricks.sliding_window_view(training, 3, axis=1).reshape(-1, 3)
     triples = triples[(triples >= 0).all(axis=1)]
     symbols = int(training.max()) + 1
-    codes = triples[:, 0] * symbols + triples[:, 1]
+    codes = triples[:, 0].astype(np.int64) * symbols + triples[:, 1]
     order = np.argsort(codes, kind="stable")
     codes, following = codes[order], triples[order, 2]
     for place in range(2, length):
-        context = rows[:, place - 2] * symbols + rows[:, place - 1]
+        context = rows[:, place - 2].astype(np.int64) * symbols + rows[:, place - 1]
         low, high = (np.searchsorted(codes, context, side) for side in ("left", "right"))
         low, high = np.where(low < high, low, 0), np.where(low < high, high, len(codes))
         rows[:, place] = following[random.integers(low, high)]

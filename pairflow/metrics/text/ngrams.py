@@ -4,9 +4,9 @@ import numpy as np
 
 
 def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
-    """Rows (B, N) as int64, with -1 for the symbol of padding, if there is one."""
-    marked = rows.astype(np.int64)
-    return marked if padding is None else np.where(marked == padding, -1, marked)
+    """Rows (B, N) as int32, with -1 for the symbol of padding, if there is one."""
+    marked = rows.astype(np.int32)
+    return marked if padding is None else np.where(marked == padding, np.int32(-1), marked)
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
