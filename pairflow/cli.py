@@ -35,6 +35,8 @@ STEPS = (
     "evaluate_images",
     "floor_tokens",
     "evaluate_tokens",
+    "floor_text",
+    "evaluate_text",
     "correlate",
     "report",
     "paper",

@@ -225,6 +225,17 @@ Extractors = Annotated[
 ]
 
 
+class Judge(Settings):
+    """The n-gram model whose perplexity samples of text have."""
+
+    order: int = Field(
+        6,
+        ge=1,
+        le=16,
+        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
+    )
+
+
 class Chemistry(Settings):
     """Measures on molecules beyond those that are always computed."""
 

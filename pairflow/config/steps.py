@@ -11,6 +11,7 @@ from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
     ComparisonSettings,
+    Judge,
     ModelCorrelation,
     Sampling,
     Trials,
@@ -221,6 +222,10 @@ class RealDraws(Settings):
     )
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")
+
+
+class JudgedDraws(RealDraws, Judge):
+    """What the floor and the controls of text depend on, besides the text."""
 
 
 class FloorSettings(RealDraws, ComparisonSettings):

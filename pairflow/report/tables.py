@@ -56,6 +56,10 @@ def _of_rows(label: str, against: str, **options: Any) -> Metric:
     return Metric(label, "tokens", against=against, **options)
 
 
+def _of_text(label: str, against: str = "", best: str = "", **options: Any) -> Metric:
+    return Metric(label, "text", best, against=against, **options)
+
+
 def _ngram(label: str) -> Metric:
     return _of_rows(label, "to held-out rows", best="lowest", headline=f"the {label}")
 
@@ -78,6 +82,8 @@ GROUPS = {
     "kernel": "Kernel distances",
     "neighbours": "Distance to the nearest images",
     "rows": "Copies and repeats",
+    "ngrams": "Frequencies of n-grams",
+    "repeats": "Repeats, and copies of training text",
 }
 METRICS = {
     "valid": _count("valid", headline="the number of valid molecules"),
@@ -116,6 +122,16 @@ METRICS = {
     "nn_hamming": _of_rows("Hamming distance", "to training rows", group="rows"),
     "copies": _of_rows("share of copies", "of training rows", chart=False, group="rows"),
     "distinct": _of_rows("share of distinct rows", "", chart=False, group="rows"),
+    "judge_ppl": _of_text("judge perplexity", best="lowest", headline="the judge’s perplexity", log=True),
+    "entropy": _of_text("entropy (nats)"),
+    "known_words": _of_text("share of words", "that the {} text has", "highest"),
+    "js_trigram": _of_text("trigram distance", "to held-out text", "lowest", group="ngrams"),
+    "js_bigram": _of_text("bigram distance", "to held-out text", "lowest", group="ngrams"),
+    "js_unigram": _of_text("unigram distance", "to held-out text", "lowest", group="ngrams"),
+    "rep_4": _of_text("repeated 4-grams of a sample", chart=False, group="repeats"),
+    "distinct_4": _of_text("distinct 4-grams of a trial", chart=False, group="repeats"),
+    "copied_span": _of_text("longest copied span", "of {} text", chart=False, group="repeats"),
+    "copied_span_max": _of_text("longest copied span of a trial", "of {} text", chart=False, group="repeats"),
 }
 # In a complete data set every molecule that keeps its rules is known, so that a novel one breaks them.
 _OFF_RULES = {

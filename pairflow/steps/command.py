@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 from pairflow.metrics.images import RealImages
+from pairflow.metrics.text import TextFiles
 from pairflow.runtime import distributed, signals
 from pairflow.runtime.resume import ResumeOptions
 from pairflow.training.options import MODEL_FILES, FitOptions, ModelPaths
@@ -155,6 +156,15 @@ real_images = grouped(
         help="Feature statistics of the test images (Parquet); not needed without any.",
     ),
     existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
+)
+
+real_text = grouped(
+    "real",
+    TextFiles,
+    existing("--tokens", help="Training rows (Parquet)."),
+    existing("--validation", help="Held-out rows (Parquet)."),
+    existing("--judge", help="Rows of text that only the judge learns from (Parquet)."),
+    existing("--vocabulary", help="The tokeniser (JSON)."),
 )
 
 real_tokens = together(

@@ -3,34 +3,82 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_table, token_array
+from pairflow.config import RealDraws
+from pairflow.data.tokenisers import load_tokeniser
+from pairflow.metrics.draws import draw_trials
+from pairflow.metrics.text import TextFiles
+from pairflow.metrics.text.controls import CONTROLS
 from pairflow.metrics.text.copied import longest_copies
 from pairflow.metrics.text.kneser_ney import KneserNey
-from pairflow.metrics.text.ngrams import distinct_share, jensen_shannon, repeated_share, token_entropy
+from pairflow.metrics.text.ngrams import (
+    distinct_share,
+    jensen_shannon,
+    mark_padding,
+    repeated_share,
+    token_entropy,
+)
 from pairflow.metrics.text.words import known_share, list_words
+from pairflow.metrics.tokens import RealRows
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
 
 Row = dict[str, Any]
+Trials = dict[int, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class RealText:
-    """What samples of text are compared with; rows are those of `ngrams.mark_padding`.
+    """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `train` (M, N) and `held_out` (V, N) are the rows of the data set, `decode` makes text of a row, and
-    `judge_name` is what metric rows call the judge.
+    `decode` makes text of a row, and `judge_name` is what metric rows call the judge.
     """
 
-    train: np.ndarray
-    held_out: np.ndarray
+    real: RealRows
     judge: KneserNey
     judge_name: str
     decode: Callable[[np.ndarray], str]
+    padding: int | None
+    inputs: dict[str, str]
+
+    @classmethod
+    def read(cls, files: TextFiles, order: int) -> "RealText":
+        """Read the files and fit the judge; InputError unless they are the parts of one data set."""
+        real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
+        real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
+        table, judged = read_table(files.judge, "tokens")
+        judged.require_same_data(real.metadata.data, files.judge, files.tokens)
+        judged.require_split("judge", files.judge)
+        padding, size = tokeniser.padding, real.metadata.dimensions[1]
+        # Rows of the judge follow one another in the text, so that their n-grams may cross rows.
+        stream = mark_padding(token_array(table["tokens"]), padding).reshape(1, -1)
+        name = f"kneser-ney-{order}-{digest(files.judge)[:8]}"
+        inputs = {**real.inputs, "judge": digest(files.judge)}
+        return cls(real, KneserNey.fit(stream, size, order), name, tokeniser.decode, padding, inputs)
+
+    @cached_property
+    def train(self) -> np.ndarray:
+        """The training rows (M, N)."""
+        return mark_padding(self.real.train, self.padding)
+
+    @cached_property
+    def held_out(self) -> np.ndarray:
+        """The held-out rows (V, N)."""
+        return mark_padding(self.real.held_out, self.padding)
+
+    def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
+        """The samples (B, N) of a model of these data by trial, and their metadata."""
+        rows, trials, metadata = self.real.read_samples(path)
+        marked = mark_padding(rows, self.padding)
+        return {int(trial): marked[trials == trial] for trial in np.unique(trials)}, metadata
 
     @cached_property
     def known_words(self) -> frozenset[str]:
@@ -56,23 +104,56 @@ class RealText:
             if size <= rows.shape[1]:
                 yield _row(metric, jensen_shannon(rows, self.held_out, size), "test")
 
-    def measure_copies(self, trials: dict[int, np.ndarray]) -> Iterator[tuple[int, Row]]:
+    def measure_copies(self, trials: Trials) -> Iterator[Row]:
         """The copied spans of all trials, by one pass over the training rows."""
         spans = longest_copies(np.concatenate([*trials.values()]), self.train)
         ends = np.cumsum([len(rows) for rows in trials.values()])[:-1]
         for trial, own in zip(trials, np.split(spans, ends), strict=True):
-            yield trial, _row("copied_span", float(own.mean()), "train")
-            yield trial, _row("copied_span_max", float(own.max()), "train")
+            counted = {"trial": trial, "samples": len(own)}
+            yield {**_row("copied_span", float(own.mean()), "train"), **counted}
+            yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
     return {"metric": metric, "value": value, "reference": reference, "extractor": extractor}
 
 
-def measure_trials(trials: dict[int, np.ndarray], real: RealText) -> Iterator[Row]:
+def measure_trials(trials: Trials, real: RealText) -> Iterator[Row]:
     """The metric rows of samples (B, N) by their trial."""
+    yield from _by_trial(trials, real.measure)
+    yield from real.measure_copies(trials)
+
+
+def measure_real(real: RealText, settings: RealDraws) -> Iterator[Row]:
+    """The floor, method `data`, and the controls, each by its name: as many rows as samples have.
+
+    Held-out rows take the place of samples, but for the frequencies of n-grams, where training rows do.
+    """
+    held_out, train = (
+        {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}
+        for split, rows in (("test", real.held_out), ("train", real.train))
+    )
+    floor = chain(
+        _by_trial(held_out, real.measure_rows),
+        real.measure_copies(held_out),
+        _by_trial(train, real.compare_ngrams),
+    )
+    controls = {name: measure_trials(draw_control(name, real.train, settings), real) for name in CONTROLS}
+    for method, rows in {"data": floor, **controls}.items():
+        for row in rows:
+            yield {**row, "method": method}
+
+
+def _by_trial(trials: Trials, measure: Callable[[np.ndarray], Iterator[Row]]) -> Iterator[Row]:
     for trial, rows in trials.items():
-        for row in real.measure(rows):
+        for row in measure(rows):
             yield {**row, "trial": trial, "samples": len(rows)}
-    for trial, row in real.measure_copies(trials):
-        yield {**row, "trial": trial, "samples": len(trials[trial])}
+
+
+def draw_control(name: str, training: np.ndarray, settings: RealDraws) -> Trials:
+    """The rows of a control, trial by trial."""
+    seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
+    return {
+        trial: CONTROLS[name](training, settings.samples, np.random.default_rng(seed))
+        for trial, seed in enumerate(seeds)
+    }

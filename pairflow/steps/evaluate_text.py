@@ -1,0 +1,39 @@
+"""Samples of text to metric rows."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
+from pairflow.config import Judge
+from pairflow.metrics.text import TextFiles
+from pairflow.steps.command import evaluation, existing, out, real_text, step
+
+
+@step(Judge)
+@existing("--samples", help="Samples (Parquet).")
+@real_text
+@evaluation
+@out("--out", help="Output file for the metric rows (Parquet).")
+def main(settings: Judge, samples: Path, real: TextFiles, evaluation: str, out: Path):
+    """Measure each trial's samples of text: their perplexity under an n-gram model of text that no generator
+    has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
+    from pairflow.metrics.text.measure import RealText, measure_trials
+
+    provenance = Provenance()
+    text = RealText.read(real, settings.order)
+    trials, metadata = text.read_samples(samples)
+    sampling = metadata.parameters
+    shared = {key: sampling[key] for key in ("method", "nfe", "seed")}
+    written = Metadata(
+        kind="metrics",
+        vocabulary=metadata.vocabulary,
+        parameters={**sampling, **settings.model_dump(mode="json")},
+        inputs={"samples": digest(samples), **text.inputs},
+    )
+    frame = pd.DataFrame(measure_trials(trials, text))
+    save_table(out, as_metrics(frame, **shared, evaluation=evaluation), written, provenance)
+
+
+if __name__ == "__main__":
+    main()

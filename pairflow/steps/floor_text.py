@@ -1,0 +1,38 @@
+"""Real text and rows that anyone can draw from it to metric rows."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
+from pairflow.config import JudgedDraws
+from pairflow.metrics.text import TextFiles
+from pairflow.steps.command import evaluation, out, real_text, step
+
+
+@step(JudgedDraws)
+@real_text
+@evaluation
+@out("--out", help="Output file for the metric rows of real text and of the controls (Parquet).")
+def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path):
+    """Compute the floor and the controls: the same metrics as for samples, but of other rows.
+
+    Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from the
+    training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
+    """
+    from pairflow.metrics.text.measure import RealText, measure_real
+
+    provenance = Provenance()
+    text = RealText.read(real, settings.order)
+    written = Metadata(
+        kind="metrics",
+        vocabulary=text.real.metadata.vocabulary,
+        parameters=settings.model_dump(mode="json"),
+        inputs=text.inputs,
+    )
+    frame = pd.DataFrame(measure_real(text, settings))
+    save_table(out, as_metrics(frame, seed=settings.seed, evaluation=evaluation), written, provenance)
+
+
+if __name__ == "__main__":
+    main()
