@@ -38,7 +38,7 @@ class Metric:
     @property
     def real(self) -> str:
         """What a floor is measured on."""
-        return "real rows" if self.modality == "tokens" else "real images"
+        return {"tokens": "real rows", "text": "held-out text"}.get(self.modality, "real images")
 
     def could_show(self, cell: Difference) -> bool:
         """Whether a gain as large as `visible` is possible.

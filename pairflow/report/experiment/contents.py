@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment, Modality
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL
@@ -52,7 +53,9 @@ class Contents:
 
     For token rows:
 
+    controls       for text: metric rows of the controls, as `metrics` has those of real text
     bounds         method -> `nll_bound` on the held-out rows, mean over seeds
+    bits           method -> `bpc_bound` likewise, for text
     rows           what they are -> some rows as text: training rows, samples of each method
     """
 
@@ -65,6 +68,7 @@ class Contents:
     couplings: dict[str, dict[str, float]]
     correlations: dict[str, dict[str, float]]
     training_logs: dict[str, pd.DataFrame]
+    controls: pd.DataFrame = field(default_factory=lambda: as_metrics(pd.DataFrame()))
     sample_command: str = ""
     trajectory: Trajectory | None = None
     symbols: dict[int, str] = field(default_factory=dict)
@@ -77,6 +81,7 @@ class Contents:
     neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
     accuracies: dict[str, float | None] = field(default_factory=dict)
     bounds: dict[str, float] = field(default_factory=dict)
+    bits: dict[str, float] = field(default_factory=dict)
     rows: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -149,6 +154,13 @@ class Contents:
         measured = list(dict.fromkeys(self.measured["evaluation"]))
         configured = [name for name in self.experiment.evaluations if name in measured]
         return list(dict.fromkeys([*configured, *measured]))
+
+    @property
+    def own_evaluations(self) -> list[str]:
+        """The same without those that repeat another one at a further temperature."""
+        families = self.experiment.frontiers().items()
+        repeats = {name for first, names in families for name in names if name != first}
+        return [name for name in self.evaluations if name not in repeats]
 
     def count_calls(self, nfe: int, evaluation: str) -> int:
         """Calls of the network that make a sample: the sampling steps, and the greedy tail if any."""

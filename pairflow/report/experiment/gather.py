@@ -14,6 +14,7 @@ from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
 from pairflow.report.experiment import pictures, tokens
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.texts import CONTROLS
 from pairflow.report.trajectory import Trajectory, follow
 
 _EXAMPLES = 12  # training molecules
@@ -75,10 +76,12 @@ def read_contents(
     provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
     readers = {"molecules": _read_molecules, "images": pictures.read_images, "tokens": tokens.read_rows}
+    sampled = metrics[metrics["evaluation"].isin(experiment.evaluations)]
     return Contents(
         name=root.name,
         experiment=experiment,
-        metrics=metrics[metrics["evaluation"].isin(experiment.evaluations)],
+        metrics=sampled[~sampled["method"].isin(CONTROLS)],
+        controls=sampled[sampled["method"].isin(CONTROLS)],
         couplings=_by_method(metrics[metrics["evaluation"].isin(["coupling", "coverage"])], seed),
         correlations=_by_method(metrics[metrics["evaluation"] == "correlation"], seed),
         timings=timings,
@@ -86,6 +89,7 @@ def read_contents(
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
         bounds=mean_bounds(metrics),
+        bits=mean_bounds(metrics, "bpc_bound"),
         sample_command=sample_command(root, experiment),
         trajectory=_read_trajectory(root, experiment),
         **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
@@ -123,9 +127,9 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
     }
 
 
-def mean_bounds(metrics: pd.DataFrame) -> dict[str, float]:
-    """Method -> the mean over seeds of its `nll_bound`."""
-    rows = metrics[metrics["metric"] == "nll_bound"]
+def mean_bounds(metrics: pd.DataFrame, name: str = "nll_bound") -> dict[str, float]:
+    """Method -> the mean over seeds of one of its bounds."""
+    rows = metrics[metrics["metric"] == name]
     return {str(method): float(group["value"].mean()) for method, group in rows.groupby("method", sort=False)}
 
 

@@ -35,7 +35,7 @@ class MethodLine:
 class Measure:
     """A column of the table: its heading, its values, their text for real data; a share or a number.
 
-    `metric` is the one that it is made from.
+    `metric` is the one that it is made from, and `sign` stands before every value.
     """
 
     heading: str
@@ -43,6 +43,7 @@ class Measure:
     values: Values
     real: str = "–"
     digits: int | None = None
+    sign: str = ""
 
     def value(self, line: MethodLine) -> float:
         """NaN where it was not measured."""
@@ -50,7 +51,8 @@ class Measure:
 
     def text(self, line: MethodLine) -> str:
         value = self.value(line)
-        return format_percent(value) if self.digits is None else format_number(value, self.digits)
+        text = format_percent(value) if self.digits is None else format_number(value, self.digits)
+        return text if np.isnan(value) else f"{self.sign}{text}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
     Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
-    the keys distance and, where it was measured, copies; those of token rows also have the key bound.
+    the keys distance and, where it was measured, copies; those of token rows also have the key bound. Those
+    of text have the names of metrics.
     """
 
     evaluation: str
@@ -100,6 +103,7 @@ def make_headline(contents: Contents) -> Headline | None:
     measure, describe = {
         "molecules": (_measure_molecules, _describe_molecules),
         "images": (_measure_images, _describe_images),
+        "text": (_measure_text, _describe_text),
         "tokens": (_measure_tokens, _describe_tokens),
     }[contents.modality]
     measures = measure(contents, leading)
@@ -162,6 +166,31 @@ def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
             measures["copies"] = Measure("copies", panel.metric, panel.means, real)
     bounds = {run: contents.bounds.get(run[0], np.nan) for run in leading.means}
     return {**measures, "bound": Measure("NLL bound", "nll_bound", bounds, digits=3)}
+
+
+def _measure_text(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
+    measures = {}
+    for panel in panels(contents.metrics, contents.modality, leading.evaluation):
+        if not panel.about.group:
+            real = panel.floor.mean if panel.floor else np.nan
+            digits = None if panel.metric == "known_words" else choose_digits([*panel.means.values(), real])
+            text = format_percent(real) if digits is None else format_number(real, digits)
+            measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+    bounds = {run: np.exp(contents.bounds.get(run[0], np.nan)) for run in leading.means}
+    bits = {run: contents.bits.get(run[0], np.nan) for run in leading.means}
+    measures["ppl_bound"] = Measure("perplexity bound", "ppl_bound", bounds, digits=2, sign="≤ ")
+    measures["bpc_bound"] = Measure("bits per character", "bpc_bound", bits, digits=3, sign="≤ ")
+    return measures
+
+
+def _describe_text(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
+    perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
+    return (
+        f"The best method, {best.method} at {join_steps([best.nfe])}, writes text of perplexity "
+        f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out text "
+        f"has {perplexity.real} at {entropy.real}."
+    )
 
 
 def _describe_tokens(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:

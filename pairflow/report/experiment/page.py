@@ -112,6 +112,7 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
         "coverage": contents.couplings.get("forward"),
         "total_correlation": contents.correlations,
         "nll_bound": contents.bounds,
+        "ppl_bound": contents.bits,
     }
     shown = [name for name, values in others.items() if values]
     return [*(table.metric for table in tables), *properties, *speeds, *shown]

@@ -9,6 +9,7 @@ from pairflow.report import figures, tables
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.texts import TextDetails, describe_text
 from pairflow.report.panels import Panel, panels
 from pairflow.report.tables import Table
 
@@ -45,6 +46,7 @@ class EvaluationBlock:
     features: list[str] = field(default_factory=list)
     deficient: list[str] = field(default_factory=list)
     chemistry: MoleculeDetails | None = None
+    text: TextDetails | None = None
 
     @property
     def all_groups(self) -> list[Group]:
@@ -77,7 +79,7 @@ class EvaluationBlock:
 
 def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
     """A block for each evaluation that has metrics."""
-    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.evaluations)]
+    return [_block(contents, name, f"evaluation{i}") for i, name in enumerate(contents.own_evaluations)]
 
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
@@ -101,6 +103,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
         features=_once(_name_features(contents, panel) for panel in measured if panel.extractor),
         deficient=_once(name_extractor(extractor, contents) for extractor in deficient),
         chemistry=_chemistry(contents, name, by_panel, prefix),
+        text=describe_text(contents, name, prefix),
     )
 
 

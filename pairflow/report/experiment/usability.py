@@ -10,6 +10,7 @@ from pairflow.config import BASES
 from pairflow.limits import USABLE
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, MethodLine
+from pairflow.report.experiment.texts import measured_rows
 from pairflow.report.words import format_count, format_percent, is_paired, join_words
 
 FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
@@ -33,7 +34,7 @@ class Caution:
 def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     """What is wrong with the models of an experiment, the severe ones first."""
     found = [*_invalid(headline, contents), *_copies(headline, contents), *_few(headline), *_losses(contents)]
-    found += _unpaired(contents)
+    found += [*_unpaired(contents), *_nonsense(headline, contents)]
     return sorted(found, key=lambda caution: not caution.severe)
 
 
@@ -94,6 +95,21 @@ def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
         advice = "use more data, fewer iterations or a smaller network."
         advice = expected + advice if expected else advice.capitalize()
         yield Caution("Mostly copies.", f"More than half of the {what}: {named}. {advice}", of_images)
+
+
+def _nonsense(headline: Headline, contents: Contents) -> Iterator[Caution]:
+    """Methods of which a value, at their best number of steps, is that of nonsense."""
+    rows = {(row.name, row.nfe): row for row in measured_rows(contents, headline.evaluation)}
+    found = {line: rows[line.method, line.nfe] for line in headline.lines if (line.method, line.nfe) in rows}
+    suspects = {line: row.warnings for line, row in found.items() if row.warnings}
+    if suspects:
+        named = "; ".join(f"{line.method}: {', '.join(texts)}" for line, texts in suspects.items())
+        yield Caution(
+            "Perhaps not text.",
+            f"Samples have values of nonsense: {named}. Read some, and compare them with the controls, "
+            "before you trust a good perplexity.",
+            headline.best in suspects,
+        )
 
 
 def _few(headline: Headline) -> Iterator[Caution]:
