@@ -1,12 +1,12 @@
 """Every data set as one object, which fetches it, reads it, knows its size and says whether it is here.
 
-A new data set is one more entry of `MOLECULES` or `IMAGES`, and its name in pairflow.config.data: in
-`MOLECULE_SOURCES`, or among the sources of `Images`.
+A new data set is one more entry of `MOLECULES`, `IMAGES` or `TEXTS`, and its name in pairflow.config.data: in
+`MOLECULE_SOURCES` or `TEXT_SOURCES`, or among the sources of `Images`.
 """
 
 from pathlib import Path
 
-from pairflow.config import DataSettings, Images, Molecules, Tokens
+from pairflow.config import DataSettings, Images, Molecules, Text, Tokens
 from pairflow.data import image_files
 from pairflow.data.download import RawFile
 from pairflow.data.image_sources import (
@@ -18,6 +18,7 @@ from pairflow.data.image_sources import (
 )
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, MoleculeTable
 from pairflow.data.source import DatasetSize
+from pairflow.data.text_sources import EmbeddedText, OwnText, TextSource
 from pairflow.data.token_rows import TokenFile
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -77,8 +78,17 @@ _IMAGES: tuple[ImageSource, ...] = (
         folders=("ffhq64", "thumbnails128x128"),
     ),
 )
+_TEXTS: tuple[TextSource, ...] = (
+    # Tiny Shakespeare, 40,000 lines of his plays, in the public domain.
+    EmbeddedText(
+        "shakespeare",
+        RawFile(("shakespeare.txt.xz",)),
+        "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    ),
+)
 MOLECULES: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
 IMAGES: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
+TEXTS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 
 def molecule_source(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
@@ -92,10 +102,19 @@ def image_source(settings: Images, folder: Path = Path()) -> ImageSource:
     return IMAGES.get(settings.source, own)
 
 
-def source_of(settings: DataSettings, folder: Path = Path()) -> MoleculeSource | ImageSource | TokenFile:
+def text_source(settings: Text, folder: Path = Path()) -> TextSource:
+    """The source of an experiment on text; a relative path of an own file or folder is one below `folder`."""
+    return TEXTS.get(settings.source) or OwnText(folder / settings.source)
+
+
+def source_of(
+    settings: DataSettings, folder: Path = Path()
+) -> MoleculeSource | ImageSource | TextSource | TokenFile:
     """The source that the data settings of an experiment name; relative paths are those below `folder`."""
     if isinstance(settings, Tokens):
         return TokenFile(folder / settings.file)
+    if isinstance(settings, Text):
+        return text_source(settings, folder)
     if isinstance(settings, Molecules):
         return molecule_source(settings, folder)
     return image_source(settings, folder)

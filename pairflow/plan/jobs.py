@@ -22,9 +22,9 @@ _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored
 class Job:
     """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `rule` is the rule's name without the ending `_images` or `_tokens`, `settings` the one parameter of its
-    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
-    cores, and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without the ending `_images`, `_text` or `_tokens`, `settings` the one parameter
+    of its command. `origin` are the settings of the pairs or samples that the job measures. `threads` None
+    means all cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -81,7 +81,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
     own, files = experiment.data.file, paths.data_files(root, experiment)
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         for name in experiment.evaluations:
             out = {"metrics": paths.floor(root, name)}
             yield Job("floor", _real_rows(root), out, experiment.real_draws(name))
@@ -199,7 +199,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         return _real_rows(root), None
     if experiment.modality == "images":
         settings = experiment.comparison_settings(extractor)

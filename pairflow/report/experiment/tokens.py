@@ -1,6 +1,6 @@
-"""What the page shows of a user's own token rows: bounds on the likelihood, some rows, and the headline."""
+"""What the page shows of text and of a user's own token rows: bounds on the likelihood, and some rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,12 @@ import pandas as pd
 
 from pairflow.artifacts import as_metrics, read_table, token_array
 from pairflow.config import Experiment
+from pairflow.data.tokenisers import load_tokeniser
 from pairflow.plan import paths
 
 SHOWN = 8  # rows of a method at a number of steps
 _LONGEST = 400  # tokens of a row that are shown
+_BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 Rows = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, N)
 
 
@@ -38,19 +40,32 @@ def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
 
 def read_rows(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:
     """The fields of `Contents` that only token rows have: samples, and training rows under `data`."""
-    train = token_array(read_table(paths.data(root, "train.parquet"), "tokens")[0]["tokens"])[:SHOWN]
-    return {"rows": {"data": [_text(row) for row in train]} | _texts(samples)}
+    return {"rows": _spell_rows(root, samples, _numbers)}
 
 
-def _texts(samples: Rows) -> dict[str, list[str]]:
-    """`udlm at 4 steps` -> its first rows."""
-    named = {
+def read_text(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:
+    """The same for text, in words, and the names of the symbols."""
+    tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
+    symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
+    rows = _spell_rows(root, samples, lambda row: tokeniser.decode(row).translate(_BREAKS))
+    return {"rows": rows, "symbols": symbols}
+
+
+def _spell_rows(root: Path, samples: Rows, spell: Callable[[np.ndarray], str]) -> dict[str, list[str]]:
+    """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each as a line."""
+    train = token_array(read_table(paths.data(root, "train.parquet"), "tokens")[0]["tokens"])
+    named = {"data": train} | {
         f"{method}, NFE {nfe}": tokens
         for method, by_nfe in samples.items()
         for nfe, tokens in sorted(by_nfe.items())
     }
-    return {name: [_text(row) for row in tokens[:SHOWN]] for name, tokens in named.items()}
+    return {name: [spell(row) for row in tokens[:SHOWN]] for name, tokens in named.items()}
 
 
-def _text(row: np.ndarray) -> str:
+def _numbers(row: np.ndarray) -> str:
     return " ".join(map(str, row[:_LONGEST])) + " …" * (len(row) > _LONGEST)
+
+
+def _visible(symbol: str) -> str:
+    """A symbol of text with a sign for each space and line break."""
+    return symbol.replace(" ", "␣").translate(_BREAKS)
