@@ -17,6 +17,7 @@ from pairflow.config.sampling import (
     Extractors,
     ExtractorSettings,
     Features,
+    Judge,
 )
 from pairflow.config.steps import (
     AdoptSettings,
@@ -25,6 +26,7 @@ from pairflow.config.steps import (
     CoverSettings,
     DistillSettings,
     FloorSettings,
+    JudgedDraws,
     PairSettings,
     RealDraws,
     SampleSettings,
@@ -96,6 +98,12 @@ class Experiment(Settings):
         "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
     )
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
+    judge: Judge | None = Field(
+        None,
+        description="The n-gram model that judges samples of text; none: of order 6 for characters, 3 for "
+        "pieces of words.",
+        exclude_if=lambda value: value is None,
+    )
 
     @model_serializer(mode="wrap")
     def _leave_out_empty_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -152,7 +160,7 @@ class Experiment(Settings):
 
     @model_validator(mode="after")
     def _fits_the_modality(self) -> "Experiment":
-        for key, modality in (("features", "images"), ("chemistry", "molecules")):
+        for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
             if getattr(self, key) is not None and self.modality != modality:
                 raise ValueError(f"{key}: only for {modality}, and the data are {self.modality}")
         return self
@@ -310,6 +318,15 @@ class Experiment(Settings):
 
     def chemistry_settings(self) -> Chemistry:
         return self.chemistry or Chemistry()
+
+    def judge_settings(self) -> Judge:
+        if self.judge is None and isinstance(self.data, Text):
+            return Judge(order=6 if self.data.tokeniser == "characters" else 3)
+        return self.judge or Judge()
+
+    def judged_draws(self, evaluation: str) -> JudgedDraws:
+        """Settings of the floor and of the controls of text."""
+        return JudgedDraws(**self.judge_settings().model_dump(), **self.real_draws(evaluation).model_dump())
 
     def _features(self) -> tuple[Features, ...]:
         if self.modality != "images":

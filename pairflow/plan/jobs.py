@@ -82,9 +82,11 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     own, files = experiment.data.file, paths.data_files(root, experiment)
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
     if experiment.modality in ("text", "tokens"):
+        of_text = experiment.modality == "text"
         for name in experiment.evaluations:
             out = {"metrics": paths.floor(root, name)}
-            yield Job("floor", _real_rows(root), out, experiment.real_draws(name))
+            settings = experiment.judged_draws(name) if of_text else experiment.real_draws(name)
+            yield Job("floor", _real_text(root) if of_text else _real_rows(root), out, settings)
         return
     if experiment.modality == "molecules":
         smiles = {"smiles": files["smiles"]}
@@ -114,6 +116,12 @@ def _real_images(root: Path, experiment: Experiment, extractor: str) -> Iterator
 def _real_rows(root: Path) -> dict[str, Path]:
     """The rows that samples are compared with."""
     return {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
+
+
+def _real_text(root: Path) -> dict[str, Path]:
+    """The rows that samples of text are compared with, those of the judge, and the tokeniser."""
+    files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
+    return _real_rows(root) | {name: paths.data(root, file) for name, file in files.items()}
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -199,7 +207,9 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
-    if experiment.modality in ("text", "tokens"):
+    if experiment.modality == "text":
+        return _real_text(root), experiment.judge_settings()
+    if experiment.modality == "tokens":
         return _real_rows(root), None
     if experiment.modality == "images":
         settings = experiment.comparison_settings(extractor)

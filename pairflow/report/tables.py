@@ -147,12 +147,8 @@ def describe_metric(name: str, complete: bool = False) -> Metric:
 
 
 def list_metrics(modality: str, group: str | None = None) -> list[str]:
-    """Names of a modality's metrics, or of one group among them, in the page's order.
-
-    Text also has the metrics of tokens.
-    """
-    modalities = ("text", "tokens") if modality == "text" else (modality,)
-    chosen = {name: metric for name, metric in METRICS.items() if metric.modality in modalities}
+    """Names of a modality's metrics, or of one group among them, in the page's order."""
+    chosen = {name: metric for name, metric in METRICS.items() if metric.modality == modality}
     return [name for name, metric in chosen.items() if group in (None, metric.group)]
 
 

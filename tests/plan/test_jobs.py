@@ -40,7 +40,7 @@ CORES = 6
 SUFFIXED = {  # modality -> the endings of its own rules' names
     "molecules": {},
     "images": {"preprocess": "_images", "evaluate": "_images"},
-    "text": {"preprocess": "_text", "evaluate": "_tokens", "floor": "_tokens"},
+    "text": {"preprocess": "_text", "evaluate": "_text", "floor": "_text"},
     "tokens": {"preprocess": "_tokens", "evaluate": "_tokens", "floor": "_tokens"},
 }
 

@@ -10,6 +10,7 @@ import pandas as pd
 from pairflow.artifacts import as_metrics, read_table, token_array
 from pairflow.config import Experiment
 from pairflow.data.tokenisers import load_tokeniser
+from pairflow.metrics.text.ngrams import mark_padding
 from pairflow.plan import paths
 
 SHOWN = 8  # rows of a method at a number of steps
@@ -28,14 +29,28 @@ def bound_logs(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path
 
 
 def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """A metric row `nll_bound` for each model: its last validation, in nats per token."""
-    held_out = len(read_table(paths.data(root, "validation.parquet"), "tokens")[0])
+    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and for text others."""
+    held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
+    density = _tokens_per_character(root, held_out) if experiment.modality == "text" else None
     rows = []
     for (method, seed), path in bound_logs(root, experiment).items():
         measured = read_table(path, "training log")[0].to_pandas()["validation_nll"].dropna()
-        rows.append({"method": method, "seed": seed, "value": float(measured.iloc[-1])})
-    shared = {"metric": "nll_bound", "evaluation": "likelihood", "samples": held_out, "reference": "test"}
+        nll = float(measured.iloc[-1])
+        values = {"nll_bound": nll}
+        if density is not None:
+            values |= {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
+        rows += [
+            {"method": method, "seed": seed, "metric": name, "value": own} for name, own in values.items()
+        ]
+    shared = {"evaluation": "likelihood", "samples": len(held_out), "reference": "test"}
     return as_metrics(pd.DataFrame(rows), **shared)
+
+
+def _tokens_per_character(root: Path, rows: np.ndarray) -> float:
+    """Of rows (V, N) of text, without padding."""
+    tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
+    tokens = np.count_nonzero(mark_padding(rows, tokeniser.padding) >= 0)
+    return tokens / max(sum(len(tokeniser.decode(row)) for row in rows), 1)
 
 
 def read_rows(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:
