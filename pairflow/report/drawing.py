@@ -189,7 +189,8 @@ def _draw_y_axis(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(bottom=0)
     elif chart.y.log:
         means = np.concatenate([line.y for line in [*chart.lines, *filter(None, [chart.floor])]])
-        errors = [np.add(line.y, sign * np.array(line.error)) for line in chart.lines for sign in (-1, 1)]
+        uncertain = [line for line in chart.lines if len(line.error)]
+        errors = [np.add(line.y, sign * np.array(line.error)) for line in uncertain for sign in (-1, 1)]
         ends = np.concatenate([means, *errors])
         low, high = max(np.nanmin(ends), np.nanmin(means) / 3) / 1.2, 1.2 * np.nanmax(ends)
         axes.set_yscale("log", nonpositive="clip")

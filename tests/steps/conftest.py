@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,5 +87,42 @@ def interrupt():
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=10)[1]
         return process.returncode, error
+
+    return run
+
+
+TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
+
+
+@pytest.fixture(scope="session")
+def run_job(step):
+    """Run a job of the plan of an experiment on text or tokens as its rule does."""
+
+    def run(job, experiment) -> None:
+        inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
+        outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
+        options = {name: getattr(job, name) for name in TOLD.get(job.rule, ())}
+        if job.settings:
+            options["settings"] = job.settings.model_dump(mode="json")
+        match job.rule:
+            case "preprocess":
+                inputs, outputs = {}, job.outputs
+            case "floor":
+                options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
+            case "sample":
+                inputs = {"model": inputs["model"].parent}
+            case "distill":
+                inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {
+                    name: inputs[name] for name in ("data", "validation")
+                }
+            case "report":
+                inputs = {"root": job.outputs["page"].parent}
+        named = {"pairs": "out", "samples": "out", "page": "out"} | (
+            {"metrics": "out"} if len(outputs) == 1 else {}
+        )
+        outputs = {named.get(name, name): path for name, path in outputs.items()}
+        own = job.rule in ("preprocess", "floor", "evaluate")
+        done = step(f"{job.rule}_{experiment.modality}" if own else job.rule, **inputs, **outputs, **options)
+        assert done.exit_code == 0, done.output
 
     return run

@@ -92,6 +92,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     main, *groups = _groups(by_panel, prefix)
     if any(group.floors for group in [main, *groups]):
         keys.add(figures.FLOOR, measured[0].about.real, f"{prefix}-floor")
+    by_features = [panel for panel in measured if panel.extractor and contents.modality == "images"]
     deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
     return EvaluationBlock(
         name=name,
@@ -100,7 +101,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
         legend=keys,
         main=main,
         groups=groups,
-        features=_once(_name_features(contents, panel) for panel in measured if panel.extractor),
+        features=_once(_name_features(contents, panel) for panel in by_features),
         deficient=_once(name_extractor(extractor, contents) for extractor in deficient),
         chemistry=_chemistry(contents, name, by_panel, prefix),
         text=describe_text(contents, name, prefix),

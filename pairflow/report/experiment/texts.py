@@ -46,11 +46,12 @@ class TextRow:
 class TextDetails:
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
-    `digits` are the decimals of its metrics. `charts` show the judge's perplexity against the entropy:
-    through the numbers of steps, and then through the temperatures at each number of steps, where there are
-    several.
+    `judge` is what the perplexity is measured by, and `digits` are the decimals of the metrics. `charts` show
+    the perplexity against the entropy: through the numbers of steps, and then through the temperatures at each
+    number of steps, where there are several.
     """
 
+    judge: str
     parts: list[list[TextRow]]
     digits: Mapping[str, int]
     legend: Legend
@@ -83,6 +84,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     for place, name in enumerate(points):
         keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
+        _name_judge(contents.measured, evaluation),
         [others, rows],
         {name: choose_digits([own.get(name, np.nan) for own in values]) for name in _COLUMNS},
         keys,
@@ -102,6 +104,13 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     ]
     order = {method: place for place, method in enumerate(contents.methods)}
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
+
+
+def _name_judge(rows: pd.DataFrame, evaluation: str) -> str:
+    """`kneser-ney-6-1a2b3c4d` in words."""
+    named = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")].extractor.dropna()
+    *_, order, digits = named.iloc[0].split("-")
+    return f"a Kneser-Ney model of {order}-grams, {digits}"
 
 
 def _find_points(contents: Contents, evaluation: str) -> dict[str, Values]:
