@@ -21,7 +21,7 @@ class Metric:
     `best` is `highest`, `lowest` or empty. The summary is about the first metric with rows and a `headline`.
     `against` words the reference, training or test, where a metric has one. `counted` metrics are numbers of
     samples, printed with one decimal. `group` is one of `GROUPS`, empty for the main metrics. `features`: it
-    compares images by an extractor's features, not by their pixels.
+    compares images by an extractor's features, not by their pixels. `digits` is the least number of decimals.
     """
 
     label: str
@@ -34,6 +34,7 @@ class Metric:
     counted: bool = False
     group: str = ""
     features: bool = True
+    digits: int = 1
 
     @property
     def real(self) -> str:
@@ -123,8 +124,8 @@ METRICS = {
     "copies": _of_rows("share of copies", "of training rows", chart=False, group="rows"),
     "distinct": _of_rows("share of distinct rows", "", chart=False, group="rows"),
     "judge_ppl": _of_text("judge perplexity", best="lowest", headline="the judge’s perplexity", log=True),
-    "entropy": _of_text("entropy (nats)"),
-    "known_words": _of_text("share of words", "that the {} text has", "highest"),
+    "entropy": _of_text("entropy (nats)", digits=2),
+    "known_words": _of_text("share of known words", best="highest"),
     "js_trigram": _of_text("trigram distance", "to held-out text", "lowest", group="ngrams"),
     "js_bigram": _of_text("bigram distance", "to held-out text", "lowest", group="ngrams"),
     "js_unigram": _of_text("unigram distance", "to held-out text", "lowest", group="ngrams"),
@@ -269,7 +270,7 @@ def make_table(
     values = dict(zip(zip(part.method, part.nfe, strict=True), part["values"], strict=True))
     cells = {key: _cell(own, seeds > 1) for key, own in values.items()}
     means = [*(cell.mean for cell in cells.values()), *([floor.mean] if floor else [])]
-    digits = 1 if about.counted else choose_digits(means)
+    digits = 1 if about.counted else max(about.digits, choose_digits(means))
     rows = {
         method: [replace(cells.get((method, nfe), Cell()), digits=digits) for nfe in columns]
         for method in methods

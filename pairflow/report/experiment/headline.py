@@ -174,8 +174,8 @@ def _measure_text(contents: Contents, leading: Panel) -> dict[str, Measure]:
     for panel in panels(contents.metrics, contents.modality, leading.evaluation):
         if not panel.about.group:
             real = panel.floor.mean if panel.floor else np.nan
-            digits = None if panel.metric == "known_words" else choose_digits([*panel.means.values(), real])
-            text = format_percent(real) if digits is None else format_number(real, digits)
+            digits = max(panel.about.digits, choose_digits([*panel.means.values(), real]))
+            text = format_number(real, digits)
             measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
     bounds = {run: np.exp(contents.bounds.get(run[0], np.nan)) for run in leading.means}
     bits = {run: contents.bits.get(run[0], np.nan) for run in leading.means}

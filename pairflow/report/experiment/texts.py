@@ -18,10 +18,15 @@ CONTROLS = {
     "chain": "a chain of the training text’s trigrams",
     "snippet": "one training row, repeated",
 }
-_COLUMNS = (
-    *("judge_ppl", "entropy", "known_words", "js_trigram"),
-    *("rep_4", "distinct_4", "copied_span"),
-)
+_COLUMNS = {
+    "judge_ppl": "Perplexity",
+    "entropy": "Entropy",
+    "known_words": "Known words",
+    "js_trigram": "Trigram distance",
+    "rep_4": "Repeated 4-grams",
+    "distinct_4": "Distinct 4-grams",
+    "copied_span": "Copied span",
+}  # metric -> heading
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
 
@@ -47,8 +52,8 @@ class TextDetails:
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
     `judge` is what the perplexity is measured by, and `digits` are the decimals of the metrics. `charts` show
-    the perplexity against the entropy: through the numbers of steps, and then through the temperatures at each
-    number of steps, where there are several.
+    the perplexity against the entropy: through the numbers of steps, and then through the temperatures at
+    each number of steps, where there are several.
     """
 
     judge: str
@@ -59,13 +64,8 @@ class TextDetails:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Metric -> the heading of its column."""
-        return {name: METRICS[name].label for name in self.digits}
-
-    @property
-    def asked(self) -> dict[str, str]:
         """Heading of a column -> its metric."""
-        return {label: name for name, label in self.columns.items()}
+        return {heading: name for name, heading in _COLUMNS.items()}
 
     def text(self, row: TextRow, metric: str) -> str:
         return format_number(row.values.get(metric, np.nan), self.digits[metric])
@@ -86,7 +86,10 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     return TextDetails(
         _name_judge(contents.measured, evaluation),
         [others, rows],
-        {name: choose_digits([own.get(name, np.nan) for own in values]) for name in _COLUMNS},
+        {
+            name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
+            for name in _COLUMNS
+        },
         keys,
         _draw(contents, evaluation, rows, points, prefix),
     )
@@ -99,7 +102,13 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
         return []
     means = _means(contents.measured, evaluation, ["method", "nfe"])
     rows = [
-        TextRow(method, f"NFE {nfe}", values, nfe, find_warnings(values, points[FLOOR], points["shuffled"]))
+        TextRow(
+            method,
+            f"NFE {int(nfe):,}",
+            values,
+            int(nfe),
+            find_warnings(values, points[FLOOR], points["shuffled"]),
+        )
         for (method, nfe), values in means.items()
     ]
     order = {method: place for place, method in enumerate(contents.methods)}
