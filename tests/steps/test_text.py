@@ -114,7 +114,7 @@ def test_the_page_shows_the_controls_the_frontier_and_the_bound(finished):
     page = (finished / ROOT / "report.html").read_text()
     for text in (
         "Beside real text, and beside rows that anyone can draw",
-        "one training row, repeated",
+        "one training row, repeated.",
         "held-out text",
         "Perplexity and entropy by temperature, NFE 2",
         "temperature 0.5",

@@ -9,6 +9,7 @@ from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline
 from pairflow.report.experiment.quality import EvaluationBlock
+from pairflow.report.experiment.texts import TextDetails
 from pairflow.report.stats import TOO_FEW
 from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import TWO_SEEDS, format_count, format_duration, format_percent, name_scale
@@ -46,6 +47,8 @@ def list_sheets(
             for title, own in tables.items()
             if own
         ]
+        if block.text:
+            sheets.append(control_sheet(contents, block.name, block.text))
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
     if training:
@@ -89,6 +92,20 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
         for line in headline.lines
     ]
     return Sheet(f"{contents.name}-headline", title, [part], records)
+
+
+def control_sheet(contents: Contents, evaluation: str, text: TextDetails) -> Sheet:
+    """Samples of text beside real text and the controls."""
+    title = f"Beside real text and controls, evaluation {evaluation}"
+    rows = [row for part in text.parts for row in part]
+    columns = {
+        "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
+        **{heading: [text.text(row, metric) for row in rows] for heading, metric in text.columns.items()},
+        "Warnings": ["; ".join(row.warnings) for row in rows],
+    }
+    part = Part(f"{title}; {_origin(contents)}", list(columns), list(zip(*columns.values(), strict=True)))
+    records = [{"rows": row.name, "nfe": row.nfe, **row.values} for row in rows]
+    return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:

@@ -13,19 +13,15 @@ from pairflow.report.tables import METRICS, REAL, choose_digits
 from pairflow.report.words import format_number
 
 FLOOR = "held-out text"
-CONTROLS = {
-    "shuffled": "tokens of the training text in no order",
-    "chain": "a chain of the training text’s trigrams",
-    "snippet": "one training row, repeated",
-}
+CONTROLS = ("shuffled", "chain", "snippet")
 _COLUMNS = {
     "judge_ppl": "Perplexity",
     "entropy": "Entropy",
     "known_words": "Known words",
-    "js_trigram": "Trigram distance",
-    "rep_4": "Repeated 4-grams",
-    "distinct_4": "Distinct 4-grams",
-    "copied_span": "Copied span",
+    "js_trigram": "Trigrams",
+    "rep_4": "Repeats",
+    "distinct_4": "Distinct",
+    "copied_span": "Copied",
 }  # metric -> heading
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
@@ -35,13 +31,13 @@ Values = Mapping[str, float]  # metric -> mean
 
 @dataclass(frozen=True)
 class TextRow:
-    """A row of the table: its name, what it is, its values by metric, and what they give warning of.
+    """A row of the table: its name and setting, its values by metric, and what they give warning of.
 
     `nfe` is None for real text and controls.
     """
 
     name: str
-    about: str
+    setting: str
     values: Values
     nfe: int | None = None
     warnings: Sequence[str] = ()
@@ -77,7 +73,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     if len(points) <= len(CONTROLS):
         return None
     rows = measured_rows(contents, evaluation)
-    others = [TextRow(name, CONTROLS.get(name, "the floor"), values) for name, values in points.items()]
+    others = [TextRow(name, "", values) for name, values in points.items()]
     values = [row.values for row in (*others, *rows)]
     methods = list(dict.fromkeys(row.name for row in rows))
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
@@ -162,7 +158,7 @@ def _draw(
     prefix: str,
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
-    lines = _group((row.name, row.about, row.values) for row in rows)
+    lines = _group((row.name, row.setting, row.values) for row in rows)
     charts = [figures.plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
     heated = [
