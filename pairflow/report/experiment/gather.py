@@ -10,12 +10,12 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
 from pairflow.config import Experiment
+from pairflow.metrics.text.controls import CONTROLS
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
 from pairflow.report.experiment import pictures, tokens
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.texts import CONTROLS
 from pairflow.report.trajectory import Trajectory, follow
 
 _EXAMPLES = 12  # training molecules

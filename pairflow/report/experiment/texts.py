@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pairflow.metrics.text.controls import CONTROLS
 from pairflow.report import figures
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.contents import Contents
@@ -13,7 +14,6 @@ from pairflow.report.tables import METRICS, REAL, choose_digits
 from pairflow.report.words import format_number
 
 FLOOR = "held-out text"
-CONTROLS = ("shuffled", "chain", "snippet")
 _COLUMNS = {
     "judge_ppl": "Perplexity",
     "entropy": "Entropy",

@@ -6,7 +6,6 @@ import pytest
 from pairflow.metrics.text.controls import CONTROLS
 from pairflow.metrics.text.kneser_ney import KneserNey
 from pairflow.metrics.text.ngrams import distinct_share, jensen_shannon, token_entropy
-from pairflow.report.experiment import texts
 from pairflow.report.experiment.texts import find_warnings
 
 RANDOM = np.random.default_rng(0)
@@ -74,7 +73,3 @@ def test_other_text_and_a_chain_of_its_trigrams_give_no_warning():
     assert find_warnings(other, REAL, SHUFFLED) == []
     likelier = {**other, "judge_ppl": 0.9 * REAL["judge_ppl"]}
     assert find_warnings(likelier, REAL, SHUFFLED) == ["likelier than real text"]
-
-
-def test_the_page_knows_the_controls_that_are_measured():
-    assert texts.CONTROLS == tuple(CONTROLS)
