@@ -1,4 +1,4 @@
-"""`make setup` compiles the pairing engine; where that did not happen, the first pairing says that it compiles."""
+"""`make setup` compiles the pairing engine; without that the first pairing does, and says so."""
 
 import subprocess
 import sys
