@@ -31,8 +31,9 @@ def make_case(number):
     """The arguments of a pairing, and under which conditions the engine does it; the same for a number."""
     rng = np.random.default_rng([17, number])
     length = int(rng.choice([1, 2, 64, 65, power(rng, 1, 40), power(rng, 2, 130), power(rng, 100, 900)]))
-    most = max(2, min(6000, 200_000 // length))
-    keys = int(rng.choice([1, 511, 512, 513, power(rng, 1, 60), power(rng, 60, most), power(rng, 600, most)]))
+    most = max(2, min(20_000, 500_000 // length))
+    few, many, blocks = power(rng, 1, 60), power(rng, 60, most), power(rng, 1000, most)
+    keys = int(rng.choice([1, 512, 513, few, many, blocks, blocks]))  # the engine's blocks have 512 keys
     size = int(rng.choice([2, 2, power(rng, 3, 60), 256, 257, power(rng, 60, 65_536), 65_536]))
     steps = power(rng, 1, 200)
     data = rows_of(rng, min(keys, most), length, size)
