@@ -1,7 +1,7 @@
 """Pairing beside other libraries that compute Hamming distances or weighted sums of keys, in one run.
 
     python -m venv rivals && rivals/bin/pip install -e . -r benchmarks/rivals-requirements.txt
-    rivals/bin/python benchmarks/rivals.py --out benchmarks/records/rivals.json     (about seven minutes)
+    rivals/bin/python benchmarks/rivals.py --out benchmarks/records/rivals.json     (about five minutes)
     rivals/bin/python benchmarks/rivals.py --quick                                  (a minute, small sizes)
     rivals/bin/python benchmarks/rivals.py --table benchmarks/records/rivals.json   (the record as tables)
 
@@ -77,6 +77,7 @@ class Rival(NamedTuple):
     build: Callable[[Rows, int], Compute]
     bytes_per_key: Callable[[int, int], float]  # of N and K
     own_threads: bool
+    batch: int = 2  # it gets at least so many queries, because products of matrices need many
 
 
 def numkong_bytes(data: Rows, symbols: int) -> Compute:
@@ -186,8 +187,8 @@ RIVALS = (
     Rival("NumPy", "distances", numpy_distances, lambda n, k: n, False),
     Rival("KeOps, nearest", "distances", keops_nearest, lambda n, k: 4 * n, True),
     Rival("KeOps", "step", keops_step, lambda n, k: 4 * n, True),
-    Rival("torch SDPA, one-hot", "step", torch_attention, lambda n, k: 4 * n * k, True),
-    Rival("torch products, one-hot", "step", torch_one_hot, lambda n, k: 4 * n * k, True),
+    Rival("torch SDPA, one-hot", "step", torch_attention, lambda n, k: 4 * n * k, True, 32),
+    Rival("torch products, one-hot", "step", torch_one_hot, lambda n, k: 4 * n * k, True, 32),
     Rival("torch, Algorithm 1 as written", "step", torch_plain, lambda n, k: 4 * n, True),
     Rival("NumPy", "step", numpy_step, lambda n, k: n, False),
 )
@@ -206,7 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="at most 2,000 keys, one short turn")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.3, help="time of one measurement")
+    parser.add_argument("--seconds", type=float, default=0.2, help="time of one measurement")
     parser.add_argument("--only", help="only the data whose name contains this")
     parser.add_argument("--out", type=Path, help="the JSON record")
     parser.add_argument("--table", type=Path, help="print this record, and measure nothing")
@@ -267,12 +268,17 @@ SHAPES = {
 
 
 class Contender(NamedTuple):
-    """Something to be timed: `measure(count, threads)` gives the seconds of `count` queries (and `steps`)."""
+    """Something to be timed: `measure(count, threads)` gives the seconds of `count` queries (and `steps`).
+
+    It gets `least` to `most` queries.
+    """
 
     name: str
     result: str
     keys: int
     measure: Callable[[int, int], float]
+    least: int = 2
+    most: int = MOST_QUERIES
     steps: int = 1
 
 
@@ -311,8 +317,8 @@ def ours(data: Rows, queries: Rows, symbols: int) -> Iterator[Contender]:
     def starts(count: int, threads: int) -> float:
         return engine.start_seconds(np.resize(queries, (count, data.shape[1])), threads)
 
-    yield Contender("pairflow", "distances", len(data), starts)
-    yield Contender("pairflow", "step", len(data), steps, HALF[1] - HALF[0] + 1)
+    yield Contender("pairflow", "distances", len(data), starts, most=10_000)
+    yield Contender("pairflow", "step", len(data), steps, most=10_000, steps=HALF[1] - HALF[0] + 1)
 
 
 def checked(rival: Rival, data: Rows, queries: Rows, symbols: int) -> Contender:
@@ -335,7 +341,7 @@ def checked(rival: Rival, data: Rows, queries: Rows, symbols: int) -> Contender:
             list(pool.map(compute, [part for part in parts if len(part)]))
             return time.perf_counter() - start
 
-    return Contender(rival.name, rival.result, len(data), measure)
+    return Contender(rival.name, rival.result, len(data), measure, rival.batch)
 
 
 def in_turns(contenders: list[Contender], threads: int, turns: int, seconds: float) -> list[dict]:
@@ -366,14 +372,13 @@ def in_turns(contenders: list[Contender], threads: int, turns: int, seconds: flo
 
 
 def queries_for(contender: Contender, threads: int, seconds: float) -> int:
-    """As many queries as take about `seconds`, two at least; finding out warms up."""
-    count = 2
-    most = 10_000 if contender.name == "pairflow" else MOST_QUERIES
-    for _ in range(3):
+    """As many queries as take about `seconds`, within the contender's limits; finding out warms up."""
+    count = contender.least
+    for _ in range(2):
         start = time.perf_counter()
         contender.measure(count, threads)
-        took = time.perf_counter() - start
-        count = min(most, max(2, round(count * seconds / took)))
+        fitting = round(count * seconds / (time.perf_counter() - start))
+        count = min(contender.most, max(contender.least, fitting))
     return count
 
 

@@ -45,7 +45,7 @@ def make_case(number):
         "vocabulary_size": size,
         "steps": steps,
         "seed": int(rng.integers(0, 2**64, dtype=np.uint64)),
-        "stored": bool(rng.random() < 0.75),  # the index; else it counts as too large
+        "stored": bool(rng.random() < 0.67),  # the index; else it counts as too large
         "margin": float(rng.choice([0, 0, 1e-3, 2])),  # more of it leaves more to the rule's integers
         "threads": int(rng.integers(1, 3)),
         "subsets": int(rng.integers(2, 5)) if rng.random() < 0.1 and len(data) >= 4 else 1,
