@@ -406,19 +406,25 @@ def tables(record: dict) -> str:
         for entries in zip(*shape["threads"].values(), strict=True):
             cells = [entries[0]["name"] + few_keys(entries[0], shape), entries[0]["result"]]
             for entry in entries:
-                ratio = "" if entry["name"] == "pairflow" else in_words(entry["pairflow_over_this"], "{:.3g}")
-                cells += [in_words(entry["pairs_per_second"], "{:.2g}"), ratio]
+                ratio = (
+                    "" if entry["name"] == "pairflow" else in_words(entry["pairflow_over_this"], ratio_text)
+                )
+                cells += [in_words(entry["pairs_per_second"], "{:.2g}".format), ratio]
             lines.append(f"| {' | '.join(cells)} |")
         lines += [f"| {name} | {reason} |{' |' * len(columns)}" for name, reason in shape["left_out"].items()]
     return "\n".join(lines)
+
+
+def ratio_text(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.2g}"
 
 
 def few_keys(entry: dict, shape: dict) -> str:
     return "" if entry["keys"] == shape["keys"] else f" ({entry['keys']:,} keys)"
 
 
-def in_words(value: dict, form: str) -> str:
-    median, least, most = (form.format(value[name]) for name in ("median", "min", "max"))
+def in_words(value: dict, form: Callable[[float], str]) -> str:
+    median, least, most = (form(value[name]) for name in ("median", "min", "max"))
     return f"{median} ({least} to {most})"
 
 
