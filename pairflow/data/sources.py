@@ -16,15 +16,17 @@ from pairflow.data.image_sources import (
     PublishedFolder,
     PublishedImages,
 )
+from pairflow.data.lm1b import Lm1b
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, MoleculeTable
 from pairflow.data.source import DatasetSize
-from pairflow.data.text_sources import EmbeddedText, OwnText, TextSource
+from pairflow.data.text_sources import EmbeddedText, OwnText, Text8, TextSource
 from pairflow.data.token_rows import TokenFile
 
 _GITHUB = "https://raw.githubusercontent.com"
 _QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
+_LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
 _ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
 
 _TABLES = (
@@ -84,6 +86,22 @@ _TEXTS: tuple[TextSource, ...] = (
         "shakespeare",
         RawFile(("shakespeare.txt.xz",)),
         "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    ),
+    Text8(
+        "text8",
+        RawFile(
+            ("text8.zip",),
+            "http://mattmahoney.net/dc/text8.zip",
+            sha256="a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
+        ),
+    ),
+    Lm1b(
+        "lm1b",
+        RawFile(
+            (_LM1B,),
+            f"https://www.statmt.org/lm-benchmark/{_LM1B}",
+            sha256="01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
+        ),
     ),
 )
 MOLECULES: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}

@@ -172,7 +172,8 @@ def summarise(rejected: pd.DataFrame) -> str:
         f"{len(group):,} {reason} (the first: {group.place.iloc[0]}, {group.text.iloc[0][:40]!r})"
         for reason, group in rejected.groupby(reasons, sort=False)
     ]
-    return f"{len(rejected):,} pieces were left out: {'; '.join(parts)}"
+    pieces = "1 piece was" if len(rejected) == 1 else f"{len(rejected):,} pieces were"
+    return f"{pieces} left out: {'; '.join(parts)}"
 
 
 def _nothing_left(name: str, settings: Text, rejected: Sequence[Rejected]) -> str:

@@ -2,6 +2,8 @@
 
 import hashlib
 import lzma
+import zipfile
+import zlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,12 +11,14 @@ from pathlib import Path
 
 from pairflow.artifacts import digest
 from pairflow.config import DataSettings, Text
-from pairflow.data.download import RawFile
+from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.folders import files
-from pairflow.data.source import DatasetSize, DataSource, quoted
-from pairflow.data.status import Finding
+from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
+from pairflow.data.status import Finding, described
 from pairflow.data.text import Parts, PreparedText, Rejected, cut_parts, join, prepare
 from pairflow.errors import InputError
+
+BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with the space
 
 
 class TextSource(DataSource):
@@ -64,6 +68,53 @@ class EmbeddedText(TextSource):
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         return Finding.ok("part of pairflow")
+
+
+@dataclass(frozen=True)
+class PublishedText(TextSource):
+    """A text that is downloaded, or read from the folder that PAIRFLOW_DATA_DIR names."""
+
+    name: str
+    file: RawFile
+
+    def fetch(self) -> Path:
+        return self.file.fetch()
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        local = local_copy(self.file.names)
+        path = local or self.file.cached_copy
+        if not path.is_file():
+            return downloadable([str(self.file.url)], self.file.names[0], offline)
+        if local is None and not self.file.is_as_published:
+            return broken_copy(path, "not the published file, by its checksum")
+        return Finding.ok(f"{path}{' (checksum as published)' if local is None else ''}")
+
+
+@dataclass(frozen=True)
+class Text8(PublishedText):
+    """text8: the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006)."""
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        path = self.fetch()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                text = archive.read("text8").decode("ascii")
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise InputError(f"{path}: not the archive of text8: {described(error)}") from None
+        return cut_parts(text, settings)
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Text)
+        held_out = round(settings.validation_fraction * 10**8)
+        return expected_size(settings, 10**8 - held_out - round(settings.judge_fraction * 10**8), held_out)
+
+
+def expected_size(settings: Text, tokens: int, held_out: int) -> DatasetSize:
+    """About the size of packed rows of so many training and held-out tokens, of data that may not be here."""
+    bert = settings.tokeniser == "bert"
+    width = settings.length - 2 * bert
+    symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
+    return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
 
 
 @dataclass(frozen=True)

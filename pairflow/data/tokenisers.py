@@ -317,7 +317,7 @@ def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | No
     parts = [np.empty(0, dtype)]
     for batch in _batches(pieces):
         encoded = encoder.encode_batch(batch, add_special_tokens=False)
-        parts += [np.array(piece.ids + tail, dtype) for piece in encoded]
+        parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
     return np.concatenate(parts)
 
 

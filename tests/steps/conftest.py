@@ -92,16 +92,22 @@ def interrupt():
 
 
 TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
+ENDINGS = {  # modality -> the endings of its own rules' names
+    "text": {"preprocess": "_text", "floor": "_text", "evaluate": "_text"},
+    "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
+}
 
 
 @pytest.fixture(scope="session")
 def run_job(step):
-    """Run a job of the plan of an experiment on text or tokens as its rule does."""
+    """Run a job of the plan of an experiment in `root` as its rule does."""
 
-    def run(job, experiment) -> None:
+    def run(root: Path, job, modality: str) -> None:
         inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
         outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
-        options = {name: getattr(job, name) for name in TOLD.get(job.rule, ())}
+        options = {
+            name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())
+        }
         if job.settings:
             options["settings"] = job.settings.model_dump(mode="json")
         match job.rule:
@@ -116,13 +122,12 @@ def run_job(step):
                     name: inputs[name] for name in ("data", "validation")
                 }
             case "report":
-                inputs = {"root": job.outputs["page"].parent}
+                inputs = {"root": root}
         named = {"pairs": "out", "samples": "out", "page": "out"} | (
             {"metrics": "out"} if len(outputs) == 1 else {}
         )
         outputs = {named.get(name, name): path for name, path in outputs.items()}
-        own = job.rule in ("preprocess", "floor", "evaluate")
-        done = step(f"{job.rule}_{experiment.modality}" if own else job.rule, **inputs, **outputs, **options)
+        done = step(job.rule + ENDINGS[modality].get(job.rule, ""), **inputs, **outputs, **options)
         assert done.exit_code == 0, done.output
 
     return run

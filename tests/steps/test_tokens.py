@@ -58,7 +58,7 @@ def finished(made_once, experiment, run_job):
             np.save("rows.npy", walk())
             pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
             for job in jobs(ROOT, experiment):
-                run_job(job, experiment)
+                run_job(ROOT, job, "tokens")
 
     return made_once("own tokens", make)
 
@@ -288,13 +288,13 @@ def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypat
     assert {"x0", "matched", "figure", "floor"} <= names.keys()
 
 
-def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, run_job, step, refused):
+def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused, run_job):
     folder = tmp_path / "copy"
     shutil.copytree(finished, folder)
     with contextlib.chdir(folder):
         np.save("rows.npy", walk()[::-1])
         table = list(jobs(ROOT, experiment))
-        run_job(table[0], experiment)
+        run_job(ROOT, table[0], "tokens")
         report = table[-1]
         named = {name: report.outputs[name] for name in ("metrics", "timings", "figures")}
         settings = experiment.model_dump(mode="json")

@@ -18,7 +18,7 @@ def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
     order = _sorted_ends(rows)
     shared = np.zeros(len(order), np.int64)
     _look_up(rows, order, training, shared)
-    _spread(rows, order, shared)
+    _spread(rows, order, shared, np.zeros_like(shared))
     longest = np.zeros(len(rows), np.int64)
     np.maximum.at(longest, order // rows.shape[1], shared)
     return longest
@@ -63,10 +63,12 @@ def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: 
 
 
 @compiled
-def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray) -> None:
-    """Pass what an end shares with the training text on to its neighbours, as far as they are equal to it."""
+def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray, equal: np.ndarray) -> None:
+    """Pass what an end shares with the training text on to its neighbours, as far as they are equal to it.
+
+    `equal` is room for the tokens that an end shares with the one before it.
+    """
     length, count = rows.shape[1], len(order)
-    equal = np.zeros(count, np.int64)
     for place in range(1, count):
         equal[place] = _match(rows, order[place - 1], rows, order[place] // length, order[place] % length)[0]
         shared[place] = max(shared[place], min(shared[place - 1], equal[place]))

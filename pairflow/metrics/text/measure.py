@@ -39,7 +39,8 @@ Trials = dict[int, np.ndarray]
 class RealText:
     """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `decode` makes text of a row, and `judge_name` is what metric rows call the judge.
+    `decode` makes text of a row, `cut` says that rows may begin and end within words, and `judge_name` is
+    what metric rows call the judge.
     """
 
     real: RealRows
@@ -47,6 +48,7 @@ class RealText:
     judge_name: str
     decode: Callable[[np.ndarray], str]
     padding: int | None
+    cut: bool
     inputs: dict[str, str]
 
     @classmethod
@@ -62,7 +64,8 @@ class RealText:
         stream = mark_padding(token_array(table["tokens"]), padding).reshape(1, -1)
         name = f"kneser-ney-{order}-{digest(files.judge)[:8]}"
         inputs = {**real.inputs, "judge": digest(files.judge)}
-        return cls(real, KneserNey.fit(stream, size, order), name, tokeniser.decode, padding, inputs)
+        judge, cut = KneserNey.fit(stream, size, order), not tokeniser.lines
+        return cls(real, judge, name, tokeniser.decode, padding, cut, inputs)
 
     @cached_property
     def train(self) -> np.ndarray:
@@ -83,7 +86,11 @@ class RealText:
     @cached_property
     def known_words(self) -> frozenset[str]:
         """The words of the training rows."""
-        return list_words(map(self.decode, self.train))
+        return list_words(self._spell(self.train), self.cut)
+
+    def _spell(self, rows: np.ndarray) -> Iterator[str]:
+        """The texts of rows, without padding."""
+        return (self.decode(row[row >= 0]) for row in rows)
 
     def measure(self, rows: np.ndarray) -> Iterator[Row]:
         """The metric rows of a trial's samples (B, N)."""
@@ -94,7 +101,7 @@ class RealText:
         """Those metrics for which held-out rows can stand in place of samples."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.judge_name)
         yield _row("entropy", float(token_entropy(rows).mean()))
-        yield _row("known_words", known_share(map(self.decode, rows), self.known_words), "train")
+        yield _row("known_words", known_share(self._spell(rows), self.known_words, self.cut), "train")
         yield _row("rep_4", float(repeated_share(rows, SPAN).mean()))
         yield _row("distinct_4", distinct_share(rows, SPAN))
 

@@ -5,21 +5,22 @@ from collections.abc import Iterable
 _SIGNS = ".,;:!?\"'`()[]{}-_"
 
 
-def whole_words(text: str) -> list[str]:
+def whole_words(text: str, cut: bool = True) -> list[str]:
     """The words between white space, in small letters, without the signs around them.
 
-    The first and the last are left out, because a row may begin or end within a word.
+    `cut`: the row may begin or end within a word, so that the first and the last one are left out.
     """
-    words = (word.strip(_SIGNS).lower() for word in text.split()[1:-1])
-    return [word for word in words if word]
+    words = text.split()
+    stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
+    return [word for word in stripped if word]
 
 
-def list_words(texts: Iterable[str]) -> frozenset[str]:
+def list_words(texts: Iterable[str], cut: bool = True) -> frozenset[str]:
     """The different words of some texts."""
-    return frozenset(word for text in texts for word in whole_words(text))
+    return frozenset(word for text in texts for word in whole_words(text, cut))
 
 
-def known_share(texts: Iterable[str], known: frozenset[str]) -> float:
+def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
     """The share of the words of all texts, with repeats, that are among `known`; NaN without any word."""
-    words = [word for text in texts for word in whole_words(text)]
+    words = [word for text in texts for word in whole_words(text, cut)]
     return sum(word in known for word in words) / len(words) if words else float("nan")

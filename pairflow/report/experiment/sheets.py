@@ -104,7 +104,10 @@ def control_sheet(contents: Contents, evaluation: str, text: TextDetails) -> She
         "Warnings": ["; ".join(row.warnings) for row in rows],
     }
     part = Part(f"{title}; {_origin(contents)}", list(columns), list(zip(*columns.values(), strict=True)))
-    records = [{"rows": row.name, "nfe": row.nfe, **row.values} for row in rows]
+    records = [
+        {"rows": row.name, "nfe": row.nfe, **{name: row.values.get(name) for name in text.digits}}
+        for row in rows
+    ]
     return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
 
 

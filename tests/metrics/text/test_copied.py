@@ -40,6 +40,7 @@ def test_a_copy_is_found_and_other_symbols_share_nothing():
 
 def test_words_are_whole_ones():
     assert whole_words("ark, To be -- or not, be seen qu") == ["to", "be", "or", "not", "be", "seen"]
+    assert whole_words("Ark, be", cut=False) == ["ark", "be"]
     known = list_words(["a to be or b"])
     assert known_share(["x to y be z", "b to c"], known) == 0.75
     assert np.isnan(known_share(["one"], known))
