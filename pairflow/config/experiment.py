@@ -340,7 +340,7 @@ class Experiment(Settings):
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
 # The data sets of the paper's tables.
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64")
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b")
 
 
 class Configuration(Settings):

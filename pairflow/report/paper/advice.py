@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pairflow.config import Experiment, parse_method
 from pairflow.report.paper.grids import PaperSection
 from pairflow.report.paper.printed import DATASETS, Printed, minutes
-from pairflow.report.paper.protocol import differences_of_models
+from pairflow.report.paper.protocol import differences_of_models, name_data
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_words, name_distillation, pluralise
@@ -38,7 +38,7 @@ def advise(
         names = [
             name
             for name, experiment in experiments.items()
-            if experiment.data.source == dataset and experiment.scale == "paper"
+            if name_data(experiment) == dataset and experiment.scale == "paper"
         ]
         if not names:
             yield Advice(f"No experiment on {title} at the paper’s scale is configured.")
@@ -70,7 +70,7 @@ def _advise(
             f"give it seeds: [{', '.join(map(str, range(SEEDS)))}]."
         )
         return Advice(text, command, _hours(experiment))
-    missing = [value for section in sections for value in _missing(section, name, experiment.data.source)]
+    missing = [value for section in sections for value in _missing(section, name, name_data(experiment))]
     if not missing:
         return Advice(f"{name} is finished, and has all values that the workflow can measure.")
     methods = dict.fromkeys(value.method for value in missing if value.method != "forward")
@@ -123,7 +123,7 @@ def seed_minutes(experiment: Experiment) -> float:
 
     0 where the paper does not tell: on other data, or with a distillation that it does not have.
     """
-    printed = minutes(experiment.data.source)
+    printed = minutes(name_data(experiment))
     work = [name_distillation(name) or "base" for name in experiment.trained()]
     if not set(work) <= set(printed):
         return 0.0

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pairflow.config import parse_method
 from pairflow.report.paper.printed import MINUTES, Printed
-from pairflow.report.paper.protocol import differences, protocols, settings_of_model
+from pairflow.report.paper.protocol import differences, name_data, protocols, settings_of_model
 from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Estimate, estimate, group_by_seed
@@ -41,7 +41,7 @@ class MetricSource(NamedTuple):
 _NOT_FID = "not FID"
 _WEIGHTS = "the paper’s weights are not known"
 _FORWARD_STEPS = "number of forward steps"
-_KINDS = {"fd": "FD", "nn_cosine": "cosine"}
+_KINDS = {"fd": "FD", "nn_cosine": "cosine", "judge_ppl": "perplexity"}
 _SOURCES = {
     **{name: (MetricSource(name),) for name in ("valid", "unique", "novel", "is")},
     "fid": (MetricSource("fid", "train", "inception"), MetricSource("fd", "train", reason=_NOT_FID)),
@@ -51,6 +51,11 @@ _SOURCES = {
     "fid_dinov2_test": (MetricSource("fd", "test", "dinov2", reason=_WEIGHTS),),
     "nn_l2_train": (MetricSource("nn_l2", "train", unit=1 / 255),),
     "nn_cosine_dinov2_train": (MetricSource("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
+    "generative_perplexity": (
+        MetricSource("gen_ppl"),
+        MetricSource("judge_ppl", reason="not GPT-2 large"),
+    ),
+    "entropy": (MetricSource("entropy"),),
     "total_correlation": (MetricSource("total_correlation", evaluation="correlation"),),
     "unique_reached": (MetricSource("unique_reached", evaluation="coverage", unstated=_FORWARD_STEPS),),
     "coverage": (MetricSource("coverage", evaluation="coverage", unit=100, unstated=_FORWARD_STEPS),),
@@ -89,7 +94,7 @@ class Measurements:
 
     def find(self, printed: Printed) -> Measured | None:
         """What was measured where the paper has a printed value; None where nothing was."""
-        if printed.dataset != self.run.dataset:
+        if printed.dataset != name_data(self.run.experiment):
             return None
         if printed.metric in MINUTES:
             return self._minutes(printed)
@@ -135,7 +140,7 @@ class Measurements:
 
     def _candidates(self, source: MetricSource, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:
         """Origin and rows that fit; the evaluations with the protocol's number of samples first."""
-        wanted = protocols()[self.run.dataset].evaluations[source.protocol].samples
+        wanted = protocols()[name_data(self.run.experiment)].evaluations[source.protocol].samples
         samples = {name: settings.samples for name, settings in self.run.experiment.evaluations.items()}
         names = sorted(samples, key=lambda name: samples[name] != wanted)
         for name in [source.evaluation] if source.evaluation else names:

@@ -22,7 +22,8 @@ DATASETS = {
     "mnist_binary": "MNIST-Binary",
     "cifar10": "CIFAR-10",
     "ffhq64": "FFHQ 64 × 64",
-}  # by the `source` of an experiment's data
+    **{f"lm1b_n{length}": f"LM1B, N = {length}" for length in (16, 32, 64, 128)},
+}  # by the name that `protocol.name_data` gives an experiment's data
 _BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
 MINUTES = ("pairing_minutes", "runtime_minutes")
 _FILE = Path(__file__).with_name("tables.csv")

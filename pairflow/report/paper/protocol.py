@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.config import Experiment, Settings, check, parse_method
-from pairflow.config.data import Data
+from pairflow.config.data import Data, Text
 from pairflow.config.experiment import Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
@@ -45,6 +45,12 @@ def protocols() -> dict[str, Protocol]:
     return {name: check(Protocol, values, FILE) for name, values in load(read_text(FILE), FILE).items()}
 
 
+def name_data(experiment: Experiment) -> str:
+    """The data of an experiment as the paper's tables name them: those of LM1B by their length, too."""
+    data = experiment.data
+    return f"lm1b_n{data.length}" if isinstance(data, Text) and data.source == "lm1b" else data.source
+
+
 def settings_of_model(method: str) -> list[str]:
     """The sections of an experiment that a method's model depends on; `forward` needs only the data."""
     if method == "forward":
@@ -63,7 +69,10 @@ def differences(
     `sections` are names such as `training` or `distillation.dcd`; `renamed` are further ones that have
     another name in the protocol: {"evaluations.quick": "evaluations.main"}.
     """
-    protocol = protocols()[experiment.data.source]
+    data = name_data(experiment)
+    if data not in protocols():
+        return [f"the paper has no data {data}"]
+    protocol = protocols()[data]
     pairs = {name: name for name in sections} | {**(renamed or {})}
     free = (*_FREE, *protocol.free)
     ours, theirs = experiment.model_dump(mode="json"), protocol.model_dump(mode="json")

@@ -13,14 +13,14 @@ from pairflow.report.paper.advice import advise
 from pairflow.report.paper.grids import PaperCell
 from pairflow.report.paper.measured import Measurements
 from pairflow.report.paper.printed import DATASETS, printed
-from pairflow.report.paper.protocol import FILE, differences, differences_of_models, protocols
+from pairflow.report.paper.protocol import FILE, differences, differences_of_models, name_data, protocols
 from pairflow.report.results import FinishedExperiment
 
 SHIPPED = read(Path(__file__).parents[3] / "workflow_config.yaml").experiments
 OTHER = {  # another value of each setting that is a word
     **{"random": "scaffold", "nelbo": "cross_entropy", "cosine": "constant", "constant": "cosine"},
     **{"raw": "ema", "inherit": "fresh", "euler": "ancestral", "ancestral": "euler"},
-    **{"none": "exact", "exact": "none", "logistic": "categorical"},
+    **{"none": "exact", "exact": "none", "logistic": "categorical", "bert": "characters"},
 }
 METHODS = {
     "pairing.redraw": "Random",
@@ -44,6 +44,7 @@ NUMBERS = [
     for dataset, values in load(FILE.read_text(), FILE).items()
     for name in settings(values)
     if name not in ("free", "data.source", "network.name")  # of other data there is no cell
+    and (dataset[:4], name) != ("lm1b", "data.length")
 ]
 
 
@@ -66,7 +67,10 @@ def change(section: Any, path: list[str]) -> Any:
 
 def judge(experiment: Experiment, section: str) -> PaperCell:
     """A cell that depends on a section of an experiment, measured as printed by three seeds."""
-    metric, evaluation = ("valid" if experiment.modality == "molecules" else "fid"), "main"
+    metric, evaluation = (
+        {"molecules": "valid", "images": "fid", "text": "entropy"}[experiment.modality],
+        "main",
+    )
     if section == "evaluations.check":
         metric, evaluation = "fid_50k", "check"
     if section == "correlation":
@@ -75,7 +79,7 @@ def judge(experiment: Experiment, section: str) -> PaperCell:
     value = next(
         value
         for value in printed()
-        if (value.dataset, value.metric, value.name) == (experiment.data.source, metric, method)
+        if (value.dataset, value.metric, value.name) == (name_data(experiment), metric, method)
     )
     row = {"evaluation": evaluation, "metric": metric.removesuffix("_50k"), "method": value.method}
     row |= {"nfe": value.nfe, "value": value.value, "trial": 0}
@@ -173,3 +177,12 @@ def test_what_changes_no_value_may_differ(dataset, name):
 def test_a_setting_that_the_protocol_does_not_name_must_have_its_default():
     found = judge(change(SHIPPED["qm9"], ["data", "drop_duplicates"]), "data")
     assert found.measured.reason == "data.drop_duplicates is true, in the paper false"
+
+
+def test_lm1b_in_rows_of_another_length_is_not_the_papers():
+    experiment = change(SHIPPED["lm1b_n16"], ["data", "length"])
+    assert differences_of_models(experiment) == ["the paper has no data lm1b_n17"]
+    value = next(value for value in printed() if value.dataset == "lm1b_n16")
+    rows = pd.DataFrame(columns=["evaluation", "metric", "method", "nfe", "value", "reference", "extractor"])
+    run = FinishedExperiment("run", experiment, rows, pd.DataFrame())
+    assert Measurements(run).find(value) is None
