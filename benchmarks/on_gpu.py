@@ -15,10 +15,10 @@ The stages, in this order:
                torch.compile, with channels-last memory (see compile.py)
     training   udlm, random and pairflow on QM9 with equal numbers of iterations, by the workflow's own steps
 
-`inputs/` is all that the GPU's machine needs besides this repository: 40 MB that may be copied there. It needs
-neither RDKit nor Snakemake, except for the tasks `evaluate`, which can follow on another machine. Given again,
-the command leaves out what is finished, and a training resumes from its last state. `--toy` does it all on a
-CPU in seconds, at sizes that measure nothing.
+`inputs/`, 40 MB, is all that the machine with the GPU needs besides this repository. The tasks need neither
+RDKit nor Snakemake, except for `evaluate`, which can follow on another machine. Given again, the command
+leaves out what is finished, and a training resumes from its last state. `--toy` does it all on a CPU in
+seconds, at sizes that measure nothing.
 """
 
 import hashlib
@@ -26,6 +26,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -44,16 +45,16 @@ import compile as variants
 import numpy as np
 import pairing
 import torch
+import torch._dynamo  # which optimisers import when they are first used: once, not in every process
 
 import pairflow
-from pairflow.artifacts import atomic, read_table, token_array
+from pairflow.artifacts import atomic, read_table
 from pairflow.cli import main as pairflow_command
 from pairflow.config import Experiment
 from pairflow.config.file import read
+from pairflow.data.source import DatasetSize
 from pairflow.estimate import measure
 from pairflow.estimate.rates import needed
-from pairflow.data.source import DatasetSize
-from pairflow.plan import paths
 from pairflow.plan.jobs import Job, jobs
 
 HERE = Path(__file__).parent
@@ -62,6 +63,12 @@ HASHES = HERE / "pairs.json"
 PAPER = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # experiments
 SANITIZERS = ("memcheck", "racecheck")
 METHODS = ("udlm", "random", "pairflow")
+TRAINING = [  # rules and methods, in their order
+    *(("pair", method) for method in METHODS[1:]),
+    *((rule, method) for rule in ("train", "sample") for method in METHODS),
+    ("describe_molecules", None),
+    *(("evaluate", method) for method in METHODS),
+]
 TRAINING_SECONDS = 600  # of the three trainings together
 STOPPING_SECONDS = 60  # a training that is told to stop saves its state in less
 
@@ -84,6 +91,11 @@ class Session:
     def device(self) -> str:
         return "cpu" if self.toy else "cuda"
 
+    def pair(self, tokens: np.ndarray, symbols: int, steps: int, **options: Any) -> np.ndarray:
+        """Algorithm 1 on the GPU, as a user calls it."""
+        options = {"backend": "cpu" if self.toy else "gpu", "progress": False, **options}
+        return pairflow.pair(tokens, vocabulary_size=symbols, steps=steps, **options)
+
     def result(self, task: str) -> dict[str, Any] | None:
         """What a finished task has found."""
         entry = self.record["tasks"].get(task, {})
@@ -91,7 +103,10 @@ class Session:
 
 
 class Task(NamedTuple):
-    """One piece of work, recorded under `stage/name`; `seconds` is what an H200 should take."""
+    """One piece of work, recorded under `stage/name`; `seconds` is what an H200 should take.
+
+    A task that takes more than `limit` is stopped, so that it leaves time for the others.
+    """
 
     stage: str
     name: str
@@ -101,6 +116,10 @@ class Task(NamedTuple):
     @property
     def key(self) -> str:
         return f"{self.stage}/{self.name}"
+
+    @property
+    def limit(self) -> float:
+        return 60 + 3 * self.seconds
 
 
 def tasks() -> Iterator[Task]:
@@ -114,11 +133,14 @@ def tasks() -> Iterator[Task]:
     for name in PAPER:
         yield Task("one-hot", name, 30, partial(beside_one_hot, name))
     for name in PAPER:
-        yield Task("speed", name, 90, partial(network_speed, name))
+        yield Task("speed", name, 20, partial(network_speed, name))
+        yield Task("speed", f"{name}, variants", 20, partial(side_by_side, name, False))
+        yield Task("speed", f"{name}, compiled", 60, partial(side_by_side, name, True))
     yield Task("training", "scale", 1, training_scale)
-    for job in training_jobs(_reduced(EXPERIMENTS["qm9"], 1, toy=False), Path()):
-        seconds = {"train": TRAINING_SECONDS / 3, "describe_molecules": 200, "pair": 20}.get(job.rule, 10)
-        yield Task("training", _job_name(job), seconds, partial(run_job, _job_name(job)))
+    for rule, method in TRAINING:
+        name = f"{rule} {method}" if method else rule
+        seconds = {"train": TRAINING_SECONDS / 3, "describe_molecules": 200}.get(rule, 30)
+        yield Task("training", name, seconds, partial(run_jobs, rule, method))
 
 
 # ---- the command
@@ -148,7 +170,7 @@ def main(folder: Path, out: Path | None, minutes, stages, iterations, plan, prep
     if not chosen:
         raise click.ClickException(f"--stages: {stages} names no stage")
     out = out or HERE / "records" / f"on-gpu-{datetime.now(UTC).date()}.json"
-    session = Session(folder, out, toy, iterations, _read_record(out))
+    session = Session(folder, out, toy, iterations, _read_record(out, toy))
     if prepare or (toy and not folder.exists()):
         prepare_inputs(session)
     if hashes:
@@ -159,8 +181,13 @@ def main(folder: Path, out: Path | None, minutes, stages, iterations, plan, prep
         run(session, chosen, minutes * 60)
 
 
-def _read_record(out: Path) -> dict[str, Any]:
-    return json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {"machines": {}, "tasks": {}}
+def _read_record(out: Path, toy: bool) -> dict[str, Any]:
+    if not out.is_file():
+        return {"toy": toy, "machines": {}, "tasks": {}}
+    record = json.loads(out.read_text(encoding="utf-8"))
+    if record["toy"] != toy:
+        raise click.ClickException(f"{out}: expected a record {'with' if toy else 'without'} --toy")
+    return record
 
 
 def show_plan(session: Session, chosen: list[Task]) -> None:
@@ -175,7 +202,9 @@ def show_plan(session: Session, chosen: list[Task]) -> None:
 def run(session: Session, chosen: list[Task], seconds: float) -> None:
     """Do what is not done yet, in processes of their own, until the time is up."""
     deadline = time.monotonic() + seconds
-    status, machine = _in_process(_machine, session, seconds)
+    if session.toy:
+        small_pairings("cpu")  # compiles, or loads what was compiled, for all processes that follow
+    _, machine = _in_process(_machine, session, seconds)
     name = machine.get("gpu") or machine.get("processor") or "unknown"
     session.record["machines"][name] = machine
     for task in chosen:
@@ -183,14 +212,13 @@ def run(session: Session, chosen: list[Task], seconds: float) -> None:
         if session.result(task.key) is not None or left < 1:
             continue
         started = time.perf_counter()
-        status, result = _in_process(task.work, session, left)
+        status, result = _in_process(task.work, session, min(left, task.limit))
         session.record["tasks"][task.key] = {
             "status": status,
             "seconds": round(time.perf_counter() - started, 3),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": pairing.commit(),
             "machine": name,
-            "toy": session.toy,
             "result": result,
         }
         with atomic(session.out) as [part]:
@@ -208,20 +236,23 @@ def _in_process(work: Callable, session: Session, seconds: float) -> tuple[str, 
     process = context.Process(target=_child, args=(work, session, sender))
     process.start()
     sender.close()
-    answer = ("failed", {"reason": "the process ended without an answer"})
-    if receiver.poll(seconds):
-        with suppress(EOFError):
+    answer = ("stopped", {"reason": f"it was given {seconds:.0f} s"})
+    try:
+        if receiver.poll(seconds):
             answer = receiver.recv()
-    else:
-        answer = ("stopped", {"reason": f"{seconds:.0f} s were left"})
-        process.terminate()
-        process.join(STOPPING_SECONDS)
-        process.kill()
-    process.join()
+    except EOFError:
+        answer = ("failed", {"reason": "the process ended without an answer"})
+    finally:
+        process.join(1)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if process.is_alive():
+                os.killpg(process.pid, number)
+                process.join(STOPPING_SECONDS)
     return answer
 
 
 def _child(work: Callable, session: Session, sender) -> None:
+    os.setsid()  # it is stopped together with the processes that it starts
     with session.out.with_suffix(".log").open("a") as log:
         for stream in (1, 2):
             os.dup2(log.fileno(), stream)
@@ -229,7 +260,7 @@ def _child(work: Callable, session: Session, sender) -> None:
         sender.send(("done", work(session)))
     except Skipped as reason:
         sender.send(("skipped", {"reason": str(reason)}))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
         sender.send(("failed", {"reason": f"{type(error).__name__}: {error}"[:2000]}))
 
@@ -354,17 +385,16 @@ def pair_many_images(session: Session) -> dict[str, Any]:
     tokens, symbols, shape = _load(session, "cifar10")
     images = tokens.reshape(-1, *shape)
     both = np.concatenate([images, images[..., ::-1]])
-    rows = np.concatenate([np.roll(both, pixels, axis=-1) for pixels in range(5)]).reshape(
-        -1, tokens.shape[1]
-    )
-    return _paired(session, rows, symbols, EXPERIMENTS["cifar10"].pairing.steps, turns=1)
+    moved = np.concatenate([np.roll(both, pixels, axis=-1) for pixels in range(5)])
+    rows, steps = moved.reshape(len(moved), -1), EXPERIMENTS["cifar10"].pairing.steps
+    few = [session.pair(rows, symbols, steps, rows=(0, 4), **where) for where in ({}, {"backend": "cpu"})]
+    if not np.array_equal(*few):
+        raise RuntimeError("other bytes than on the CPU")
+    return _paired(session, rows, symbols, steps, turns=1) | {"rows compared with the CPU": len(few[0])}
 
 
 def _paired(session: Session, tokens: np.ndarray, symbols: int, steps: int, turns: int) -> dict[str, Any]:
-    backend = "cpu" if session.toy else "gpu"
-    pair = partial(
-        pairflow.pair, tokens, vocabulary_size=symbols, steps=steps, backend=backend, progress=False
-    )
+    pair = partial(session.pair, tokens, symbols, steps)
     first = pairing.seconds_of(lambda: pair(rows=(0, 64)))  # compiles, or loads what was compiled
     seconds = []
     for _ in range(turns):
@@ -416,8 +446,7 @@ def beside_one_hot(name: str, session: Session) -> dict[str, Any]:
     data, steps = pairing.sample(tokens, keys), EXPERIMENTS[name].pairing.steps
     queries, one_hot = pairing.noised(data, 64, symbols), pairing.one_hot_keys(data, symbols, session.device)
     count = min(keys, 4000)
-    backend = "cpu" if session.toy else "gpu"
-    pair = partial(pairflow.pair, data, vocabulary_size=symbols, steps=steps, backend=backend, progress=False)
+    pair = partial(session.pair, data, symbols, steps)
 
     def products(precision: str) -> float:
         torch.set_float32_matmul_precision(precision)
@@ -449,15 +478,11 @@ def beside_one_hot(name: str, session: Session) -> dict[str, Any]:
 
 
 def network_speed(name: str, session: Session) -> dict[str, Any]:
-    """Seconds of an iteration and of a sampling step, as the workflow does them, and variants side by side."""
-    tokens, symbols, shape = _load(session, name)
-    experiment = EXPERIMENTS[name]
-    if session.toy:
-        experiment, measure.SECONDS, variants.SECONDS = _toy_network(experiment, bool(shape)), 0.02, 0.02
-    size = DatasetSize(len(tokens), 0, symbols, tokens.shape[1], shape or None)
+    """Seconds of an iteration, and of a row and a sampling step, as the workflow does them."""
+    experiment, size = _network(session, name)
     batch, results = experiment.training.batch_size, {}
     for work in needed(jobs(Path(), experiment), experiment, size, session.device):
-        if work.kind in ("train", "draw") and work.corruption == "uniform" and work.batch in (0, batch):
+        if (work.kind, work.batch) in (("train", batch), ("draw", 0)) and work.corruption == "uniform":
             request = {
                 "work": vars(work),
                 "loss": experiment.training.loss,
@@ -465,15 +490,30 @@ def network_speed(name: str, session: Session) -> dict[str, Any]:
                 "tokens": None,
             }
             rate = measure.main(request)
-            rows = batch if work.kind == "train" else 1
-            results[work.kind] = {**rate, "rows_per_second": rows / rate["seconds"]}
-    settings = experiment.network.model_dump(mode="json")
-    case = variants.Case(settings, tokens.shape[1], symbols, batch, size.shape)
-    kinds = [kind for kind in variants.kinds(case) if not (session.toy and kind == "compiled")]
-    results["variants"] = variants.side_by_side(
-        case, kinds, 1 if session.toy else 2, torch.device(session.device)
-    )
+            results[work.kind] = {**rate, "rows_per_second": max(1, work.batch) / rate["seconds"]}
     return results
+
+
+def side_by_side(name: str, compiled: bool, session: Session) -> dict[str, Any]:
+    """Rows per second of a training's iterations, of the network as it is and of variants, in turns."""
+    experiment, size = _network(session, name)
+    settings, batch = experiment.network.model_dump(mode="json"), experiment.training.batch_size
+    case = variants.Case(settings, size.length, size.vocabulary_size, batch, size.shape)
+    if compiled and session.toy:
+        return {"in place of": "torch.compile"}
+    kinds = [kind for kind in variants.kinds(case) if kind == "plain" or (kind == "compiled") == compiled]
+    return variants.side_by_side(case, kinds, 2, torch.device(session.device))
+
+
+def _network(session: Session, name: str) -> tuple[Experiment, DatasetSize]:
+    """The experiment with its network, and the sizes of its data."""
+    tokens, symbols, shape = _load(session, name)
+    size = DatasetSize(len(tokens), 0, symbols, tokens.shape[1], shape or None)
+    variants.SECONDS = 2.0
+    if not session.toy:
+        return EXPERIMENTS[name], size
+    measure.SECONDS = variants.SECONDS = 0.01
+    return _toy_network(EXPERIMENTS[name], bool(shape)), size
 
 
 def _toy_network(experiment: Experiment, images: bool) -> Experiment:
@@ -533,37 +573,30 @@ def training_scale(session: Session) -> dict[str, Any]:
     }
 
 
-def training_jobs(experiment: Experiment, root: Path) -> list[Job]:
-    """The jobs of the workflow between the data and the metrics."""
-    rules = ("pair", "train", "sample", "describe_molecules", "evaluate")
-    found = [job for job in jobs(root, experiment) if job.rule in rules]
-    return sorted(found, key=lambda job: rules.index(job.rule))
-
-
-def _job_name(job: Job) -> str:
-    return " ".join(str(part) for part in (job.rule, job.method, job.nfe and f"nfe {job.nfe}") if part)
-
-
-def run_job(name: str, session: Session) -> dict[str, Any]:
-    """One step of the workflow, by its own command; of an evaluation, the means over trials."""
+def run_jobs(rule: str, method: str | None, session: Session) -> dict[str, Any]:
+    """The jobs of a rule and a method, by the workflow's commands; of evaluations, the means over trials."""
     scale = session.result("training/scale")
     if scale is None:
         raise Skipped("the number of iterations is not known")
-    experiment = _reduced(EXPERIMENTS["qm9"], scale["iterations"], session.toy)
-    table = {_job_name(job): job for job in training_jobs(experiment, session.folder)}
-    if session.toy and name not in table:
-        return {"in place of": name}
-    job = table[name]
-    if job.rule in ("describe_molecules", "evaluate") and find_spec("rdkit") is None:
+    if rule in ("describe_molecules", "evaluate") and find_spec("rdkit") is None:
         raise Skipped("RDKit is not installed; the same command can do this on another machine")
-    lacking = [str(path) for path in job.needed if not path.exists()]
-    if lacking:
-        raise Skipped(f"{lacking[0]} has not been made")
-    pairflow_command(_arguments(job), standalone_mode=False)
-    if job.rule != "evaluate":
-        return {"file": str(job.record.relative_to(session.folder))}
-    table, _ = read_table(job.outputs["metrics"], "metrics")
-    rows = table.to_pandas()
+    experiment = _reduced(EXPERIMENTS["qm9"], scale["iterations"], session.toy)
+    results = {}
+    for job in jobs(session.folder, experiment):
+        if (job.rule, job.method) != (rule, method):
+            continue
+        if lacking := [path for path in job.needed if not path.exists()]:
+            raise Skipped(f"{lacking[0]} has not been made")
+        pairflow_command(_arguments(job), standalone_mode=False)
+        name = f"NFE {job.nfe}" if job.nfe else job.record.name
+        results[name] = (
+            _means(job.record) if rule == "evaluate" else str(job.record.relative_to(session.folder))
+        )
+    return results
+
+
+def _means(metrics: Path) -> dict[str, float]:
+    rows = read_table(metrics, "metrics")[0].to_pandas()
     return rows.groupby("metric")["value"].mean().loc[["valid", "unique", "novel"]].to_dict()
 
 
