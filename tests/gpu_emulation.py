@@ -13,7 +13,7 @@ import pytest
 
 from pairflow.pairing.gpu import engine as gpu
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "pairing" / "gpu"
 IN_CI = bool(os.environ.get("CI"))  # where these tests have to run
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None and not IN_CI, reason="g++ is not installed")
 SMALL = gpu.KernelLayout(length=70, planes=3, queries=3, keys=2, warps=2, chunk=2)
@@ -59,6 +59,10 @@ class Emulation:
 
     def array(self, values):
         return np.array(values, order="C")
+
+    def empty(self, shape, dtype):
+        """What is read before it is written shall be seen."""
+        return np.full(shape, 0xA5A5, dtype)
 
     def zeros(self, shape, dtype):
         return np.zeros(shape, dtype)
@@ -108,7 +112,7 @@ class Sanitized(Emulation):
 def _run(command: list) -> subprocess.CompletedProcess:
     """A process to its end; without random addresses if ThreadSanitizer could not cope with these."""
     for prefix in ([], ["setarch", "-R"]):
-        run = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False, timeout=60)
+        run = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False, timeout=300)
         if "unexpected memory mapping" not in run.stderr:
             break
     return run
