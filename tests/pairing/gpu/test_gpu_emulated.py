@@ -1,76 +1,34 @@
 """The kernels of the GPU engine on a CPU: compiled as C++ over cuda_on_cpu.h. An emulation.
 
 It shows that the kernels' logic gives the reference's bytes. It cannot show that they run on a GPU, nor how
-fast: test_gpu.py and benchmarks/pairing_gpu.py do, where there is one.
+fast: test_gpu.py and benchmarks/on_gpu.py do, where there is one.
 """
 
-import ctypes
-import os
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gpu_emulation import SMALL, Emulation, needs_compiler
 
 from pairflow.pairing import oracle, rule
 from pairflow.pairing.gpu import engine as gpu
 
-HERE = Path(__file__).parent
-NO_COMPILER = shutil.which("g++") is None and not os.environ.get("CI")  # CI has to run these tests
-pytestmark = pytest.mark.skipif(NO_COMPILER, reason="g++ is not installed")
+pytestmark = needs_compiler
 
-SMALL = gpu.KernelLayout(length=70, planes=3, queries=3, keys=2, warps=2, chunk=2)
-
-
-class Emulation:
-    """Takes the place of `gpu.Cuda`: one block after another, its threads in order or backwards."""
-
-    multiprocessors = 1
-    shared_limit = 1 << 17
-
-    def __init__(self, folder: Path, *, fast_doubles: bool = True, backwards: bool = False, **macros):
-        self.folder = folder
-        self.fast_doubles = fast_doubles
-        self.backwards = backwards
-        self.macros = macros
-
-    def compile(self, source, macros):
-        text, library = self.folder / "kernels.cu", self.folder / "kernels.so"
-        text.write_text(source)
-        defines = gpu.defines(macros | self.macros)
-        options = ["-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
-        strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
-        files = [f'-DKERNELS="{text}"', HERE / "emulated_kernels.cpp", "-o", library]
-        subprocess.run(["g++", *options, *strict, *defines, *files], check=True)
-        kernels = ctypes.CDLL(str(library))
-        kernels.set_reversed(self.backwards)
-        kernels.weigh_levels.restype = ctypes.c_longlong
-        names = {"pack": "launch_pack", "walk": "launch_walk", "weigh": "weigh_levels"}
-        return {name: getattr(kernels, function) for name, function in names.items()}
-
-    def array(self, values):
-        return np.array(values, order="C")
-
-    def zeros(self, shape, dtype):
-        return np.zeros(shape, dtype)
-
-    def numpy(self, array):
-        return array.copy()
-
-    def launch(self, kernel, blocks, threads, arguments, shared_bytes=0):
-        kernel.restype = ctypes.c_bool
-        finished = kernel(ctypes.c_uint(blocks), ctypes.c_uint(threads), *map(_in_c, arguments))
-        assert finished, "some threads wait for others that never come"
-
-
-def _in_c(value):
-    if isinstance(value, np.ndarray):
-        assert value.flags.c_contiguous
-        return ctypes.c_void_p(value.ctypes.data)
-    kinds = {np.int32: ctypes.c_int32, np.uint32: ctypes.c_uint32, np.uint64: ctypes.c_uint64}
-    return kinds[type(value)](int(value))
+# Points 3 and 4 of the rule: `counts` (N + 1,) are given by distance; `weights` (N + 2,) end with their sum.
+WEIGH_LEVELS = """
+extern "C" __global__ void weigh_levels(const unsigned* counts, const double* table, int keys,
+                                        long long* weights) {
+    if (threadIdx.x > 0) return;
+    extern __shared__ double dynamic_shared[];
+    Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared);
+    for (int distance = 0; distance <= LENGTH; ++distance) shared.count[0][distance] = counts[distance];
+    weigh(shared, 0, table, keys);
+    for (int distance = shared.nearest[0]; distance <= shared.last[0]; ++distance)
+        weights[distance] = (long long)weight_of(table[distance - shared.nearest[0]], shared.scale[0]);
+    weights[LENGTH + 1] = shared.total[0];
+}
+"""
 
 
 def equal_the_reference(
@@ -158,18 +116,20 @@ def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers_and_queries_that_are
 
 
 def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(tmp_path):
-    weigh = Emulation(tmp_path).compile(gpu.source(), SMALL.macros(fast_doubles=True))["weigh"]
+    device = Emulation(tmp_path)
+    weigh = device.compile(gpu.source() + WEIGH_LEVELS, SMALL.macros(fast_doubles=True))["weigh_levels"]
     rng = np.random.default_rng(0)
     for steps, vocabulary_size in ((20, 2), (7, 8)):
         for table in rule.level_tables(steps, 70, vocabulary_size):
             counts = (2 ** rng.uniform(0, 20, 71) * (rng.random(71) < 0.5)).astype(np.uint32)
             nearest = int(rng.integers(0, 60))
             counts[:nearest], counts[nearest] = 0, 1
-            weights, expected = np.zeros((2, 71), np.int64)
-            total = weigh(*map(_in_c, (counts, table, np.int32(counts.sum()), weights)))
+            weights, expected = np.zeros(72, np.int64), np.zeros(71, np.int64)
+            arguments = (counts, np.ascontiguousarray(table), np.int32(counts.sum()), weights)
+            device.launch(weigh, 1, 32, arguments, SMALL.shared_bytes)
             rule.level_weights(counts[nearest:].astype(np.int64), table, expected[nearest:])
-            assert np.array_equal(weights, expected)
-            assert total == (counts * expected).sum()
+            assert np.array_equal(weights[:-1], expected)
+            assert weights[-1] == (counts * expected).sum()
 
 
 def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clustered, monkeypatch, capsys):
