@@ -20,12 +20,13 @@
 #define __shared__
 #define __launch_bounds__(...)
 
+using std::max;
 using std::min;
 
 struct Index {
     unsigned x;
 };
-inline Index threadIdx, blockIdx, blockDim;
+inline Index threadIdx, blockIdx, blockDim, gridDim;
 alignas(16) double dynamic_shared[1 << 15];  // 256 KB
 
 namespace emulation {
@@ -113,6 +114,7 @@ inline bool launch(unsigned blocks, unsigned size, std::function<void()> body) {
     threads = std::vector<Thread>(size);
     kernel = std::move(body);
     blockDim.x = size;
+    gridDim.x = blocks;
     for (unsigned i = 0; i < blocks; ++i) {
         blockIdx.x = reversed ? blocks - 1 - i : i;
         if (!run_block()) return false;
@@ -134,17 +136,25 @@ T atomicAdd(T* address, U term) {
     *address += (T)term;
     return before;
 }
-inline unsigned atomicOr(unsigned* address, unsigned bits) {
-    const unsigned before = *address;
-    *address |= bits;
+inline int atomicMin(int* address, int value) {
+    const int before = *address;
+    *address = min(before, value);
     return before;
 }
-template <typename T>
-T __ldcg(const T* address) {
-    return *address;
-}
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
-inline int __ffs(int word) { return __builtin_ffs(word); }
+
+// The sum over the lanes: all have written before one reads, and all have read before one writes again.
+inline unsigned lane_values[1024];
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+    const unsigned first = threadIdx.x / emulation::LANES * emulation::LANES;
+    unsigned sum = 0;
+    __atomic_store_n(&lane_values[threadIdx.x], value, __ATOMIC_RELAXED);
+    __ballot_sync(mask, false);
+    for (unsigned i = first; i < first + emulation::LANES; ++i)
+        sum += __atomic_load_n(&lane_values[i], __ATOMIC_RELAXED);
+    __ballot_sync(mask, false);
+    return sum;
+}
 
 // The host rounds to nearest and the test compiles with -ffp-contract=off: one rounding each, as on a GPU.
 inline double __dadd_rn(double a, double b) { return a + b; }
