@@ -99,7 +99,7 @@ def _measured(tokens: np.ndarray, case: Case, repeats: int, check: int) -> dict:
     runs = [_timed(tokens, np.arange(len(tokens)), rule) for _ in range(repeats)]
     sources, wall, events = (list(column) for column in zip(*runs, strict=True))
     expected = cpu.pair_rows(tokens, tokens[few], few, **rule, threads=None)
-    layout = gpu.KernelLayout.choose(tokens.shape[1], case.vocabulary_size, gpu.Cuda().shared_limit)
+    layout = gpu.KernelLayout.choose(tokens.shape[1], case.vocabulary_size)
     return {
         **asdict(case),
         "shape": tokens.shape,

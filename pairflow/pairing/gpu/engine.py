@@ -4,10 +4,10 @@ It works like the CPU engine. A block takes one query after another through all 
 
 1. Draw. A position whose random number is not below the step's rate stays, whatever its neighbours are. A
    step without other positions, the candidates, costs nothing more.
-2. Decide. Levels are counted from the nearest on, four at a time: their keys, and those of them that agree at
-   each open candidate, until bounds decide all of them (agreement.cu).
-3. Jump. The distances of all keys are kept as bits, 32 keys to a word. A jump reads the bits of one column and
-   adds one where a key held the old symbol, and takes one where it holds the new (distances.cu).
+2. Decide. Levels are counted from the nearest on, four at a time: their keys, and those of them that agree
+   at each open candidate, until bounds decide all of them (agreement.cu).
+3. Jump. The distances of all keys are kept as bits, 32 keys to a word. A jump reads the bits of one column
+   and adds one where a key held the old symbol, and takes one where it holds the new (distances.cu).
 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
@@ -23,35 +23,45 @@ queries against all keys:
     MNIST-Binary      7.2e10    260     337     140     808         1,545   0.7   (target  2)
     20,000 CIFAR-10   8.0e9     3,990   7,930   100     1,000       13,000  0.7
 
-Likeliest to be off: the waiting at barriers, a dozen in a step, and the memory's bandwidth, which bounds 100,000
-rows of CIFAR-10 (14 s; target 30), because their columns do not fit the second-level cache.
+Likeliest to be off: the waiting at barriers, a dozen in a step, and the memory's bandwidth, which bounds
+100,000 rows of CIFAR-10 (14 s; target 30), because their columns do not fit the second-level cache.
 
-For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead of
-all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that bits
-would have to give way to counters and atomic additions: a second layout of the distances, with a second way to
-find levels. One layout that is fast enough for every target is easier to read and to trust.
+For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead
+of all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that
+bits would have to give way to counters and atomic additions: a second layout of the distances, with a second
+way to find levels. One layout that is fast enough for every target is easier to read and to trust.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pairflow.errors import InputError
 from pairflow.pairing import rule
-from pairflow.pairing.cpu.keys import sorted_rows
 from pairflow.runtime.progress import bar
 
 _HERE = Path(__file__).parent
 _KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
 _SOURCES = (_HERE.parent.parent / "rng.cu", *_KERNELS)
+MIN_CAPABILITY = 80  # the first with a sum over the lanes of a warp
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
 _TILE = 32 * _LANES  # keys whose bits a warp holds in a word per lane
 _LAUNCH_SECONDS = 1.0  # between launches the bar moves, Ctrl-C works, and a display is redrawn
+
+
+class Lack(NamedTuple):
+    """What the engine needs, the end of a sentence; `gpu`: there is a GPU, but it cannot be used."""
+
+    text: str
+    gpu: bool = False
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -104,17 +114,26 @@ def defines(macros: dict[str, object]) -> list[str]:
     return [f"-D{name}={value}" for name, value in macros.items()]
 
 
-def missing() -> str | None:
-    """A sentence about what this engine needs and does not find; None if it can run here."""
+def missing() -> Lack | None:
+    """What this engine needs and does not find; None if it can run here."""
     try:
         import cupy
     except ImportError:
-        return 'needs CuPy: pip install "pairflow[gpu]"'
+        return Lack('needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12')
+    runtime = cupy.cuda.runtime
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        return f"needs a CUDA device, and none is visible ({error})"
-    return None if count else "needs a CUDA device, and none is visible"
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        has_driver = runtime.driverGetVersion() > 0
+        advice = '; the extra "gpu-cuda12" suits drivers below 580' if has_driver else ""
+        return Lack(f"needs a CUDA device, and none is visible ({error}){advice}", gpu=has_driver)
+    if not count:
+        return Lack("needs a CUDA device, and none is visible")
+    capability = cupy.cuda.Device().compute_capability
+    if int(capability) < MIN_CAPABILITY:
+        found, least = (f"{number // 10}.{number % 10}" for number in (int(capability), MIN_CAPABILITY))
+        return Lack(f"needs a GPU of compute capability {least} or more, and this one has {found}", gpu=True)
+    return None
 
 
 def held_memory_mb() -> float:
@@ -125,63 +144,80 @@ def held_memory_mb() -> float:
 
 
 def pair_rows(
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    progress: bool,
-    **numbers: int,
+    data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, *, progress: bool, **numbers: int
 ) -> np.ndarray:
     """`oracle.pair_rows`, with the same arguments and the same bytes, on CuPy's current device.
 
-    `progress` shows a bar. Raises InputError if there is no such device, or if `data` has 2^30 rows or more.
+    `progress` shows a bar. Raises InputError if there is no such device, if it has too little memory, or if
+    `data` has 2^30 rows or more.
     """
-    lack = missing()
-    if lack:
+    if lack := missing():
         raise InputError(f'backend: "gpu" {lack}')
-    layout = KernelLayout.choose(data.shape[1], vocabulary_size)
-    numbers["vocabulary_size"] = vocabulary_size
-    return pair_on(Cuda(), layout, data, queries, row_numbers, progress=progress, **numbers)
+    try:
+        layout = KernelLayout.choose(data.shape[1], numbers["vocabulary_size"])
+        pairer = GpuPairer(Cuda(), layout, progress=progress)
+        return pairer.pair_rows(data, queries, row_numbers, **numbers)
+    except MemoryError as error:
+        raise InputError(f'backend: "gpu" has too little memory: {error}') from None
 
 
-def pair_on(
-    device: Any,
-    layout: KernelLayout,
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
-    progress: bool,
-) -> np.ndarray:
-    """`pair_rows` on a device like `Cuda`, with a layout."""
-    if len(data) >= MAX_KEYS:
-        raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
-    kernels = device.compile(source(), layout.macros())
-    keys = _packed(device, kernels, layout, data)
-    blocks = min(layout.resident * device.multiprocessors, len(queries))
-    scratch = _scratch(device, layout, blocks, data)
-    settings = _rule_on(device, len(data), data.shape[1], vocabulary_size, steps)
-    randomness = np.uint64(seed), np.uint32(vocabulary_size - 1)
-    sources = np.empty_like(queries)
-    size, start = blocks, 0
-    with bar(total=len(queries), desc="pairing", unit="row", quiet=not progress) as paired:
-        while start < len(queries):
-            began = time.perf_counter()
-            rows = slice(start, start + size)
-            states = device.array(queries[rows].astype(np.uint16))
-            numbers = device.array(np.asarray(row_numbers[rows], dtype=np.uint64))
-            arguments = (*keys, states, numbers, np.int32(len(states)), *scratch, *settings, *randomness)
-            running = min(blocks, len(states))
-            device.launch(kernels["walk"], running, layout.threads, arguments, layout.shared_bytes)
-            sources[rows] = device.numpy(states)
-            paired.update(len(states))
-            start += size
-            size = _next_size(size, time.perf_counter() - began, blocks)
-    return sources
+class GpuPairer:
+    """`pair_rows` on a device like `Cuda`, call after call: the keys are packed again only for other data."""
+
+    def __init__(self, device: Any, layout: KernelLayout, *, progress: bool = False):
+        self.device, self.layout, self.progress = device, layout, progress
+        self.blocks = layout.resident * device.multiprocessors  # that run at the same time
+        self.rows_at_once = self.blocks  # in the next launch
+        self.kernels = device.compile(source(), layout.macros())
+        self.data: np.ndarray | None = None
+        self.keys: tuple = ()
+        self.scratch: tuple = ()
+
+    def pair_rows(
+        self,
+        data: np.ndarray,
+        queries: np.ndarray,
+        row_numbers: np.ndarray,
+        *,
+        vocabulary_size: int,
+        steps: int,
+        seed: int,
+    ) -> np.ndarray:
+        """`oracle.pair_rows`, with the same arguments and the same bytes."""
+        if data is not self.data:
+            self._hold(data)
+        settings = _rule_on(self.device, len(data), data.shape[1], vocabulary_size, steps)
+        settings += np.uint64(seed), np.uint32(vocabulary_size - 1)
+        sources = np.empty_like(queries)
+        start = 0
+        with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
+            while start < len(queries):
+                began = time.perf_counter()
+                rows = slice(start, start + self.rows_at_once)
+                sources[rows] = self._walk(queries[rows], row_numbers[rows], settings)
+                paired.update(len(sources[rows]))
+                start = rows.stop
+                self.rows_at_once = _next_size(self.rows_at_once, time.perf_counter() - began, self.blocks)
+        return sources
+
+    def _hold(self, data: np.ndarray) -> None:
+        """Pack the keys, and make room for the blocks."""
+        if len(data) >= MAX_KEYS:
+            raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
+        self.data, self.keys, self.scratch = None, (), ()  # whose memory is wanted now
+        self.keys = _packed(self.device, self.kernels, self.layout, data)
+        self.scratch = _scratch(self.device, self.layout, self.blocks, data)
+        self.data, self.rows_at_once = data, self.blocks
+
+    def _walk(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
+        """The sources of the queries of one launch."""
+        device, layout = self.device, self.layout
+        states = device.array(queries.astype(np.uint16))
+        numbers = device.array(np.asarray(row_numbers, dtype=np.uint64))
+        arguments = (*self.keys, states, numbers, np.int32(len(queries)), *self.scratch, *settings)
+        blocks = min(self.blocks, len(queries))
+        device.launch(self.kernels["walk"], blocks, layout.threads, arguments, layout.shared_bytes)
+        return device.numpy(states)
 
 
 class Cuda:
@@ -225,7 +261,12 @@ class Cuda:
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """The keys as `walk` takes them: columns, constants, their number M, words of a column, and N."""
+    """The keys as `walk` takes them: columns, constants, their number M, words of a column, and N.
+
+    Neighbours are alike, so that a tile has keys at few distances.
+    """
+    from pairflow.pairing.cpu.keys import sorted_rows
+
     keys, length = data.shape
     words = -(-keys // _TILE) * _LANES
     columns = device.zeros(words * length * layout.planes, np.uint32)

@@ -78,7 +78,7 @@ def equal_the_reference(
     queries = data[rows] if queries is None else queries
     numbers = np.arange(len(data))[rows][: len(queries)] + first_row
     settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    emulated = gpu.pair_on(device, layout, data, queries, numbers, **settings, progress=False)
+    emulated = gpu.GpuPairer(device, layout).pair_rows(data, queries, numbers, **settings)
     assert emulated.dtype == data.dtype
     return np.array_equal(emulated, oracle.pair_rows(data, queries, numbers, **settings))
 
@@ -132,11 +132,30 @@ def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers_and_queries_that_are
 
 
 def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clustered, monkeypatch, capsys):
-    data = clustered(40, 70, 6)
-    monkeypatch.setattr(gpu, "_LAUNCH_SECONDS", 0.0)  # the three queries that run at the same time
-    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 4)
-    monkeypatch.setattr(gpu, "_LAUNCH_SECONDS", 1e9)
-    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 4)
-    settings = {"vocabulary_size": 6, "steps": 1, "seed": 0}
-    gpu.pair_on(Emulation(tmp_path), SMALL, data, data, np.arange(40), **settings, progress=True)
-    assert "40/40" in capsys.readouterr().err
+    """Nor do earlier calls: the keys are packed again only for other data."""
+    data, launches = clustered(40, 70, 6), []
+    settings = {"vocabulary_size": 6, "steps": 4, "seed": 0}
+    expected = oracle.pair_rows(data, data, np.arange(40), **settings)
+    device = Emulation(tmp_path)
+    launch = device.launch
+    monkeypatch.setattr(device, "launch", lambda *args: launches.append(len(args[3])) or launch(*args))
+    pairer = gpu.GpuPairer(device, SMALL, progress=True)
+    for seconds in (0.0, 1e9):  # three rows at a time, or four times as many as before
+        monkeypatch.setattr(gpu, "_LAUNCH_SECONDS", seconds)
+        halves = [pairer.pair_rows(data, data[i::2], np.arange(40)[i::2], **settings) for i in (0, 1)]
+        assert np.array_equal(np.concatenate(halves, axis=1).reshape(40, 70), expected)
+    assert "20/20" in capsys.readouterr().err
+    assert launches.count(5) == 1  # the arguments of `pack`
+    other = clustered(40, 70, 6, seed=1)
+    assert np.array_equal(
+        pairer.pair_rows(other, other, np.arange(40), **settings),
+        oracle.pair_rows(other, other, np.arange(40), **settings),
+    )
+    assert launches.count(5) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "following"), [(8, 0.01, 32), (32, 0.5, 64), (64, 3.0, 20), (4, 9, 4)]
+)
+def test_launches_grow_to_a_second(size, seconds, following):
+    assert gpu._next_size(size, seconds, 4) == following
