@@ -142,18 +142,17 @@ class Pairer:
         return partial(cpu.pair_rows, threads=self.threads, progress=self.progress)
 
 
-class RandomPairer:
-    """The source states of the coupling `random`, which take no engine."""
+class RowwisePairer:
+    """Sources by a function of (first, last): for couplings that look at each row on its own."""
 
     on_gpu = False
 
-    def __init__(self, tokens: np.ndarray, vocabulary_size: int, seed: int):
-        self.tokens, self.vocabulary_size, self.seed = tokens, vocabulary_size, seed
+    def __init__(self, count: int, draw: Callable[[tuple[int, ...]], np.ndarray]):
+        self.count, self.draw = count, draw
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
         """The source states of rows first..last-1, or of all rows."""
-        numbers = np.arange(*(rows or (0, len(self.tokens))))
-        return rng.uniform_tokens(self.seed, numbers, self.tokens.shape[1], self.vocabulary_size)
+        return self.draw(rows or (0, self.count))
 
     def compile(self) -> None:
         """There is nothing to compile."""
@@ -161,10 +160,13 @@ class RandomPairer:
 
 def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
-) -> Pairer | RandomPairer:
+) -> Pairer | RowwisePairer:
     """What pairs tokens as `settings` say; `options` are `backend`, `threads` and `progress` of `pair`."""
     if settings.coupling == "random":
-        return RandomPairer(tokens, vocabulary_size, settings.seed)
+        size = tokens.shape[1], vocabulary_size
+        return RowwisePairer(
+            len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)
+        )
     rule = settings.model_dump(exclude={"coupling"})
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 

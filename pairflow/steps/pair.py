@@ -22,7 +22,7 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, Pairer, RandomPairer, make_pairer
+from pairflow.pairing.pair import BACKENDS, Pairer, RowwisePairer, make_pairer
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
@@ -126,7 +126,7 @@ def _check_suffix(out: Path, shard: tuple[int, int] | None) -> None:
         raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
 
 
-def _pair(table: ResumableTable, ranges: list[tuple[int, int]], pairer: Pairer | RandomPairer) -> np.ndarray:
+def _pair(table: ResumableTable, ranges: list[tuple[int, int]], pairer: Pairer | RowwisePairer) -> np.ndarray:
     """The sources of all ranges; records where they were computed."""
 
     def name_device() -> None:
@@ -186,7 +186,7 @@ def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
-def _estimate(settings: PairSettings, x1: np.ndarray, pairer: Pairer | RandomPairer) -> None:
+def _estimate(settings: PairSettings, x1: np.ndarray, pairer: Pairer | RowwisePairer) -> None:
     """Pair a few rows, and print what all of them would take."""
     count = len(x1)
     probe = extrapolated(lambda rows: pairer.sources((0, rows)), count, seconds=PROBE_SECONDS)
