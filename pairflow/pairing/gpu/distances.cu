@@ -7,6 +7,7 @@
 //
 // A word holds one bit of 32 keys, and a warp takes a *tile* of 32 words, one per lane. There are
 //   columns    [position][plane][word]            the tokens: padding is 0
+//   held       [position][symbol / 32]            a bit for each symbol that some key holds there
 //   distances  [bit][word]                        from the query that the block walks
 // A thread finds the same words whenever the block goes through the tiles: no other thread needs them.
 
@@ -17,6 +18,7 @@ constexpr int LANES = 32;
 constexpr int THREADS = WARPS * LANES;
 constexpr int LEVELS = 4;  // consecutive distances that are counted together, a *band*; a power of two
 constexpr int LEVEL_BITS = 2;
+constexpr int HELD_WORDS = PLANES > 5 ? 1 << (PLANES - 5) : 1;
 constexpr unsigned ALL = 0xffffffffu;
 
 static_assert(PLANES <= 16 && BITS <= 15 && LEVELS == 1 << LEVEL_BITS, "limits of the layout");
@@ -42,6 +44,7 @@ static_assert(sizeof(Shared) == SHARED_BYTES, "engine.py has another size of sha
 
 struct Keys {
     const unsigned* columns;
+    const unsigned* held;
     const int* constants;  // the symbol that all keys have at a position; -1: it varies
     int count;
     int words;             // a multiple of 32
@@ -59,6 +62,12 @@ struct Block {
 
 __device__ inline int lane() { return threadIdx.x % LANES; }
 __device__ inline int warp() { return threadIdx.x / LANES; }
+
+// The word and the bit that say whether a key holds the symbol.
+__device__ inline size_t held_word(int position, unsigned symbol) {
+    return (size_t)position * HELD_WORDS + symbol / LANES;
+}
+__device__ inline unsigned held_bit(unsigned symbol) { return 1u << symbol % LANES; }
 
 // The keys among the 32 of a word that are no padding.
 __device__ inline unsigned valid(const Keys& keys, int word) {

@@ -12,19 +12,19 @@ It works like the CPU engine. A block takes one query after another through all 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
 
-Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, and per clock in each 64 logical or
-integer operations, 16 POPC and 16 sums over a lane. Clocks per 1,024 pairs (a query, a key, a step), from the
-compiled instructions and from candidates, jumps, and levels opened, counted along trajectories of 2 to 40
-queries against all keys:
+Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, in each per clock 64 logical or
+integer operations, 16 POPC and 16 sums over a lane, and for all of them 5.5 TB/s from the second-level cache.
+Clocks and bytes per 1,024 pairs (a query, a key, a step) are from the compiled instructions, and from the
+candidates, jumps and opened levels that were counted along trajectories of 2 to 40 queries against all keys:
 
-                      pairs     start   jumps   levels  agreement   all     seconds at 65 % of the peak
-    QM9               3.2e11    22      59      34      103         218     0.5   (target  1)
-    ZINC-250k         3.2e12    25      70      30      145         270     5.7   (target 10)
-    MNIST-Binary      7.2e10    260     337     140     808         1,545   0.7   (target  2)
-    20,000 CIFAR-10   8.0e9     3,990   7,930   100     1,000       13,000  0.7
+                      pairs     start   jumps   levels  agreement   clocks    KB    seconds at 65 %
+    QM9               3.2e11    22      59      34      66          181       5     0.5   (target  1)
+    ZINC-250k         3.2e12    25      70      30      89          214       7     6     (target 10)
+    MNIST-Binary      7.2e10    260     337     140     808         1,545     20    0.7   (target  2)
+    100,000 CIFAR-10  2.0e11    3,990   7,930   100     1,000       13,000    317   20    (target 30)
 
-Likeliest to be off: the waiting at barriers, a dozen in a step, and the memory's bandwidth, which bounds
-100,000 rows of CIFAR-10 (14 s; target 30), because their columns do not fit the second-level cache.
+Likeliest to be off: the waiting at barriers, a dozen in a step, and what the first-level cache keeps. The
+columns of CIFAR-10 come from the memory itself, at 4.8 TB/s, because they do not fit the second-level cache.
 
 For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead
 of all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that
@@ -261,7 +261,7 @@ class Cuda:
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """The keys as `walk` takes them: columns, constants, their number M, words of a column, and N.
+    """The keys as `walk` takes them: columns, held, constants, their number M, words of a column, and N.
 
     Neighbours are alike, so that a tile has keys at few distances.
     """
@@ -270,11 +270,12 @@ def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, dat
     keys, length = data.shape
     words = -(-keys // _TILE) * _LANES
     columns = device.zeros(words * length * layout.planes, np.uint32)
+    held = device.zeros(length * max(1, 2**layout.planes // _LANES), np.uint32)
     tokens = device.array(data[sorted_rows(data)].astype(np.uint16))
     sizes = np.int32(keys), np.int32(words), np.int32(length)
-    device.launch(kernels["pack"], -(-keys // _LANES), layout.threads, (tokens, *sizes, columns))
+    device.launch(kernels["pack"], -(-keys // _LANES), layout.threads, (tokens, *sizes, columns, held))
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int32), np.int32(-1))
-    return columns, device.array(constants), *sizes
+    return columns, held, device.array(constants), *sizes
 
 
 def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -> tuple:

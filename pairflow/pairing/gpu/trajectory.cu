@@ -16,7 +16,7 @@ struct Step {
     }
 };
 
-// Lists the positions that may leave. Of a column that does not vary, w_i is known: all keys agree, or none.
+// Lists the positions that may leave. Where no key agrees, w_i is 0; else it is 1 if the column does not vary.
 __device__ void find_candidates(const Block& block, const Step& step, unsigned short* state) {
     Shared& shared = block.shared;
     __syncthreads();  // from here on, the last step is over
@@ -25,10 +25,12 @@ __device__ void find_candidates(const Block& block, const Step& step, unsigned s
     for (int position = threadIdx.x; position < block.keys.length; position += THREADS) {
         const Words words = step.words(position);
         if (uniform(words) >= step.rate) continue;
-        const int constant = block.keys.constants[position];
-        if (constant < 0) block.candidates[atomicAdd(&shared.candidates, 1u)] = (unsigned short)position;
-        else if (state[position] == constant)
-            state[position] = (unsigned short)step.another(words, state[position]);
+        const unsigned symbol = state[position];
+        if (!(block.keys.held[held_word(position, symbol)] & held_bit(symbol))) continue;
+        if (block.keys.constants[position] >= 0)
+            state[position] = (unsigned short)step.another(words, symbol);
+        else
+            block.candidates[atomicAdd(&shared.candidates, 1u)] = (unsigned short)position;
     }
     __syncthreads();
 }
@@ -65,12 +67,12 @@ __device__ void take_step(const Block& block, const Step& step, unsigned short* 
 // N) is in and out, `row_numbers` (queries,). `rates` (T,), `tables` (T, N + 1) and `margin` are the rule's,
 // `others` is K - 1. `distances`, `candidates` and `jumps` are scratch, a share for each block.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-walk(const unsigned* columns, const int* constants, int keys_count, int words, int length,
-     unsigned short* states, const uint64* row_numbers, int queries, unsigned* distances,
+walk(const unsigned* columns, const unsigned* held, const int* constants, int keys_count, int words,
+     int length, unsigned short* states, const uint64* row_numbers, int queries, unsigned* distances,
      unsigned short* candidates, Jump* jumps, const double* rates, const double* tables, const double* margin,
      unsigned steps, uint64 seed, unsigned others) {
     extern __shared__ double dynamic_shared[];
-    const Keys keys = {columns, constants, keys_count, words, length};
+    const Keys keys = {columns, held, constants, keys_count, words, length};
     const size_t share = blockIdx.x;
     const Block block = {*reinterpret_cast<Shared*>(dynamic_shared), keys, distances + share * BITS * words,
                          candidates + share * length, jumps + share * length};
@@ -79,18 +81,21 @@ walk(const unsigned* columns, const int* constants, int keys_count, int words, i
         measure(block, state);
         for (unsigned number = steps; number > 0; --number) {
             const double* table = tables + (size_t)(number - 1) * (length + 1);
-            take_step(block, {row_numbers[query], seed, number, others, rates[number - 1], *margin, table}, state);
+            const Step step = {row_numbers[query], seed, number, others, rates[number - 1], *margin, table};
+            take_step(block, step, state);
         }
     }
 }
 
-// Packs `tokens` (keys_count, N) into `columns`, which are 0: a block takes 32 keys, its warps share the
-// positions.
+// Packs `tokens` (keys_count, N) into `columns` and `held`, which are 0: a block takes 32 keys, its warps share
+// the positions.
 extern "C" __global__ void pack(const unsigned short* tokens, int keys_count, int words, int length,
-                                unsigned* columns) {
+                                unsigned* columns, unsigned* held) {
     const int word = blockIdx.x, key = word * LANES + lane();
     for (int position = warp(); position < length; position += WARPS) {
-        const unsigned symbol = key < keys_count ? tokens[(size_t)key * length + position] : 0u;
+        const bool present = key < keys_count;
+        const unsigned symbol = present ? tokens[(size_t)key * length + position] : 0u;
+        if (present) atomicOr(&held[held_word(position, symbol)], held_bit(symbol));
         EACH(plane, PLANES) {
             const unsigned bits = __ballot_sync(ALL, symbol >> plane & 1u);
             if (lane() == 0) columns[((size_t)position * PLANES + plane) * words + word] = bits;

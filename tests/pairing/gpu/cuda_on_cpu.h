@@ -136,6 +136,11 @@ T atomicAdd(T* address, U term) {
     *address += (T)term;
     return before;
 }
+inline unsigned atomicOr(unsigned* address, unsigned bits) {
+    const unsigned before = *address;
+    *address |= bits;
+    return before;
+}
 inline int atomicMin(int* address, int value) {
     const int before = *address;
     *address = min(before, value);

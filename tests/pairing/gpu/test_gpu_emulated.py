@@ -124,6 +124,16 @@ def test_gpu_kernels_emulated_on_the_cpu_decide_exactly_what_bounds_leave_open(
     assert equal_the_reference(device, SMALL, data, 6, 8, rows=slice(0, 24))
 
 
+def test_gpu_kernels_emulated_on_the_cpu_with_columns_that_do_not_vary(tmp_path, clustered):
+    data = clustered(60, 70, 6)
+    data[:, ::3] = 4
+    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, rows=slice(0, 9))
+    strangers = clustered(4, 70, 6, seed=1)
+    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, queries=strangers)
+    data[:] = 4  # nothing varies
+    assert equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 5, rows=slice(0, 3))
+
+
 def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers_and_queries_that_are_no_keys(tmp_path, clustered):
     data, device = clustered(90, 70, 6), Emulation(tmp_path)
     assert equal_the_reference(device, SMALL, data, 6, 5, rows=slice(0, 9), first_row=2**40, seed=2**64 - 1)
@@ -145,13 +155,13 @@ def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clu
         halves = [pairer.pair_rows(data, data[i::2], np.arange(40)[i::2], **settings) for i in (0, 1)]
         assert np.array_equal(np.concatenate(halves, axis=1).reshape(40, 70), expected)
     assert "20/20" in capsys.readouterr().err
-    assert launches.count(5) == 1  # the arguments of `pack`
+    assert launches.count(6) == 1  # the arguments of `pack`
     other = clustered(40, 70, 6, seed=1)
     assert np.array_equal(
         pairer.pair_rows(other, other, np.arange(40), **settings),
         oracle.pair_rows(other, other, np.arange(40), **settings),
     )
-    assert launches.count(5) == 2
+    assert launches.count(6) == 2
 
 
 @pytest.mark.parametrize(
