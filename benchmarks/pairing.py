@@ -35,7 +35,6 @@ import numba
 import numpy as np
 import torch
 
-from pairflow.data import library, molecules, sources
 from pairflow.flow.schedule import gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu import block, keys
@@ -104,6 +103,8 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
+    from pairflow.data import library, molecules, sources  # needs RDKit, unlike the rest
+
     source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()

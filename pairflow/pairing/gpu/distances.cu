@@ -124,7 +124,6 @@ __device__ inline void find_nearest(const Block& block, const unsigned (&distanc
 }
 
 __device__ inline void forget_nearest(Shared& shared) {
-    __syncthreads();
     if (threadIdx.x == 0) shared.nearest = 1 << BITS;
     __syncthreads();
 }
@@ -149,7 +148,6 @@ __device__ void measure(const Block& block, const unsigned short* state) {
         EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
         find_nearest(block, distance, word);
     }
-    __syncthreads();
 }
 
 // The distances after the jumps: one more from a key that held the old symbol, one less where it holds the new.
@@ -169,5 +167,4 @@ __device__ void move(const Block& block, int jumps) {
         EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
         find_nearest(block, distance, word);
     }
-    __syncthreads();
 }

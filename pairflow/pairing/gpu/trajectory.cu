@@ -19,7 +19,7 @@ struct Step {
 // Lists the positions that may leave. Where no key agrees, w_i is 0; else it is 1 if the column does not vary.
 __device__ void find_candidates(const Block& block, const Step& step, unsigned short* state) {
     Shared& shared = block.shared;
-    __syncthreads();  // from here on, the last step is over
+    __syncthreads();  // from here on, the last step is over and the nearest key known
     if (threadIdx.x == 0) shared.candidates = shared.jumps = 0;
     __syncthreads();
     for (int position = threadIdx.x; position < block.keys.length; position += THREADS) {

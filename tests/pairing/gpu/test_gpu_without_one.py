@@ -9,6 +9,7 @@ import pytest
 
 import pairflow
 from pairflow.pairing import oracle, pair
+from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.gpu import engine as gpu
 
 SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 256)}
@@ -104,6 +105,7 @@ def test_a_gpu_asked_for_that_cannot_be_used_is_named(monkeypatch, case):
 def test_auto_takes_the_cpu_and_says_why_if_there_is_a_gpu(monkeypatch, capsys, case):
     without(monkeypatch, case)
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
+    monkeypatch.setattr(cpu, "pair_rows", lambda data, *_, **__: data)
     pair._note_that_the_cpu_pairs.cache_clear()
     for _ in range(2):
         pairflow.pair([[0, 1]], vocabulary_size=2, progress=False)
