@@ -1,15 +1,17 @@
 // Runs CUDA kernels on a CPU, slowly, to test their logic where no GPU is: an emulation, for tests only.
 //
 // The threads of a block are coroutines of one thread. A lane runs until it meets the others of its warp (a
-// barrier or a vote), and a warp until it meets the other warps. A barrier that some never reach stops the
-// block, which `launch` reports. Blocks run one after another, from the first thread on or, if `reversed`, from
-// the last. Nothing here says anything about speed, and of all the orders that a GPU may take, two are tried.
+// barrier, a vote or a sum), and a warp until it meets the other warps. A barrier that some never reach stops
+// the block, which `launch` reports. Blocks run one after another, from the first thread on or, if
+// `reversed`, from the last. Nothing here says anything about speed, and of all the orders that a GPU may take, two are
+// tried.
 //
 // Compiled with -fsanitize=thread, an access need not come out wrong to be noticed: each coroutine is a fiber
 // of ThreadSanitizer, and only barriers put the accesses of two threads in order. A vote does not, nor does
 // the end of a block: two blocks know nothing of each other, and each has shared memory of its own.
-// Compiled with -fsanitize=address, a block may touch the shared memory that its launch asks for, to the byte.
-// A test may leave out the barrier in line `without_line` of `without_file`, to see that this is noticed.
+// Compiled with -fsanitize=address, a block may touch the shared memory that its launch asks for, and not a
+// byte more. A test may leave out the barrier in line `without_line` of `without_file`, to see that this is
+// noticed.
 #pragma once
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -54,7 +56,8 @@ inline bool reversed = false;
 inline std::string without_file;
 inline int without_line = 0;
 
-enum Kind { VOTE, WARP, BLOCK };
+enum class Kind { vote, sum, warp, block };
+constexpr bool is_barrier(Kind kind) { return kind == Kind::warp || kind == Kind::block; }
 
 // Where threads meet.
 struct Place {
@@ -68,9 +71,9 @@ struct Thread {
     void* fiber = nullptr;
     bool finished = false;
     int waits_at = 0;  // the number of the place
-    Kind waits_for = VOTE;
-    unsigned turns[3] = {};  // of each kind
-    unsigned vote = 0;
+    Kind waits_for = Kind::vote;
+    unsigned turns[4] = {};  // of each kind
+    unsigned value = 0;  // a vote, or a term of a sum
     unsigned result = 0;
 };
 
@@ -121,19 +124,20 @@ UNSEEN inline void run() {
     switch_to(scheduler_fiber);
 }
 
-// Waits until everyone who takes part has called, and returns their votes, one bit per lane of the own warp.
-UNSEEN inline unsigned meet(Kind kind, const Place& place, bool vote = false) {
+// Waits until everyone who takes part has called; returns the votes of the warp, a bit for each, or the sum.
+UNSEEN inline unsigned meet(Kind kind, const Place& place, unsigned value) {
     Thread& self = threads[threadIdx.x];
-    if (kind != VOTE && place.line == without_line && place.file == without_file) return 0;
+    if (is_barrier(kind) && place.line == without_line && place.file == without_file) return 0;
     self.waits_at = place.number;
     self.waits_for = kind;
-    self.vote = vote;
-    const unsigned turn = self.turns[kind]++ % 2;
-    char& object = kind == BLOCK ? barriers->of_block[turn] : barriers->of_warp[threadIdx.x / LANES][turn];
-    if (kind != VOTE) leave(object);
+    self.value = value;
+    const unsigned turn = self.turns[static_cast<int>(kind)]++ % 2;
+    char* const of_warp = barriers->of_warp[threadIdx.x / LANES];
+    char& object = kind == Kind::block ? barriers->of_block[turn] : of_warp[turn];
+    if (is_barrier(kind)) leave(object);
     switch_to(scheduler_fiber);
     swapcontext(&self.context, &scheduler);
-    if (kind != VOTE) enter(object);
+    if (is_barrier(kind)) enter(object);
     return self.result;
 }
 
@@ -141,15 +145,16 @@ UNSEEN inline unsigned meet(Kind kind, const Place& place, bool vote = false) {
 UNSEEN inline bool release(unsigned first, unsigned last, bool of_block) {
     const Thread& one = threads[first];
     const int place = one.waits_at;
-    unsigned votes = 0;
-    if (place == 0 || (one.waits_for == BLOCK) != of_block) return false;
+    unsigned votes = 0, sum = 0;
+    if (place == 0 || (one.waits_for == Kind::block) != of_block) return false;
     for (unsigned i = first; i < last; ++i) {
         if (threads[i].waits_at != place) return false;
-        votes |= threads[i].vote << i % LANES;
+        votes |= (threads[i].value != 0 ? 1u : 0u) << i % LANES;
+        sum += threads[i].value;
     }
     for (unsigned i = first; i < last; ++i) {
         threads[i].waits_at = 0;
-        threads[i].result = votes;
+        threads[i].result = one.waits_for == Kind::sum ? sum : votes;
     }
     return true;
 }
@@ -185,7 +190,8 @@ UNSEEN inline bool run_block(unsigned count, char* stacks, size_t shared_bytes) 
     delete barriers;
     barriers = new Barriers();
     // Thread i is another fiber in the next block: what thread i did there came before nothing here.
-    for (unsigned i = 0; i < count; ++i) begin(threads[i], stacks + i * STACK, fibers[(i + blockIdx.x) % count]);
+    for (unsigned i = 0; i < count; ++i)
+        begin(threads[i], stacks + i * STACK, fibers[(i + blockIdx.x) % count]);
     std::memset(dynamic_shared, 0xA5, shared_bytes);  // whoever reads before writing shall be seen
     leave(of_start);
     do {
@@ -226,12 +232,14 @@ UNSEEN inline bool launch(unsigned blocks, unsigned size, size_t shared_bytes, s
 
 }  // namespace emulation
 
-// The place is where the macro is written: lanes that vote at different places do not meet.
-#define PLACE (emulation::Place{__COUNTER__ + 1, __FILE__, __LINE__})
-#define __syncthreads() emulation::meet(emulation::BLOCK, PLACE)
-#define __syncwarp() emulation::meet(emulation::WARP, PLACE)
-#define __ballot_sync(mask, vote) (static_cast<void>(mask), emulation::meet(emulation::VOTE, PLACE, (vote) != 0))
-#define __any_sync(mask, vote) (__ballot_sync(mask, vote) != 0)
+// Macros, for the place: lanes that vote at different places do not meet.
+#define MEET(kind, value) \
+    emulation::meet(emulation::Kind::kind, emulation::Place{__COUNTER__ + 1, __FILE__, __LINE__}, value)
+#define __syncthreads() MEET(block, 0)
+#define __syncwarp() MEET(warp, 0)
+#define __ballot_sync(mask, vote_of_lane) (static_cast<void>(mask), MEET(vote, (vote_of_lane) != 0))
+#define __any_sync(mask, vote_of_lane) (__ballot_sync(mask, vote_of_lane) != 0)
+#define __reduce_add_sync(mask, term) (static_cast<void>(mask), MEET(sum, term))
 
 // Atomic, as ThreadSanitizer has to see it, but without an order for anything else.
 template <typename T, typename Change>
@@ -246,26 +254,13 @@ template <typename T, typename U>
 T atomicAdd(T* address, U term) {
     return atomically(address, [=](T value) { return (T)(value + (T)term); });
 }
+inline int atomicMin(int* address, int other) {
+    return atomically(address, [=](int value) { return min(value, other); });
+}
 inline unsigned atomicOr(unsigned* address, unsigned bits) {
     return atomically(address, [=](unsigned value) { return value | bits; });
 }
-inline int atomicMin(int* address, int value) {
-    return atomically(address, [=](int before) { return min(before, value); });
-}
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
-
-// The sum over the lanes: all have written before one reads, and all have read before one writes again.
-inline unsigned lane_values[emulation::MOST_WARPS * emulation::LANES];
-inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
-    const unsigned first = threadIdx.x / emulation::LANES * emulation::LANES;
-    unsigned sum = 0;
-    __atomic_store_n(&lane_values[threadIdx.x], value, __ATOMIC_RELAXED);
-    __ballot_sync(mask, false);
-    for (unsigned i = first; i < first + emulation::LANES; ++i)
-        sum += __atomic_load_n(&lane_values[i], __ATOMIC_RELAXED);
-    __ballot_sync(mask, false);
-    return sum;
-}
 
 // The host rounds to nearest and the test compiles with -ffp-contract=off: one rounding each, as on a GPU.
 inline double __dadd_rn(double a, double b) { return a + b; }

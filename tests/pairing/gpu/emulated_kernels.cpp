@@ -16,12 +16,13 @@
 template <typename... Arguments>
 std::function<void()> bound(void (*kernel)(Arguments...), const char* slots) {
     std::tuple<Arguments...> arguments;
-    std::apply([&](auto&... each) { ((std::memcpy(&each, slots, sizeof each), slots += 8), ...); }, arguments);
+    const auto read = [&](auto& argument) { std::memcpy(&argument, slots, sizeof argument), slots += 8; };
+    std::apply([&](auto&... each) { (read(each), ...); }, arguments);
     return [=] { std::apply(kernel, arguments); };
 }
 
-extern "C" bool launch(const char* name, unsigned reversed, unsigned blocks, unsigned threads, unsigned shared_bytes,
-                       const char* slots) {
+extern "C" bool launch(const char* name, unsigned reversed, unsigned blocks, unsigned threads,
+                       unsigned shared_bytes, const char* slots) {
     std::function<void()> body;
 #define BIND(kernel) \
     if (std::string(name) == #kernel) body = bound(kernel, slots);
@@ -30,9 +31,9 @@ extern "C" bool launch(const char* name, unsigned reversed, unsigned blocks, uns
     return emulation::launch(blocks, threads, shared_bytes, body);
 }
 
-// Arguments: kernel, reversed (0 or 1), blocks, threads, shared bytes, file, and perhaps the file and the line of
-// a barrier to leave out. The file has for each argument the size of an array in 8 bytes and the array, or
-// 0 and 8 bytes with a number. Fails with 3 if the threads wait for one another for ever.
+// Arguments: kernel, reversed (0 or 1), blocks, threads, shared bytes, file, and perhaps the file and line of
+// a barrier to leave out. The file has for each argument the size of an array in 8 bytes and the array, or 0
+// and 8 bytes with a number. Fails with 3 if the threads wait for one another for ever.
 int main(int count, char** arguments) {
     if (count > 8) emulation::without_file = arguments[7], emulation::without_line = std::atoi(arguments[8]);
     std::fstream file(arguments[6], std::ios::in | std::ios::out | std::ios::binary);

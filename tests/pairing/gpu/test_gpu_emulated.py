@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pairing.gpu.emulation import SMALL, Emulation, needs_compiler
+from gpu_emulation import SMALL, Emulation, needs_compiler
 
 from pairflow.pairing import oracle, rule
 from pairflow.pairing.gpu import engine as gpu

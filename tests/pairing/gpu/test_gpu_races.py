@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pairing.gpu.emulation import IN_CI, SANITIZERS, SMALL, Sanitized, needs_compiler
+from gpu_emulation import IN_CI, SANITIZERS, SMALL, Sanitized, needs_compiler
 
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu

@@ -13,7 +13,7 @@ import pytest
 
 from pairflow.pairing.gpu import engine as gpu
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "pairing" / "gpu"
 IN_CI = bool(os.environ.get("CI"))  # where these tests have to run
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None and not IN_CI, reason="g++ is not installed")
 SMALL = gpu.KernelLayout(planes=3, bits=7, warps=2, resident=3)  # for rows of 70 tokens, K <= 8
@@ -109,7 +109,7 @@ class Sanitized(Emulation):
 def _run(command: list) -> subprocess.CompletedProcess:
     """A process to its end; without random addresses if ThreadSanitizer could not cope with these."""
     for prefix in ([], ["setarch", "-R"]):
-        run = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False, timeout=60)
+        run = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False, timeout=300)
         if "unexpected memory mapping" not in run.stderr:
             break
     return run
