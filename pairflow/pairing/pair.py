@@ -13,11 +13,13 @@ from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
+from pairflow.runtime.progress import announced_compilation
 from pairflow.tokens import checked_tokens
 
 if TYPE_CHECKING:
     from pairflow.config import PairSettings
 
+_COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 
 
@@ -109,7 +111,8 @@ def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "aut
 
     It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
     """
-    pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
+    with announced_compilation(_COMPILING):
+        pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
 
 
 def jumps_per_step(
@@ -154,9 +157,14 @@ def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
         return oracle.pair_rows
     if runs_on_gpu(backend):
         return partial(gpu.pair_rows, progress=progress)
+    return partial(_pair_rows_on_cpu, threads=threads, progress=progress)
+
+
+def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
     from pairflow.pairing.cpu import engine as cpu
 
-    return partial(cpu.pair_rows, threads=threads, progress=progress)
+    with announced_compilation(_COMPILING, quiet=not progress):
+        return cpu.pair_rows(*rows, progress=progress, **options)
 
 
 def runs_on_gpu(backend: str) -> bool:
