@@ -217,7 +217,7 @@ def run(session: Session, chosen: list[Task], seconds: float) -> None:
             "status": status,
             "seconds": round(time.perf_counter() - started, 3),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "commit": pairing.commit(),
+            "commit": machine.get("commit"),
             "machine": name,
             "result": result,
         }
@@ -266,8 +266,10 @@ def _child(work: Callable, session: Session, sender) -> None:
 
 
 def _machine(session: Session) -> dict[str, Any]:
-    """The machine, the libraries, and the driver where there is a GPU."""
+    """The machine, the libraries, the commit, and the driver where there is a GPU."""
     facts = pairing.machine()
+    with suppress(OSError):  # there is no git
+        facts["commit"] = pairing.commit()
     if not session.toy:
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
         with suppress(OSError):
