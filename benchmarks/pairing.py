@@ -187,22 +187,19 @@ class Engine:
     def seconds(self, queries: np.ndarray, threads: int, first_step: int) -> float:
         """Time to walk from the data (t = 1) to the end of step `first_step` (of 1..T)."""
         chosen = slice(first_step - 1, None)
-        work = [workspace(self.keys, len(self.rates[chosen])) for _ in range(threads)]
+        return self._walk(self.data[queries], queries, self.rates[chosen], self.tables[chosen], threads)
+
+    def start_seconds(self, states: np.ndarray, threads: int) -> float:
+        """Time to find the distances of all keys to these states: at a rate of 0 nothing else happens."""
+        return self._walk(states, np.arange(len(states)), np.zeros(1), self.tables[-1:], threads)
+
+    def _walk(self, states, numbers, rates, tables, threads):
+        work = [workspace(self.keys, len(rates)) for _ in range(threads)]
 
         def walk_all(thread):
-            rows = queries[thread::threads]
-            states = self.data[rows]
-            walk(
-                self.keys,
-                states,
-                rows.astype(np.uint64),
-                self.rates[chosen],
-                self.tables[chosen],
-                rule.margin(len(self.data)),
-                np.uint64(0),
-                self.symbols,
-                work[thread],
-            )
+            own, margin = slice(thread, None, threads), rule.margin(len(self.data))
+            rows = np.ascontiguousarray(states[own]), numbers[own].astype(np.uint64)
+            walk(self.keys, *rows, rates, tables, margin, np.uint64(0), self.symbols, work[thread])
 
         with ThreadPoolExecutor(threads) as pool:
             return seconds_of(lambda: list(pool.map(walk_all, range(threads))))
@@ -345,7 +342,9 @@ def whole_run(data: np.ndarray, symbols: int) -> dict:
     """A pairing in a process of its own: wall time of `pairflow.pair` and peak memory of the process."""
     code = (
         "import io, re, sys, time; import numpy as np, pairflow\n"
-        "data = np.load(io.BytesIO(sys.stdin.buffer.read())); start = time.perf_counter()\n"
+        "from pairflow.pairing.pair import compile_for\n"
+        "data = np.load(io.BytesIO(sys.stdin.buffer.read()))\n"
+        f"compile_for(data, vocabulary_size={symbols}); start = time.perf_counter()\n"
         f"pairflow.pair(data, vocabulary_size={symbols}, steps={STEPS}, progress=False)\n"
         "seconds = time.perf_counter() - start\n"
         "status = open('/proc/self/status').read()\n"  # getrusage would count what the parent had

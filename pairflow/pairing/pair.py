@@ -14,11 +14,13 @@ from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
+from pairflow.runtime.progress import announced_compilation
 from pairflow.tokens import checked_tokens
 
 if TYPE_CHECKING:
     from pairflow.config import PairSettings
 
+_COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
 BACKENDS = ("auto", "cpu", "gpu", "reference")
 GPU_COMPARISONS = 10**12  # of tokens: a few seconds of two cores, in which CuPy has hardly been loaded
 
@@ -137,9 +139,7 @@ class Pairer:
         if self.on_gpu:
             layout = gpu.KernelLayout.choose(self.tokens.shape[1], self.rule["vocabulary_size"])
             return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
-        from pairflow.pairing.cpu import engine as cpu
-
-        return partial(cpu.pair_rows, threads=self.threads, progress=self.progress)
+        return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
 
 
 class RowwisePairer:
@@ -171,12 +171,13 @@ def make_pairer(
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 
-def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str) -> None:
+def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
     """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
 
     It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
     """
-    pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
+    with announced_compilation(_COMPILING):
+        pair(tokens[:2], vocabulary_size=vocabulary_size, steps=1, backend=backend, progress=False)
 
 
 def jumps_per_step(
@@ -224,6 +225,13 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
     if lack and lack.gpu:
         _note_that_the_cpu_pairs(str(lack))
     return lack is None
+
+
+def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
+    from pairflow.pairing.cpu import engine as cpu
+
+    with announced_compilation(_COMPILING, quiet=not progress):
+        return cpu.pair_rows(*rows, progress=progress, **options)
 
 
 @cache
