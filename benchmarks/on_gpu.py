@@ -518,15 +518,8 @@ def _network(session: Session, name: str) -> tuple[Experiment, DatasetSize]:
 
 def _toy_network(experiment: Experiment, images: bool) -> Experiment:
     values = experiment.model_dump(mode="json")
-    toy = {
-        "name": "unet",
-        "channels": 8,
-        "multipliers": [1, 2],
-        "blocks": 1,
-        "attention": [],
-        "head": "logistic",
-    }
-    values["network"] = toy if images else {"name": "mlp", "width": 16, "blocks": 1}
+    small = {"channels": 8, "multipliers": [1, 2], "attention": []} if images else {"width": 16, "heads": 2}
+    values["network"] |= {"blocks": 1, **small}
     values["training"]["batch_size"] = 4
     return Experiment.model_validate(values)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
 BACKENDS = ("auto", "cpu", "gpu", "reference")
-GPU_COMPARISONS = 10**12  # of tokens: a few seconds of two cores, in which CuPy has hardly been loaded
+GPU_COMPARISONS = 10**13  # of tokens: seven seconds of two cores, in which CuPy has hardly been loaded
 
 
 def pair(
@@ -48,7 +48,7 @@ def pair(
         subsets: P. With P > 1 the rows are divided at random into P parts, and a row is paired only within
             its own part, at 1/P of the cost.
         seed: 0 to 2^64 - 1; every random number follows from it.
-        backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^12 token comparisons
+        backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
             M M N T / P on, if CuPy and a suitable CUDA device are there, else the CPU. All of them give the
             same bytes.
         threads: number of CPU threads; None uses all that the process may use.
@@ -171,7 +171,7 @@ def make_pairer(
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 
-def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
+def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str) -> None:
     """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
 
     It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
@@ -215,6 +215,13 @@ def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
     return [np.sort(part) for part in np.array_split(rng.random_order(seed, count), subsets)]
 
 
+def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
+    from pairflow.pairing.cpu import engine as cpu
+
+    with announced_compilation(_COMPILING, quiet=not progress):
+        return cpu.pair_rows(*rows, progress=progress, **options)
+
+
 def _takes_gpu(backend: str, comparisons: int) -> bool:
     """Whether the GPU pairs: where it is asked for, or is expected to be faster; a note says if it cannot."""
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
@@ -225,13 +232,6 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
     if lack and lack.gpu:
         _note_that_the_cpu_pairs(str(lack))
     return lack is None
-
-
-def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
-    from pairflow.pairing.cpu import engine as cpu
-
-    with announced_compilation(_COMPILING, quiet=not progress):
-        return cpu.pair_rows(*rows, progress=progress, **options)
 
 
 @cache
