@@ -1,6 +1,6 @@
 """How fast pairing is: our engines, NumPy broadcasting and a one-hot matrix product in torch, in one run.
 
-    python benchmarks/pairing.py --out benchmarks/records/pairing.json      (five minutes and more)
+    python benchmarks/pairing.py --out benchmarks/records/pairing.json      (ten minutes and more)
     python benchmarks/pairing.py --quick                                    (half a minute, small sizes)
 
 Needs the raw data sets in PAIRFLOW_DATA_DIR. Writes a JSON record and, beside it, a plot (.svg).
@@ -35,7 +35,6 @@ import numba
 import numpy as np
 import torch
 
-from pairflow.data import library, molecules, sources
 from pairflow.flow.schedule import gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu import block, keys
@@ -47,7 +46,6 @@ from pairflow.runtime.threads import available_cpus
 
 STEPS = 20
 HALF = (8, 12)  # the first and the last of the steps around t = 1/2
-SLICE = 0.02  # of the queries, for estimates of runs that take minutes
 
 
 def main() -> None:
@@ -55,6 +53,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, one turn")
     parser.add_argument("--out", type=Path, help="the JSON record; the plot goes beside it")
     parser.add_argument("--only-runs", action="store_true", help="only the whole pairings")
+    parser.add_argument("--beside", type=Path, help="another checkout, which pairs in turns with this one")
     options = parser.parse_args()
     record = {
         "machine": machine(),
@@ -69,7 +68,7 @@ def main() -> None:
     if not options.only_runs:
         record["at_half"] = [side_by_side(sample(qm9, size), qm9_symbols, turns) for size in sizes]
         record["growth"] = growth(qm9, qm9_symbols, options.quick)
-    record["runs"] = runs(qm9, qm9_symbols, options.quick)
+    record["runs"] = runs(qm9, qm9_symbols, options.quick, options.beside)
     record["load_after"] = os.getloadavg()[0]
     show(record)
     if options.out:
@@ -79,9 +78,9 @@ def main() -> None:
             plot(record, options.out.with_suffix(".svg"))
 
 
-def commit() -> str:
-    """The commit of this checkout, `+` if it has changes."""
-    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty=+", "--abbrev=10"]
+def commit(folder: Path = Path(__file__).parent) -> str:
+    """The commit of a checkout, `+` if it has changes."""
+    command = ["git", "-C", folder, "describe", "--always", "--dirty=+", "--abbrev=10"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
@@ -104,6 +103,8 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
+    from pairflow.data import library, molecules, sources  # needs RDKit, unlike the rest
+
     source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
@@ -119,6 +120,12 @@ def read_digits() -> np.ndarray | None:
     with gzip.open(path) as file:
         pixels = np.frombuffer(file.read(), np.uint8, offset=16)
     return (pixels >= 128).astype(np.uint8).reshape(-1, 784)
+
+
+def read_images() -> np.ndarray | None:
+    """10,000 training images of CIFAR-10, (10000, 3072), if the data folder has them."""
+    path = Path(os.environ.get("PAIRFLOW_DATA_DIR", "")) / "cifar10_subset.npz"
+    return np.load(path)["x_train"].transpose(0, 3, 1, 2).reshape(-1, 3072) if path.is_file() else None
 
 
 def sample(data: np.ndarray, size: int) -> np.ndarray:
@@ -322,45 +329,63 @@ def clusters(rows: int, length: int, symbols: int) -> np.ndarray:
     )
 
 
-def runs(qm9: np.ndarray, qm9_symbols: int, quick: bool) -> dict:
-    """Whole pairings with all threads: QM9 in full, the others estimated from a slice of their queries."""
+def runs(qm9: np.ndarray, qm9_symbols: int, quick: bool, beside: Path | None) -> dict:
+    """Whole pairings with all threads, in full; `beside` is another checkout that does the same in turns."""
     if quick:
-        return {"QM9, 5,000 rows": whole_run(sample(qm9, 5000), qm9_symbols)}
-    results = {"QM9": whole_run(qm9, qm9_symbols)}
+        return {"QM9, 5,000 rows": whole_run(sample(qm9, 5000), qm9_symbols, STEPS, 1, beside)}
+    results = {"QM9": whole_run(qm9, qm9_symbols, STEPS, 3, beside)}
     lack = gpu.missing()
     results["QM9, GPU"] = {"not measured": f"the GPU engine {lack}"} if lack else gpu_run(qm9, qm9_symbols)
-    zinc, zinc_symbols = read_molecules("zinc250k", 74)
-    results["ZINC-250k"] = estimate(zinc, zinc_symbols, 64)
-    digits = read_digits()
+    results["ZINC-250k"] = whole_run(*read_molecules("zinc250k", 74), 64, 1, beside)
+    digits, images = read_digits(), read_images()
     if digits is not None:
-        results["MNIST-Binary"] = estimate(digits, 2, STEPS)
+        results["MNIST-Binary"] = whole_run(digits, 2, STEPS, 1, beside)
+    if images is not None:
+        results["CIFAR-10, 10,000 rows"] = whole_run(images, 256, STEPS, 1, beside)
     return results
 
 
-def whole_run(data: np.ndarray, symbols: int) -> dict:
-    """A pairing in a process of its own: wall time of `pairflow.pair` and peak memory of the process."""
+def whole_run(data: np.ndarray, symbols: int, steps: int, turns: int, beside: Path | None) -> dict:
+    """A pairing in full, in processes of their own: wall time, peak memory, and a hash of the sources."""
     code = (
-        "import io, re, sys, time; import numpy as np, pairflow\n"
-        "from pairflow.pairing.pair import compile_for\n"
+        "import hashlib, io, json, re, sys, time; import numpy as np, pairflow\n"
         "data = np.load(io.BytesIO(sys.stdin.buffer.read()))\n"
-        f"compile_for(data, vocabulary_size={symbols}); start = time.perf_counter()\n"
-        f"pairflow.pair(data, vocabulary_size={symbols}, steps={STEPS}, progress=False)\n"
+        f"settings = dict(vocabulary_size={symbols}, steps={steps}, backend='cpu', progress=False)\n"
+        "pairflow.pair(data[:3], **settings); start = time.perf_counter()\n"  # compiles
+        "sources = pairflow.pair(data, **settings)\n"
         "seconds = time.perf_counter() - start\n"
         "status = open('/proc/self/status').read()\n"  # getrusage would count what the parent had
-        "print(seconds, int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) / 2**10)"
+        "memory = int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) / 2**10\n"
+        "print(json.dumps([seconds, memory, hashlib.sha256(sources.tobytes()).hexdigest()]))"
     )
-    path = io.BytesIO()
-    np.save(path, data)
-    seconds, memory = [], []
-    for _ in range(3):
-        run = subprocess.run(
-            [sys.executable, "-c", code], input=path.getvalue(), capture_output=True, check=True
-        )
-        second, peak = map(float, run.stdout.split())
-        seconds.append(second)
-        memory.append(peak)
-    shape = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": STEPS}
-    return shape | {"seconds": spread(seconds), "peak_memory_mb": max(memory), "estimated": False}
+    rows = io.BytesIO()
+    np.save(rows, data)
+    folders = [Path(__file__).parent.parent] + [beside] * (beside is not None)
+    found: dict[Path, list] = {folder: [] for folder in folders}
+    for _ in range(turns):
+        for folder in folders:
+            run = subprocess.run(
+                [sys.executable, "-c", code],
+                input=rows.getvalue(),
+                capture_output=True,
+                check=True,
+                cwd=folder,
+                env=os.environ | {"PYTHONPATH": str(folder)},
+            )
+            found[folder].append(json.loads(run.stdout))
+    seconds, memory, hashes = zip(*found[folders[0]], strict=True)
+    result = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": steps}
+    result |= {"seconds": spread(seconds), "peak_memory_mb": max(memory), "sources": hashes[0]}
+    if beside is not None:
+        other, other_memory, others = zip(*found[beside], strict=True)
+        result["beside"] = {
+            "commit": commit(beside),
+            "seconds": spread(other),
+            "peak_memory_mb": max(other_memory),
+            "ratio": spread(np.divide(other, seconds)),
+            "same_bytes": set(others) == set(hashes),
+        }
+    return result
 
 
 def gpu_run(data: np.ndarray, symbols: int) -> dict:
@@ -368,16 +393,7 @@ def gpu_run(data: np.ndarray, symbols: int) -> dict:
     rows = np.arange(len(data))
     seconds = [gpu_seconds(data, symbols, rows) for _ in range(4)][1:]
     shape = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": STEPS}
-    return shape | {"seconds": spread(seconds), "estimated": False}
-
-
-def estimate(data: np.ndarray, symbols: int, steps: int) -> dict:
-    """The time of a whole pairing, from a random slice of the queries."""
-    count = int(len(data) * SLICE)
-    queries = np.sort(np.random.default_rng(4).choice(len(data), count, replace=False))
-    seconds = [pair_seconds(data, symbols, queries, steps) / count * len(data) for _ in range(3)]
-    shape = {"rows": len(data), "length": data.shape[1], "symbols": symbols, "steps": steps}
-    return shape | {"seconds": spread(seconds), "estimated": True}
+    return shape | {"seconds": spread(seconds)}
 
 
 def share_of_floor(run: dict, record: dict) -> float:
@@ -409,8 +425,14 @@ def show(record: dict) -> None:
         seconds = run["seconds"]
         print(
             f"{name}: {seconds['median']:.1f} s ({seconds['min']:.1f} to {seconds['max']:.1f})"
-            f"{', estimated' if run['estimated'] else ''}, {share_of_floor(run, record):.0%} of the floor"
+            f", {share_of_floor(run, record):.0%} of the floor"
         )
+        if "beside" in run:
+            ratio, same = run["beside"]["ratio"], run["beside"]["same_bytes"]
+            print(
+                f"  {ratio['median']:.2f}x ({ratio['min']:.2f} to {ratio['max']:.2f}) as fast as "
+                f"{run['beside']['commit']}, {'the same' if same else 'OTHER'} bytes"
+            )
 
 
 def plot(record: dict, path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pairflow.pairing.cpu import bitmaps, index, lists
 
-_SPARSE = 4  # keys in a block of the bitmaps on average: with fewer, lists are faster, and much smaller
+SPARSE = 4  # keys in a block of the bitmaps on average: with fewer, lists are faster, and much smaller
 
 
 class Keys(NamedTuple):
@@ -43,7 +43,7 @@ def prepare(data: np.ndarray, vocabulary_size: int) -> Keys:
     columns = np.ascontiguousarray(tokens.T)
     rows = index.build(columns, vocabulary_size)
     starts = bitmaps.row_starts(columns, rows, vocabulary_size)
-    listed = columns.size < _SPARSE * int(starts[-1])
+    listed = columns.size < SPARSE * int(starts[-1])
     no_keys = columns[:, :0], rows, 0 * starts
     return Keys(
         number=len(data),

@@ -29,7 +29,7 @@ def both(data, vocabulary_size, steps, *, queries=None, row_numbers=None, seed=0
 @pytest.fixture(params=["bitmaps", "lists"])
 def index(request, monkeypatch):
     """Tests take place twice: with either layout of the index, whichever the engine would choose."""
-    monkeypatch.setattr(keys, "_SPARSE", {"bitmaps": 0, "lists": 1000}[request.param])
+    monkeypatch.setattr(keys, "SPARSE", {"bitmaps": 0, "lists": 1000}[request.param])
 
 
 def molecule_rows(name, every, length):

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from pairflow.pairing import oracle, rule
-from pairflow.pairing.cpu import bitmaps
 from pairflow.pairing.cpu import engine as cpu
+from pairflow.pairing.cpu import keys
 from pairflow.pairing.pair import pair
 
 CASES = int(os.environ.get("PAIRFLOW_PROPERTY_CASES", "300"))
@@ -33,19 +33,19 @@ def make_case(number):
     length = int(rng.choice([1, 2, 64, 65, power(rng, 1, 40), power(rng, 2, 130), power(rng, 100, 900)]))
     most = max(2, min(20_000, 500_000 // length))
     few, many, blocks = power(rng, 1, 60), power(rng, 60, most), power(rng, 1000, most)
-    keys = int(rng.choice([1, 512, 513, few, many, blocks, blocks]))  # the engine's blocks have 512 keys
+    count = int(rng.choice([1, 512, 513, few, many, blocks, blocks]))  # the engine's blocks have 512 keys
     size = int(rng.choice([2, 2, power(rng, 3, 60), 256, 257, power(rng, 60, 65_536), 65_536]))
     steps = power(rng, 1, 200)
-    data = rows_of(rng, min(keys, most), length, size)
-    count = 1 + int(WORK / (steps * (STEP_SECONDS + TOKEN_SECONDS * data.size)))
+    data = rows_of(rng, min(count, most), length, size)
+    walking = 1 + int(WORK / (steps * (STEP_SECONDS + TOKEN_SECONDS * data.size)))
     return {
         "data": data,
-        "queries": queries_of(rng, data, min(count, 2 * len(data)), size),
-        "numbers": rng.integers(0, rng.choice([10, 2**63]), count, dtype=np.uint64)[: 2 * len(data)],
+        "queries": queries_of(rng, data, min(walking, 2 * len(data)), size),
+        "numbers": rng.integers(0, rng.choice([10, 2**63]), walking, dtype=np.uint64)[: 2 * len(data)],
         "vocabulary_size": size,
         "steps": steps,
         "seed": int(rng.integers(0, 2**64, dtype=np.uint64)),
-        "stored": bool(rng.random() < 0.67),  # the index; else it counts as too large
+        "sparse": float(rng.choice([0, keys.SPARSE, 1e6])),  # bitmaps, what the engine takes, or lists
         "margin": float(rng.choice([0, 0, 1e-3, 2])),  # more of it leaves more to the rule's integers
         "threads": int(rng.integers(1, 3)),
         "subsets": int(rng.integers(2, 5)) if rng.random() < 0.1 and len(data) >= 4 else 1,
@@ -117,11 +117,11 @@ def is_equal(case):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_data_give_the_bytes_of_the_reference(part, monkeypatch):
-    margin, limit, different = rule.margin, bitmaps.MAX_BYTES, []
+    margin, different = rule.margin, []
     for number in range(part, CASES, PARTS):
         case = make_case(number)
         monkeypatch.setattr(rule, "margin", lambda keys, more=case["margin"]: margin(keys) + more)
-        monkeypatch.setattr(bitmaps, "MAX_BYTES", limit if case["stored"] else 0)
+        monkeypatch.setattr(keys, "SPARSE", case["sparse"])
         if not is_equal(case):
             different.append(number)
     assert not different
