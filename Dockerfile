@@ -21,6 +21,6 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation .
 
 # Compiled kernels and downloads go into a folder that every user may write to.
 ENV HOME=/home/pairflow USER=pairflow NUMBA_CACHE_DIR=/home/pairflow/numba
-RUN mkdir -p /home/pairflow/numba && chmod -R a+rwX /home/pairflow
+RUN mkdir -p /home/pairflow/numba && python -m pairflow.pairing.compile_ahead && chmod -R a+rwX /home/pairflow
 WORKDIR /project
 CMD ["pairflow", "--help"]

@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
 CORES ?= $(shell nproc)
 READY := .venv/.ready
+UV := uv pip install -q --python .venv/bin/python --require-hashes --no-deps
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Every step of the workflow starts faster if Python may keep its bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,10 +41,9 @@ graph: $(READY)
 	snakefmt --check Snakefile workflow/Snakefile rules
 	snakemake --lint
 
-# The kernels for small and for large vocabularies, compiled before all processes of the tests do so at once.
+# Compiled before all processes of the tests do so at once.
 kernels: $(READY)
-	python -c "import numpy as np; from pairflow.pairing.pair import compile_for; \
-	  [compile_for(np.zeros((2, 2), kind), vocabulary_size=1 + np.iinfo(kind).max) for kind in (np.uint8, np.uint16)]"
+	python -m pairflow.pairing.compile_ahead
 
 format: $(READY)  ## format the code and fix what ruff can fix
 	ruff check --fix .
@@ -60,7 +60,8 @@ lock: $(READY)  ## update envs/requirements.txt to the newest versions that pypr
 clean:  ## remove .venv and built files; results stay
 	rm -rf .venv build dist site *.egg-info
 
-# uv installs in a third of pip's time. Where it cannot reach the packages (pip may know of a mirror), pip does.
+# uv installs in a third of pip's time. Where it cannot reach the packages (pip may know of a mirror), pip does. The
+# pairing engine needs four of them and compiles while the others are downloaded. Without that the first pairing does.
 $(READY): envs/requirements.txt pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11, 3.12 or 3.13, found no such Python (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
@@ -68,8 +69,9 @@ $(READY): envs/requirements.txt pyproject.toml setup.py
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@echo "make: installing the packages into .venv, which takes a minute or two"
 	@awk '/^[a-z0-9]/ {own = /^uv==/} own' envs/requirements.txt > .venv/uv.txt
+	@awk '/^[a-z0-9]/ {own = /^(llvmlite|numba|numpy|tqdm)==/} own' envs/requirements.txt > .venv/engine.txt
 	@pip install -q --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.txt && \
-	  uv pip install -q --python .venv/bin/python --require-hashes --no-deps -r envs/requirements.txt || \
+	  $(UV) -r .venv/engine.txt && { python -m pairflow.pairing.compile_ahead & $(UV) -r envs/requirements.txt && wait; } || \
 	  pip install -q --disable-pip-version-check --no-compile --require-hashes --no-deps -r envs/requirements.txt || \
 	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
 	@pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .

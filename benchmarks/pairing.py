@@ -35,7 +35,6 @@ import numba
 import numpy as np
 import torch
 
-from pairflow.data import library, molecules, sources
 from pairflow.flow.schedule import gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu import block, keys
@@ -104,6 +103,8 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
+    from pairflow.data import library, molecules, sources  # needs RDKit, unlike the rest
+
     source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
@@ -186,22 +187,19 @@ class Engine:
     def seconds(self, queries: np.ndarray, threads: int, first_step: int) -> float:
         """Time to walk from the data (t = 1) to the end of step `first_step` (of 1..T)."""
         chosen = slice(first_step - 1, None)
-        work = [workspace(self.keys, len(self.rates[chosen])) for _ in range(threads)]
+        return self._walk(self.data[queries], queries, self.rates[chosen], self.tables[chosen], threads)
+
+    def start_seconds(self, states: np.ndarray, threads: int) -> float:
+        """Time to find the distances of all keys to these states: at a rate of 0 nothing else happens."""
+        return self._walk(states, np.arange(len(states)), np.zeros(1), self.tables[-1:], threads)
+
+    def _walk(self, states, numbers, rates, tables, threads):
+        work = [workspace(self.keys, len(rates)) for _ in range(threads)]
 
         def walk_all(thread):
-            rows = queries[thread::threads]
-            states = self.data[rows]
-            walk(
-                self.keys,
-                states,
-                rows.astype(np.uint64),
-                self.rates[chosen],
-                self.tables[chosen],
-                rule.margin(len(self.data)),
-                np.uint64(0),
-                self.symbols,
-                work[thread],
-            )
+            own, margin = slice(thread, None, threads), rule.margin(len(self.data))
+            rows = np.ascontiguousarray(states[own]), numbers[own].astype(np.uint64)
+            walk(self.keys, *rows, rates, tables, margin, np.uint64(0), self.symbols, work[thread])
 
         with ThreadPoolExecutor(threads) as pool:
             return seconds_of(lambda: list(pool.map(walk_all, range(threads))))
@@ -344,7 +342,9 @@ def whole_run(data: np.ndarray, symbols: int) -> dict:
     """A pairing in a process of its own: wall time of `pairflow.pair` and peak memory of the process."""
     code = (
         "import io, re, sys, time; import numpy as np, pairflow\n"
-        "data = np.load(io.BytesIO(sys.stdin.buffer.read())); start = time.perf_counter()\n"
+        "from pairflow.pairing.pair import compile_for\n"
+        "data = np.load(io.BytesIO(sys.stdin.buffer.read()))\n"
+        f"compile_for(data, vocabulary_size={symbols}); start = time.perf_counter()\n"
         f"pairflow.pair(data, vocabulary_size={symbols}, steps={STEPS}, progress=False)\n"
         "seconds = time.perf_counter() - start\n"
         "status = open('/proc/self/status').read()\n"  # getrusage would count what the parent had

@@ -1,6 +1,8 @@
-"""The pairing benchmark itself, on a few synthetic rows: it runs, and its contenders agree."""
+"""The benchmarks of pairing themselves, on a few synthetic rows: they run, and their contenders agree."""
 
+import argparse
 import importlib.util
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +10,27 @@ import pytest
 
 from pairflow.pairing import local_consensus
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "pairing.py"
+SCRIPTS = Path(__file__).parent.parent / "benchmarks"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("benchmark_of_pairing", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    return load("pairing")
+
+
+@pytest.fixture
+def rivals(monkeypatch):
+    """The comparison with other libraries, as many as are installed, with as many threads as there are."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    module = load("rivals")
+    monkeypatch.setattr(module, "limited", nullcontext)
     return module
 
 
@@ -53,3 +68,22 @@ def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchm
     assert rates["torch one-hot, cpu"]["median"] == 64 * 400 / 0.5
     ratio = {"median": ours / broadcasting, "min": ours / broadcasting, "max": ours / broadcasting}
     assert found["ratios"]["pairflow, 1 thread / NumPy broadcasting"] == ratio
+
+
+@pytest.mark.parametrize(("symbols", "dtype"), [(2, np.uint8), (9, np.uint8), (300, np.uint16)])
+def test_rivals_run_side_by_side_after_they_gave_what_the_reference_gives(rivals, symbols, dtype):
+    data = rivals.sample(load("pairing").clusters(400, 12, symbols), 300).astype(dtype)
+    shape = rivals.side_by_side(data, symbols, argparse.Namespace(turns=2, seconds=1e-4))
+    names = [(entry["name"], entry["result"]) for entry in shape["threads"][1]]
+    assert {("pairflow", "step"), ("pairflow", "distances"), ("SciPy cdist", "distances")} < set(names)
+    assert {("torch SDPA, one-hot", "step"), ("torch, Algorithm 1 as written", "step")} < set(names)
+    assert len(names) + len(shape["left_out"]) == len(rivals.RIVALS) + 2
+    table = rivals.tables({"shapes": [{"name": "rows", **shape}]})
+    assert f"**rows** (300 keys, N = 12, K = {symbols})" in table
+
+
+def test_a_rival_that_computes_something_else_is_not_timed(rivals):
+    data = load("pairing").clusters(50, 12, 9)
+    wrong = rivals.RIVALS[0]._replace(build=lambda data, symbols: lambda z: np.ones((len(z), len(data))))
+    with pytest.raises(AssertionError, match="NumKong, bytes: not the distances of the reference"):
+        rivals.checked(wrong, data, data, 9)

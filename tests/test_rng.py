@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pairflow import rng
-from pairflow.pairing.cpu import candidates
+from pairflow.pairing.cpu import trajectory
 
 # Known answers of Random123 (kat_vectors, philox4x32 10): counter, key, output.
 KNOWN_ANSWERS = [
@@ -16,7 +16,7 @@ KNOWN_ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("philox", [rng.philox4x32, candidates._philox], ids=["numpy", "numba"])
+@pytest.mark.parametrize("philox", [rng.philox4x32, trajectory._philox], ids=["numpy", "numba"])
 @pytest.mark.parametrize(("counter", "key", "output"), KNOWN_ANSWERS)
 def test_known_answers(philox, counter, key, output):
     assert list(philox(*map(np.uint64, counter), *map(np.uint64, key))) == output
@@ -25,8 +25,8 @@ def test_known_answers(philox, counter, key, output):
 def test_numba_and_numpy_make_the_same_numbers():
     words = np.random.default_rng(0).integers(0, 2**32, (100, 2), dtype=np.uint64)
     for w0, w1 in words:
-        assert rng.uniform(w0, w1) == candidates._uniform(w0, w1)
-        assert rng.choose(w0, np.uint64(39)) == candidates._choose(w0, np.uint64(39))
+        assert rng.uniform(w0, w1) == trajectory._uniform(w0, w1)
+        assert rng.choose(w0, np.uint64(39)) == trajectory._choose(w0, np.uint64(39))
 
 
 def test_word_order_and_range():

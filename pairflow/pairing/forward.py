@@ -8,6 +8,8 @@ symbol of a data point m drawn by its weight. The last step replaces all. Weight
 (PairFlow, the closed-form forward velocity; docs/method.md, "Forward construction".)
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,6 +25,7 @@ _philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
 _split = compiled(rng.split)
 _level_weights = compiled(rule.level_weights)
+_compiled = partial(compiled, makes_arrays=True)
 
 
 def sample(
@@ -71,7 +74,7 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
     }
 
 
-@compiled
+@_compiled
 def _walk(data, columns, states, first, tables, seed):
     """Walks `states` (b, N) in place from the source at t = 0 to the data at t = 1."""
     keys, length = data.shape
@@ -101,7 +104,7 @@ def _walk(data, columns, states, first, tables, seed):
             _replace(data, columns, z, distance, weight_at, wanted[:replaced], places[:replaced])
 
 
-@compiled
+@_compiled
 def _fill_weights(distance, table, counts, weight_at):
     """Weights W by distance into `weight_at` (N+1,); returns their sum over the keys."""
     counts[:] = 0
@@ -115,7 +118,7 @@ def _fill_weights(distance, table, counts, weight_at):
     return (counts * weight_at).sum()
 
 
-@compiled
+@_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, places):
     """Gives each of `places` the symbol of the data point at its `wanted` place among the summed weights."""
     order = np.argsort(wanted)

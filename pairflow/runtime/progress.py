@@ -52,6 +52,32 @@ def bar(
 
 
 @contextmanager
+def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]:
+    """Write the notice as a line on stderr as soon as Numba compiles anything in the block.
+
+    Reading machine code from its cache is no compilation.
+    """
+    if quiet:
+        yield
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        announced = False
+
+        def on_start(self, event: object) -> None:
+            if not self.announced:
+                tqdm.write(notice, file=sys.stderr)
+            self.announced = True
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield
+
+
+@contextmanager
 def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Iterator[None]:
     """A bar that counts the rows that pass through the network, so that it also moves within a batch.
 

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 
 from pairflow.runtime.progress import bar
 
@@ -14,14 +15,20 @@ def run_blocks(
 
     An exception, such as Ctrl-C, cancels the blocks that have not begun.
     """
-    pool = ThreadPoolExecutor(threads or available_cpus())
+    threads = threads or available_cpus()
+    slices = (slice(start, min(start + block, rows)) for start in range(0, rows, block))
+    waiting: dict[Future, int] = {}  # the rows of each block; only a few blocks, of millions, wait at a time
+    pool = ThreadPoolExecutor(threads)
     try:
-        slices = [slice(start, min(start + block, rows)) for start in range(0, rows, block)]
-        tasks = {pool.submit(work, part): part.stop - part.start for part in slices}
         with bar(total=rows, desc=name, unit="row", quiet=not progress) as rows_bar:
-            for task in as_completed(tasks):
-                task.result()
-                rows_bar.update(tasks[task])
+            while True:
+                for part in islice(slices, 2 * threads - len(waiting)):
+                    waiting[pool.submit(work, part)] = part.stop - part.start
+                if not waiting:
+                    break
+                for task in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    task.result()
+                    rows_bar.update(waiting.pop(task))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""`Block`: 512 bits as one value in compiled code, with & | ^ ~ and popcount.
+"""`Block`: 512 bits as one value in compiled code: with & | ^ ~ and popcount, and with * >> << of its words.
 
 It is LLVM's vector <8 x i64>, which LLVM lowers to whatever the machine has: one AVX-512 register with
 VPOPCNTQ and VPTERNLOGQ, two AVX2 registers, four of SSE2 or NEON. No instruction is named here, so nothing
@@ -15,6 +15,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 WORDS = 8
 BITS = 64 * WORDS
+TOGETHER = 64  # numbers that `equal_bits` and `at_least_bits` compare
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, WORDS)
@@ -74,6 +75,22 @@ def store(typing, array, index, block):
 
 
 @intrinsic
+def prefetch(typing, array, index):
+    """Asks for the cache line of array[index], which will be read soon."""
+
+    def build(context, builder, signature, arguments):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.gep(data, [arguments[1]])
+        word = ir.IntType(32)
+        asking = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, asking, "llvm.prefetch.p0")
+        builder.call(function, [address, *(ir.Constant(word, number) for number in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), build
+
+
+@intrinsic
 def fill(typing, word):
     """The block whose eight words are all the uint64 `word`."""
 
@@ -85,6 +102,34 @@ def fill(typing, word):
         )
 
     return block_type(types.uint64), build
+
+
+def _compared(relation):
+    @intrinsic
+    def operation(typing, numbers, first, wanted):
+        def build(context, builder, signature, arguments):
+            array, start, value = arguments
+            vector = ir.VectorType(ir.IntType(16), TOGETHER)
+            data = cgutils.create_struct_proxy(signature.args[0])(context, builder, array).data
+            loaded = builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()))
+            loaded.align = 2
+            undefined, lane = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), TOGETHER), None)
+            copies = builder.shuffle_vector(
+                builder.insert_element(undefined, value, lane), undefined, everywhere
+            )
+            return builder.bitcast(builder.icmp_unsigned(relation, loaded, copies), ir.IntType(64))
+
+        return types.uint64(numbers, types.intp, types.uint16), build
+
+    return operation
+
+
+equal_bits = _compared("==")
+"""A uint64 whose bit k is 1 where numbers[first + k] == wanted, of uint16 numbers, for k = 0..63."""
+
+at_least_bits = _compared(">=")
+"""A uint64 whose bit k is 1 where numbers[first + k] >= wanted, of uint16 numbers, for k = 0..63."""
 
 
 def _unary(emit, result, operand):
@@ -140,19 +185,41 @@ lowest_bit = _unary(
 )
 """The place (0..63) of the lowest set bit of a uint64 that is not 0."""
 
+bit_count = _unary(lambda builder, word: builder.ctpop(word), types.int64, types.uint64)
+"""The number of set bits of a uint64."""
+
 plus = _binary("add")
 """Sums the words of two blocks."""
 
-for _python, _llvm in ((operator.and_, "and_"), (operator.or_, "or_"), (operator.xor, "xor")):
 
-    def _define(operation):
-        def of_blocks(a, b):
-            if isinstance(a, BlockType) and isinstance(b, BlockType):
-                return lambda a, b: operation(a, b)
+@intrinsic
+def _product(typing, a, b):
+    def build(context, builder, signature, arguments):
+        halves = ir.Constant(_VECTOR, [2**32 - 1] * WORDS)
+        return builder.mul(*(builder.and_(factor, halves) for factor in arguments))
 
-        return of_blocks
+    return block_type(block_type, block_type), build
 
-    overload(_python)(_define(_binary(_llvm)))
+
+def _of_two(operation, instruction):
+    """Defines an operator of two blocks; a uint64 in place of one stands for eight of it."""
+
+    @overload(operation)
+    def define(a, b):
+        if isinstance(a, BlockType) and isinstance(b, BlockType):
+            return lambda a, b: instruction(a, b)
+        if isinstance(a, BlockType) and b == types.uint64:
+            return lambda a, b: instruction(a, fill(b))
+        if a == types.uint64 and isinstance(b, BlockType):
+            return lambda a, b: instruction(fill(a), b)
+
+
+_of_two(operator.and_, _binary("and_"))
+_of_two(operator.or_, _binary("or_"))
+_of_two(operator.xor, _binary("xor"))
+_of_two(operator.rshift, _binary("lshr"))
+_of_two(operator.lshift, _binary("shl"))
+_of_two(operator.mul, _product)  # of the lower halves of the words: one instruction, unlike that of 64 bits
 
 
 _not = _unary(ir.IRBuilder.not_, block_type, block_type)

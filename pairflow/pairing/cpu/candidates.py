@@ -21,155 +21,118 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing import rule
-from pairflow.pairing.cpu.agreement import count_by_keys, count_by_row, list_keys
-from pairflow.pairing.cpu.bitmaps import index_row, row_blocks
-from pairflow.pairing.cpu.compiled import compiled, inlined
-from pairflow.pairing.cpu.counters import OCTAVE, clear_untouched, split_octave
+from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.cpu.matches import count_level, greatest_possible, open_level
 
-_KEY_COST = 8  # of listing a key; counting a block of the index, and comparing a token, cost 1
-
-_philox = compiled(rng.philox4x32)
 _uniform = compiled(rng.uniform)
-_choose = compiled(rng.choose)
 _level_weights = compiled(rule.level_weights)
 
 
 class Candidates(NamedTuple):
-    """Scratch of one step; entry j belongs to its j-th candidate, and there are at most A.
+    """Scratch of one step; the first entries belong to the candidates, and there are at most A.
 
-    `sums` are the A_i above. `undecided` lists the candidates j that still are.
+    `columns`, `draws` and `sums` (A_i above) are those of the candidates that are undecided.
     """
 
-    columns: np.ndarray  # (A,) int64: the varying columns
+    columns: np.ndarray  # (A,) int64: their varying columns
     draws: np.ndarray  # (A,): their uniform numbers
-    choices: np.ndarray  # (A,) uint64: y of point 6
-    leaves: np.ndarray  # (A,) bool
     sums: np.ndarray  # (A,)
-    undecided: np.ndarray  # (A,) int64
-    tally: np.ndarray  # (A,) int64: the keys of one level that agree, for each undecided candidate
+    agreements: np.ndarray  # (A,) int64: the rule's integers agreement_i
+    tally: np.ndarray  # (A,) int64: c_g[i] of one level
+    leaving: np.ndarray  # (A,) int64: the columns that leave
 
 
 def candidates_for(columns: int) -> Candidates:
     """Room for the candidates among A = `columns` columns."""
-    kinds = (np.int64, np.float64, np.uint64, np.bool_, np.float64, np.int64, np.int64)
+    kinds = (np.int64, np.float64, np.float64, np.int64, np.int64, np.int64)
     return Candidates(*(np.zeros(columns, kind) for kind in kinds))
 
 
 @compiled
-def draw(column, step, row_words, seed_words, others):
-    """The uniform number of a position and y of point 6, its choice among the `others` symbols."""
-    w0, w1, w2, _ = _philox(np.uint64(column), np.uint64(step), *row_words, *seed_words)
-    return _uniform(w0, w1), _choose(w2, others)
+def find_candidates(keys, rows, uniforms, rate, found):
+    """Fills columns, draws and sums of `found`; returns the number of candidates.
 
-
-@compiled
-def find_candidates(keys, rows, rate, step, row_words, seed_words, others, found):
-    """Fills columns, draws and choices of `found`; returns the number of candidates.
-
-    rows (A,): of the query's symbols in the index. Where no key holds the symbol, w_i is 0.
+    `rows` (A,) are those of the query's symbols: where no key holds the symbol, w_i is 0. `uniforms` (N,) are
+    the step's random numbers.
     """
     count = 0
     for i in range(len(rows)):
-        if rows[i] >= 0:
-            drawn, choice = draw(keys.columns[i], step, row_words, seed_words, others)
-            if drawn < rate:
-                found.columns[count] = i
-                found.draws[count] = drawn
-                found.choices[count] = choice
-                count += 1
+        drawn = uniforms[keys.columns[i]]
+        if drawn < rate and rows[i] != keys.rows.none:
+            found.columns[count] = i
+            found.draws[count] = drawn
+            found.sums[count] = 0.0
+            count += 1
     return count
 
 
 @compiled
 def decide(keys, table, rate, margin, ceiling, count, work):
-    """Fills `leaves` of the first `count` candidates; returns the match count of the nearest keys.
-
-    No key has a greater match count than `ceiling`.
+    """Decides `count` candidates, at least one. Fills `leaving`; returns how many leave, and the match count
+    of the nearest keys. No key has a greater match count than `ceiling`.
     """
-    found = work.candidates
-    for j in range(count):
-        found.undecided[j] = j
-        found.sums[j] = 0.0
-    nearest, octave = np.int64(-1), ceiling // OCTAVE
+    here, found = work.here, work.candidates
+    nearest = greatest_possible(keys, here, ceiling)
+    number = open_level(keys, here, nearest, work.scratch)
+    while number == 0:
+        nearest -= 1
+        number = open_level(keys, here, nearest, work.scratch)
+    leaving, level = 0, 0
     left, total = keys.number, 0.0
     while True:
-        numbers = work.octave_counts
-        touched = split_octave(
-            work.here.planes, keys.bitmaps.valid, octave, work.masks, work.touched, numbers
-        )
-        for k in range(OCTAVE - 1, -1, -1):
-            if nearest < 0:
-                if numbers[k] == 0:
-                    continue
-                nearest = OCTAVE * octave + k
-            level = nearest - OCTAVE * octave - k
-            work.level_counts[level] = numbers[k]
-            if numbers[k] > 0:
-                _count_level(keys, numbers[k], work.masks[k], touched, found, count, work)
+        work.level_sizes[level] = number
+        if number > 0:
+            columns = found.columns[:count]
+            count_level(keys, here, nearest - level, number, work.scratch, columns, found.tally)
             for n in range(count):
-                j = found.undecided[n]
-                work.counts[level, j] = found.tally[n] if numbers[k] > 0 else 0
-                found.sums[j] += work.counts[level, j] * table[level]
-            total += numbers[k] * table[level]
-            left -= numbers[k]
-            rest = left * table[level + 1] if left > 0 else 0.0
-            count = _settle(found, count, rate, margin, total, rest)
-            if count > 0 and rest <= rule.TOLERANCE * total:
-                _settle_exactly(found, count, rate, table, level + 1, work)
-                count = 0
-            if count == 0:
-                return nearest
-        octave -= 1
+                found.sums[n] += found.tally[n] * table[level]
+        total += number * table[level]
+        left -= number
+        level += 1
+        rest = left * table[level] if left > 0 else 0.0
+        count, leaving = _settle(found, count, leaving, rate, margin, total, rest)
+        if count == 0:
+            return leaving, nearest
+        if rest <= rule.TOLERANCE * total:
+            return _settle_exactly(keys, table, rate, nearest, level, count, leaving, work), nearest
+        number = open_level(keys, here, nearest - level, work.scratch)
 
 
 @compiled
-def _settle(found, count, rate, margin, total, rest):
-    """Decides candidates by the bounds above; keeps the others undecided and returns their number."""
+def _settle(found, count, leaving, rate, margin, total, rest):
+    """Decides candidates by the bounds above; returns how many are still undecided, and how many leave."""
     kept = 0
     share = 1.0 / (total + rest)
     for n in range(count):
-        j = found.undecided[n]
-        if found.draws[j] < rate * (found.sums[j] * share - margin):
-            found.leaves[j] = True
-        elif found.draws[j] >= rate * ((found.sums[j] + rest) * share + margin):
-            found.leaves[j] = False
-        else:
-            found.undecided[kept] = j
+        column, drawn, agreeing = found.columns[n], found.draws[n], found.sums[n]
+        if drawn < rate * (agreeing * share - margin):
+            found.leaving[leaving] = column
+            leaving += 1
+        elif drawn < rate * ((agreeing + rest) * share + margin):
+            found.columns[kept], found.draws[kept], found.sums[kept] = column, drawn, agreeing
             kept += 1
-    return kept
+    return kept, leaving
 
 
 @compiled
-def _settle_exactly(found, count, rate, table, levels, work):
-    """Decides the undecided candidates by points 3 to 6 of the rule, after whose last level it is called."""
-    kept = _level_weights(work.level_counts[:levels], table, work.weights)
+def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
+    """Decides the undecided candidates by points 3 to 6 of the rule, which stops after so many levels.
+
+    It is called about once in a billion decisions, so it counts the levels again. Returns how many leave.
+    """
+    found = work.candidates
+    kept = _level_weights(work.level_sizes[:levels], table, work.weights)
+    for n in range(count):
+        found.agreements[n] = 0
     total = 0
     for g in range(kept):
-        total += work.weights[g] * work.level_counts[g]
+        number = open_level(keys, work.here, nearest - g, work.scratch)
+        count_level(keys, work.here, nearest - g, number, work.scratch, found.columns[:count], found.tally)
+        for n in range(count):
+            found.agreements[n] += work.weights[g] * found.tally[n]
+        total += work.weights[g] * number
     for n in range(count):
-        j = found.undecided[n]
-        agreement = 0
-        for g in range(kept):
-            agreement += work.weights[g] * work.counts[g, j]
-        found.leaves[j] = found.draws[j] < rate * (agreement / total)
-
-
-@inlined
-def _count_level(keys, number, mask, touched, found, count, work):
-    """Fills `tally` for the undecided candidates from a level of `number` keys, in the cheaper way."""
-    blocks = 0
-    for n in range(count):
-        blocks += row_blocks(keys.bitmaps, work.here.rows[found.columns[found.undecided[n]]])
-    if number * (_KEY_COST + count) <= blocks:
-        listed = work.listed[: list_keys(mask, work.touched[:touched], work.listed)]
-        count_by_keys(
-            keys.tokens, listed, work.here.symbols, found.columns, found.undecided[:count], found.tally
-        )
-        return
-    clear_untouched(mask, work.touched, touched)
-    for n in range(count):
-        i = found.columns[found.undecided[n]]
-        row, symbol = work.here.rows[i], work.here.symbols[i]
-        found.tally[n] = count_by_row(
-            index_row(keys.bitmaps, i, row, symbol, work.scanned[0], work.every_place), mask
-        )
+        if found.draws[n] < rate * (found.agreements[n] / total):
+            found.leaving[leaving] = found.columns[n]
+            leaving += 1
+    return leaving

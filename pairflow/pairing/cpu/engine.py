@@ -4,17 +4,18 @@ Why it is fast:
 
 - A position whose random number is not below the step's rate stays, whatever its neighbours are. Only the few
   others are looked at (`candidates`), and only until it is certain whether they leave.
-- For every occurring (position, symbol) the index (`bitmaps`) has the set of keys that hold it, one bit per
-  key, without its empty blocks. Columns that never vary are left out.
-- Every key's match count is kept in vertical bit planes (`counters`). A jump adds one row of the index and
-  takes one away; nothing is compared again. A query starts from the planes of the one before it.
-- Levels are split off from the nearest down, eight at a time. How many keys of a level agree at a position is
-  counted in the cheaper way (`agreement`): by the common bits of a row and the level, 512 keys at a time, or
-  key by key.
+- For every occurring (position, symbol) the `index` has the set of keys that hold it. Where these sets are
+  large they are `bitmaps`, one bit a key, without empty blocks; else they are `lists` of keys. Columns that
+  never vary are left out.
+- Every key's match count is kept (`matches`): with bitmaps in vertical bit planes (`planes`), with lists as a
+  number. A jump adds one set and takes one away; nothing is compared again. A query starts from the counts of
+  the one before it.
+- Levels are split off from the nearest down. How many keys of a level agree at a position is counted in the
+  cheaper of two ways: by the keys that a set and the level have in common, or key by key.
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
-Memory beyond `keys`: about 12 + P/4 bytes per key and thread, P = bit_length(N), and 4 N bytes per level and
-thread. The rule keeps at most N + 1 levels, in practice dozens.
+Memory beyond `keys`: with bitmaps about 6 + P/4 bytes per key and thread, P = bit_length(N), and P more
+where K = 2; with lists 8 bytes.
 """
 
 import threading
@@ -24,7 +25,7 @@ import numpy as np
 from pairflow.pairing import rule
 from pairflow.pairing.cpu.keys import prepare, sorted_rows
 from pairflow.pairing.cpu.trajectory import walk
-from pairflow.pairing.cpu.workspace import workspace
+from pairflow.pairing.cpu.workspace import Workspace, workspace
 from pairflow.runtime.threads import run_blocks
 
 _BLOCK = 1 << 34  # comparisons per task, a fraction of a second: Ctrl-C waits for one task at most
@@ -58,17 +59,20 @@ def pair_rows(
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
     margin = rule.margin(len(data))
 
-    adding = threading.Lock()
+    local = threading.local()
+    works: list[Workspace] = []
 
     def pair_block(rows: slice) -> None:
-        work = workspace(keys, steps)
-        walk(keys, states[rows], numbers[rows], rates, tables, margin, np.uint64(seed), vocabulary_size, work)
-        if jumps is not None:
-            with adding:
-                np.add(jumps, work.jumps, out=jumps)
+        if not hasattr(local, "work"):
+            local.work = workspace(keys, steps)
+            works.append(local.work)
+        own = states[rows], numbers[rows]
+        walk(keys, *own, rates, tables, margin, np.uint64(seed), vocabulary_size, local.work)
 
     size = max(1, _BLOCK // ((data.size + _STEP) * steps))
     run_blocks(pair_block, len(states), size, threads=threads, progress=progress, name="pairing")
+    if jumps is not None:
+        jumps += np.sum([work.jumps for work in works], axis=0, dtype=np.int64)
     sources = np.empty_like(queries)
     sources[order] = states
     return sources

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from pairflow.pairing.cpu import agreement, bitmaps, block, counters, keys
+from pairflow import rng
+from pairflow.pairing.cpu import bitmaps, block, keys, matches, planes
+from pairflow.pairing.cpu import index as row_index
+from pairflow.pairing.cpu import lists as key_lists
 
 KEYS, LENGTH, SYMBOLS = 70_000, 12, 5  # more than two tiles of blocks, the last block not full
 
@@ -15,8 +18,23 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def index(data):
-    return bitmaps.build(np.ascontiguousarray(data.T), SYMBOLS + 1)
+def rows(data):
+    return row_index.build(np.ascontiguousarray(data.T), SYMBOLS + 1)
+
+
+@pytest.fixture(scope="module")
+def bits(data, rows):
+    return bitmaps_of(np.ascontiguousarray(data.T), rows)
+
+
+@pytest.fixture(scope="module")
+def lists(data):
+    return key_lists.build(np.ascontiguousarray(data.T), SYMBOLS + 1)
+
+
+def bitmaps_of(columns, rows):
+    starts = bitmaps.row_starts(columns, rows, SYMBOLS + 1)
+    return bitmaps.build(columns, rows, starts, SYMBOLS + 1)
 
 
 def members(blocks):
@@ -30,11 +48,6 @@ def mask_of(places, chosen):
     mask = block.zero_blocks(places)
     mask.reshape(-1)[:] = np.packbits(bits, bitorder="little").view(np.uint64)
     return mask
-
-
-def row_of(index, column, symbol):
-    row = bitmaps.find_row(index, column, symbol)
-    return bitmaps.IndexRow(index.blocks, index.places, index.starts[row], index.starts[row + 1])
 
 
 def test_blocks_compute_like_words():
@@ -55,91 +68,112 @@ def test_blocks_compute_like_words():
     assert a.ctypes.data % 64 == 0
 
 
-def test_the_index_has_every_key_in_the_row_of_its_symbol(data, index):
-    assert index.stored
+def test_random_words_eight_at_a_time_are_those_of_numpy():
+    @njit
+    def draw(positions, words):
+        low, high = block.fill(np.uint64(7)), block.fill(np.uint64(2**31))
+        w0, w1, _, _ = philox(
+            block.load(positions, 0), block.fill(np.uint64(5)), low, high, np.uint64(1), np.uint64(2**32 - 1)
+        )
+        block.store(words, 0, w0 | (w1 << np.uint64(32)))
+
+    philox = njit(rng.philox4x32)
+    positions, words = np.arange(8, dtype=np.uint64), np.zeros(8, np.uint64)
+    draw(positions, words)
+    number = [np.uint64(value) for value in (5, 7, 2**31, 1, 2**32 - 1)]
+    w0, w1, _, _ = rng.philox4x32(positions, *number)
+    assert np.array_equal(words, w0 | (w1 << np.uint64(32)))
+
+
+def test_the_index_has_every_key_in_the_row_of_its_symbol(data, rows, bits, lists):
     for column, symbol in ((0, 0), (LENGTH - 1, 3)):
-        row = row_of(index, column, symbol)
-        whole = block.zero_blocks(len(index.valid))
-        whole[index.places[row.first : row.end]] = index.blocks[row.first : row.end]
-        assert np.array_equal(members(whole), np.flatnonzero(data[:, column] == symbol))
-    assert bitmaps.find_row(index, 0, SYMBOLS) == -1
-    assert np.array_equal(members(index.valid), np.arange(KEYS))
+        row = row_index.find_row(rows, column, symbol)
+        expected = np.flatnonzero(data[:, column] == symbol)
+        whole = block.zero_blocks(len(bits.valid))
+        own = slice(bits.starts[row], bits.starts[row + 1])
+        whole[bits.places[own]] = bits.blocks[own]
+        assert np.array_equal(members(whole), expected)
+        assert np.array_equal(lists.keys[lists.starts[row] : lists.starts[row + 1]], expected)
+    assert row_index.find_row(rows, 0, SYMBOLS) == rows.none
+    assert bits.starts[rows.none] == bits.starts[rows.none + 1] == len(bits.blocks)
+    assert lists.starts[rows.none] == lists.starts[rows.none + 1] == data.size
+    assert np.array_equal(members(bits.valid), np.arange(KEYS))
 
 
-def test_the_index_stores_no_empty_block():
+def test_bitmaps_have_no_empty_block():
     column = np.repeat(np.arange(4, dtype=np.uint8), 1024)[None]  # each symbol fills two blocks of its own
-    index = bitmaps.build(column, 5)
-    assert index.starts.tolist() == [0, 2, 4, 6, 8]
-    assert index.places.tolist() == list(range(8))
-    assert (index.blocks == 0xFFFFFFFFFFFFFFFF).all()
+    bits = bitmaps_of(column, row_index.build(column, 5))
+    assert bits.starts.tolist() == [0, 2, 4, 6, 8, 8]
+    assert bits.places.tolist() == list(range(8))
+    assert (bits.blocks == 0xFFFFFFFFFFFFFFFF).all()
 
 
-def test_counters_follow_the_query(data, index):
-    """Rows added and taken away leave the counts of matching symbols, whatever octave they lie in."""
+def test_match_counts_follow_the_query(data, rows, bits, lists):
+    """Whatever octave the counts lie in, the keys with a match count are found, in either layout."""
     state = data[5].copy()
-    nothing = bitmaps.IndexRow(index.blocks, index.places, 0, 0)
-    planes = block.zero_blocks(len(index.valid), counters.planes_for(LENGTH))
-    for column in range(LENGTH):
-        counters.exchange(planes, nothing, row_of(index, column, state[column]))
-    counters.exchange(planes, row_of(index, 3, state[3]), row_of(index, 3, (state[3] + 1) % SYMBOLS))
+    bit_planes = block.zero_blocks(len(bits.valid), planes.planes_for(LENGTH))
+    counters = key_lists.counters_for(KEYS)
+    chosen = np.array([row_index.find_row(rows, column, state[column]) for column in range(LENGTH)])
+    key_lists.restart(lists, counters, KEYS, chosen)
+    for row in chosen:
+        planes.move(bit_planes, bits, rows.none, row)
+    other = row_index.find_row(rows, 3, (state[3] + 1) % SYMBOLS)
+    planes.move(bit_planes, bits, chosen[3], other)
+    key_lists.move(lists, counters, chosen[3:4], np.array([other]))
     state[3] = (state[3] + 1) % SYMBOLS
     matches = (data == state).sum(axis=1)
-    masks, counts = block.zero_blocks(8, len(index.valid)), np.zeros(8, np.int64)
-    touched = np.zeros(len(index.valid), np.int64)
+    assert np.array_equal(counters[:KEYS], matches)
+    assert key_lists.greatest(counters, KEYS) == matches.max()
+    masks, sizes = block.zero_blocks(8, len(bits.valid)), np.zeros(8, np.int64)
+    touched, listed = np.zeros(len(bits.valid), np.int64), np.zeros(KEYS, np.int32)
     for octave in (0, 1):
         masks[:] = 1  # whatever an earlier octave left
-        actual = counters.split_octave(planes, index.valid, octave, masks, touched, counts)
+        written = planes.split_octave(bit_planes, bits.valid, octave, masks, touched, sizes)
         for k in range(8):
-            counters.clear_untouched(masks[k], touched, actual)
-            assert np.array_equal(members(masks[k]), np.flatnonzero(matches == 8 * octave + k))
-            assert counts[k] == np.count_nonzero(matches == 8 * octave + k)
+            expected = np.flatnonzero(matches == 8 * octave + k)
+            planes.list_keys(masks[k], touched[:written], listed)
+            assert np.array_equal(listed[: len(expected)], expected)
+            planes.clear_untouched(masks[k], touched, written)
+            assert np.array_equal(members(masks[k]), expected)
+            assert sizes[k] == key_lists.level_size(counters, 8 * octave + k) == len(expected)
+            key_lists.list_level(counters, 8 * octave + k, listed)
+            assert np.array_equal(listed[: len(expected)], expected)
 
 
 @pytest.mark.parametrize("moves", [1, 7, 12])
 def test_many_moves_at_once_count_like_one_after_the_other(moves):
     data = np.random.default_rng(moves).integers(0, 2, (1500, 20), dtype=np.uint8)
     data[:600, 4] = 0  # the first block of the row of ones is not stored
-    index = bitmaps.build(np.ascontiguousarray(data.T), 2)
-    planes = block.zero_blocks(len(index.valid), counters.planes_for(20))
-    nothing = bitmaps.IndexRow(index.blocks, index.places, 0, 0)
+    columns = np.ascontiguousarray(data.T)
+    rows = row_index.build(columns, 2)
+    bits = bitmaps_of(columns, rows)
+    one_by_one = block.zero_blocks(len(bits.valid), planes.planes_for(20))
+    zeros, ones = ([row_index.find_row(rows, column, symbol) for column in range(20)] for symbol in (0, 1))
     for column in range(20):
-        counters.exchange(planes, nothing, row_of(index, column, 0))
-    together = planes.copy()
+        planes.move(one_by_one, bits, rows.none, zeros[column])
+    together = one_by_one.copy()
     for column in range(moves):
-        counters.exchange(planes, row_of(index, column, 0), row_of(index, column, 1))
-    gained = np.array([bitmaps.find_row(index, column, 1) for column in range(moves)])
-    counters.exchange_binary(together, index, gained, block.zero_blocks(7, len(index.valid)))
-    bits = index.valid[:, None]  # what is counted beyond the last key does not matter
-    assert np.array_equal(together & bits, planes & bits)
+        planes.move(one_by_one, bits, zeros[column], ones[column])
+    whole = block.zero_blocks(7, len(bits.valid))
+    planes.move_binary(together, bits, np.array(ones[:moves]), whole)
+    real = bits.valid[:, None]  # what is counted beyond the last key does not matter
+    assert np.array_equal(together & real, one_by_one & real)
 
 
 @pytest.mark.parametrize("size", [1, 20, 9000])
-def test_both_ways_to_count_agreement_agree(data, index, size):
-    chosen_keys = np.sort(np.random.default_rng(size).choice(KEYS, size, replace=False))
-    places = len(index.valid)
-    mask, state = mask_of(places, chosen_keys), data[0]
-    columns, chosen = np.arange(LENGTH)[::-1].copy(), np.array([0, 7, 3])
-    expected = [np.count_nonzero(data[chosen_keys, LENGTH - 1 - n] == state[LENGTH - 1 - n]) for n in chosen]
-    rows = [row_of(index, LENGTH - 1 - n, state[LENGTH - 1 - n]) for n in chosen]
-    assert [agreement.count_by_row(row, mask) for row in rows] == expected
-    listed, tally = np.zeros(KEYS, np.int64), np.zeros(3, np.int64)
-    listed = listed[: agreement.list_keys(mask, np.arange(places), listed)]
-    assert np.array_equal(listed, chosen_keys)
-    agreement.count_by_keys(data, listed, state, columns, chosen, tally)
+def test_every_way_to_count_agreement_agrees(data, rows, bits, lists, size):
+    level = np.sort(np.random.default_rng(size).choice(KEYS, size, replace=False))
+    state, columns = data[0], np.array([11, 4, 8])
+    expected = [np.count_nonzero(data[level, column] == state[column]) for column in columns]
+    own_rows = [row_index.find_row(rows, column, state[column]) for column in columns]
+    mask = mask_of(len(bits.valid), level)
+    assert [bitmaps.count_in_row(bits, row, mask) for row in own_rows] == expected
+    counters = key_lists.counters_for(KEYS)
+    counters[level] = 9
+    assert [key_lists.count_in_row(lists, row, counters, 9) for row in own_rows] == expected
+    tally = np.zeros(3, np.int64)
+    matches.count_by_keys(data, level.astype(np.int32), state, columns, tally)
     assert tally.tolist() == expected
-
-
-def test_a_row_of_an_index_that_is_not_stored_is_the_same(data, index, monkeypatch):
-    monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
-    scanned = bitmaps.build(np.ascontiguousarray(data.T), SYMBOLS + 1)
-    assert not scanned.stored
-    scratch, every_place = block.zero_blocks(len(index.valid)), np.arange(len(index.valid), dtype=np.int32)
-    number = bitmaps.find_row(scanned, 3, 2)
-    row = bitmaps.index_row(scanned, 3, number, 2, scratch, every_place)
-    assert np.array_equal(members(row.blocks), np.flatnonzero(data[:, 3] == 2))
-    missing = bitmaps.find_row(scanned, 3, SYMBOLS)
-    empty = bitmaps.index_row(scanned, 3, missing, SYMBOLS, scratch, every_place)
-    assert empty.first == empty.end
 
 
 def test_constant_columns_are_left_out():
@@ -149,3 +183,9 @@ def test_constant_columns_are_left_out():
     assert prepared.constants.tolist() == [3, -1, 0]
     alike = keys.prepare(data[:1], 4)
     assert alike.columns.tolist() == [0]  # one column stays, to count in
+
+
+def test_common_symbols_take_bitmaps_and_rare_ones_lists(data):
+    assert not keys.prepare(data, SYMBOLS).listed
+    rare = np.random.default_rng(1).integers(0, 5000, (2000, 8), dtype=np.uint16)
+    assert keys.prepare(rare, 5000).listed

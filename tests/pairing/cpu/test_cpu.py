@@ -12,8 +12,8 @@ from tqdm import tqdm
 from pairflow.data import library, molecules, sources
 from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine
-from pairflow.pairing.cpu import bitmaps
 from pairflow.pairing.cpu import engine as cpu
+from pairflow.pairing.cpu import keys
 from pairflow.runtime import progress
 
 
@@ -26,11 +26,10 @@ def both(data, vocabulary_size, steps, *, queries=None, row_numbers=None, seed=0
     return fast, oracle.pair_rows(data, queries, numbers, **settings)
 
 
-@pytest.fixture(params=[True, False], ids=["stored", "not stored"])
+@pytest.fixture(params=["bitmaps", "lists"])
 def index(request, monkeypatch):
-    """Tests take place twice: with an index, and with one that is too large to store."""
-    if not request.param:
-        monkeypatch.setattr(bitmaps, "MAX_BYTES", 0)
+    """Tests take place twice: with either layout of the index, whichever the engine would choose."""
+    monkeypatch.setattr(keys, "SPARSE", {"bitmaps": 0, "lists": 1000}[request.param])
 
 
 def molecule_rows(name, every, length):
@@ -88,6 +87,7 @@ def test_every_shape_and_dtype_equals_the_reference(clustered, rows, length, voc
     assert np.array_equal(fast, slow)
 
 
+@pytest.mark.usefixtures("index")
 @pytest.mark.parametrize("margin", [1e-3, 2.0])
 def test_what_the_bounds_leave_open_is_decided_by_the_rules_integers(clustered, monkeypatch, margin):
     """Wider bounds leave more open. With the real ones that is one decision in a billion."""

@@ -1,12 +1,23 @@
-"""How well every key matches the query: one counter per key, stored as vertical bit planes.
+"""How well every key matches the query, in vertical bit planes: for an index of bitmaps.
 
-Plane b of a block holds bit b of the counters of its 512 keys, so one instruction works on 512 counters.
-`planes` is (blocks, P, 8) uint64 with P >= 3: the planes of a block lie side by side.
+Plane b of a block holds bit b of the match counts of its 512 keys, so one instruction works on 512 of them.
+`planes` is (places, P, 8) uint64 with P >= 3: the planes of a block lie side by side.
 """
 
 import numpy as np
 
-from pairflow.pairing.cpu.block import any_bit, fill, load, plus, popcount, store, total
+from pairflow.pairing.cpu.block import (
+    BITS,
+    WORDS,
+    any_bit,
+    fill,
+    load,
+    lowest_bit,
+    plus,
+    popcount,
+    store,
+    total,
+)
 from pairflow.pairing.cpu.compiled import compiled
 
 OCTAVE = 8  # match counts that share all but their three lowest bits
@@ -14,32 +25,30 @@ _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def planes_for(length: int) -> int:
-    """P: the planes that counters of 0..`length` need."""
+    """P: the planes that match counts of 0..`length` need."""
     return max(3, length.bit_length())
 
 
 @compiled
-def exchange(planes, old_row, new_row):
-    """Counters += new_row - old_row: what a jump of the query from one symbol to another changes.
-
-    No key is in both rows.
-    """
-    old, old_end, old_blocks, old_places = old_row.first, old_row.end, old_row.blocks, old_row.places
-    new, new_end, new_blocks, new_places = new_row.first, new_row.end, new_row.blocks, new_row.places
+def move(planes, bitmaps, lost, gained):
+    """Moves the query from the symbol of row `lost` to that of row `gained`. No key is in both."""
+    blocks, places, starts = bitmaps.blocks, bitmaps.places, bitmaps.starts
+    old, old_end = starts[lost], starts[lost + 1]
+    new, new_end = starts[gained], starts[gained + 1]
     count = planes.shape[1]
     nothing = fill(np.uint64(0))
     end = len(planes)
     while old < old_end or new < new_end:
-        old_place = old_places[old] if old < old_end else end
-        new_place = new_places[new] if new < new_end else end
+        old_place = places[old] if old < old_end else end
+        new_place = places[new] if new < new_end else end
         place = min(old_place, new_place)
         lose = nothing
         if old_place == place:
-            lose = load(old_blocks, old)
+            lose = load(blocks, old)
             old += 1
         gain = nothing
         if new_place == place:
-            gain = load(new_blocks, new)
+            gain = load(blocks, new)
             new += 1
         for plane in range(place * count, place * count + count):
             bits = load(planes, plane)
@@ -49,12 +58,12 @@ def exchange(planes, old_row, new_row):
 
 
 @compiled
-def exchange_binary(planes, bitmaps, gained, whole):
-    """Counters += 1 for every gained row that a key is in, and -= 1 for every one that it is not in.
+def move_binary(planes, bitmaps, gained, whole):
+    """Moves the query to the symbols of the `gained` rows, where K = 2.
 
-    For K = 2: a key that does not hold the new symbol held the old one. Seven rows at a time are summed by
-    carry-save adders, so that the planes are read and written once for all of them. `whole` (7, blocks, 8) is
-    scratch.
+    A key that does not hold the new symbol held the old one, and loses a match. Seven rows at a time are
+    summed by carry-save adders, so that the planes are read and written once for all of them. `whole`
+    (7, places, 8) is scratch.
     """
     places = len(planes)
     for start in range(0, len(gained), 7):
@@ -105,9 +114,8 @@ def _add_sum(planes, place, ones, twos, fours, number):
 
 @compiled
 def _full_add(a, b, c):
-    """Sum and carry of three bits, in every bit of a block."""
-    half = a ^ b
-    return half ^ c, (a & b) | (half & c)
+    """Sum and carry of three bits, in every bit of a block: three instructions where there is VPTERNLOG."""
+    return a ^ b ^ c, a ^ ((a ^ b) & (a ^ c))
 
 
 @compiled
@@ -160,3 +168,17 @@ def clear_untouched(mask, touched, written):
             following += 1
         else:
             mask[place] = 0
+
+
+@compiled
+def list_keys(mask, touched, listed):
+    """Writes the keys in `mask` (places, 8) to `listed`; only the places `touched` are looked at."""
+    count = 0
+    for place in touched:
+        if any_bit(load(mask, place)):
+            for word in range(WORDS):
+                bits = mask[place, word]
+                while bits != np.uint64(0):
+                    listed[count] = place * BITS + word * 64 + lowest_bit(bits)
+                    count += 1
+                    bits &= bits - np.uint64(1)

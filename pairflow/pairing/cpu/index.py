@@ -1,0 +1,51 @@
+"""The rows of an index: one for every symbol that occurs in a column, for the keys that hold it there.
+
+Two layouts say which keys those are, whichever is the faster: `bitmaps`, where a symbol has many keys, and
+`lists`, where it has few.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.pairing.cpu.compiled import compiled
+
+
+class Index(NamedTuple):
+    """Rows first_rows[c]..first_rows[c + 1] are of column c, one for each of its `symbols`, ascending.
+
+    Row `none`, the last, is of symbols that no key holds.
+    """
+
+    symbols: np.ndarray
+    first_rows: np.ndarray
+    none: int
+
+    def rows_of_keys(self, columns: np.ndarray, vocabulary_size: int) -> Iterator[np.ndarray]:
+        """For each of `columns` (C, M) the rows (M,) of its tokens."""
+        rows = np.empty(vocabulary_size, np.int64)
+        for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
+            rows[self.symbols[first:end]] = np.arange(first, end)
+            yield rows[column]
+
+
+def build(columns: np.ndarray, vocabulary_size: int) -> Index:
+    """The rows of `columns` (C, M), the transposed tokens of the keys."""
+    seen = [np.flatnonzero(np.bincount(column, minlength=vocabulary_size)) for column in columns]
+    first_rows = np.cumsum([0, *map(len, seen)])
+    return Index(np.concatenate(seen).astype(columns.dtype), first_rows, int(first_rows[-1]))
+
+
+@compiled
+def find_row(index, column, symbol):
+    """The row of a symbol in a column."""
+    low, high = index.first_rows[column], index.first_rows[column + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if index.symbols[middle] < symbol:
+            low = middle + 1
+        else:
+            high = middle
+    found = low < index.first_rows[column + 1] and index.symbols[low] == symbol
+    return low if found else index.none

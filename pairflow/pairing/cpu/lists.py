@@ -1,0 +1,121 @@
+"""An index as lists of keys, with a plain counter of matches for every key: for symbols with few keys.
+
+A move of the query touches the keys of two rows, and no others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.pairing.cpu.block import TOGETHER, bit_count, equal_bits, lowest_bit, prefetch
+from pairflow.pairing.cpu.compiled import compiled
+
+_AHEAD = 4  # rows whose keys are asked for before they are counted, as they lie far apart
+_LINE = 16  # keys in a cache line
+_NO_KEY = 65535  # fills up the last counters that are compared together
+
+
+class Lists(NamedTuple):
+    """The keys of row r are keys[starts[r]..starts[r + 1]], ascending."""
+
+    keys: np.ndarray
+    starts: np.ndarray
+
+
+def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
+    """The lists of `columns` (C, M), the transposed tokens of the keys."""
+    keys, sizes = np.empty(columns.shape, np.int32), [0]
+    for own, column in zip(keys, columns, strict=True):
+        own[:] = np.argsort(column, kind="stable")
+        size = np.bincount(column, minlength=vocabulary_size)
+        sizes.extend(size[size > 0])
+    return Lists(keys.reshape(-1), np.cumsum([*sizes, 0]))
+
+
+def counters_for(keys: int) -> np.ndarray:
+    """Counters (M',) uint16 of M keys without a match; M' >= M."""
+    counters = np.full(-(-keys // TOGETHER) * TOGETHER, _NO_KEY, np.uint16)
+    counters[:keys] = 0
+    return counters
+
+
+@compiled
+def move(lists, counters, lost, gained):
+    """Moves the query from the symbols of the rows `lost` to those of the rows `gained`."""
+    keys, starts = lists.keys, lists.starts
+    for n in range(len(lost)):
+        ahead = min(n + _AHEAD, len(lost) - 1)
+        _prefetch(keys, starts[lost[ahead]], starts[lost[ahead] + 1])
+        _prefetch(keys, starts[gained[ahead]], starts[gained[ahead] + 1])
+        for at in range(starts[lost[n]], starts[lost[n] + 1]):
+            counters[keys[at]] -= np.uint16(1)
+        for at in range(starts[gained[n]], starts[gained[n] + 1]):
+            counters[keys[at]] += np.uint16(1)
+
+
+@compiled
+def restart(lists, counters, number, rows):
+    """Counts the matches of the M = `number` keys with the symbols of `rows` (C,) from the beginning."""
+    keys, starts = lists.keys, lists.starts
+    for key in range(number):
+        counters[key] = np.uint16(0)
+    for n in range(len(rows)):
+        ahead = rows[min(n + _AHEAD, len(rows) - 1)]
+        _prefetch(keys, starts[ahead], starts[ahead + 1])
+        for at in range(starts[rows[n]], starts[rows[n] + 1]):
+            counters[keys[at]] += np.uint16(1)
+
+
+@compiled
+def _prefetch(keys, start, end):
+    for at in range(start, end, _LINE):
+        prefetch(keys, at)
+
+
+@compiled
+def sizes(lists, rows):
+    """The number of keys in some rows."""
+    total = 0
+    for row in rows:
+        total += lists.starts[row + 1] - lists.starts[row]
+    return total
+
+
+@compiled
+def greatest(counters, keys):
+    """The greatest counter of the M = `keys` keys."""
+    most = counters[0]
+    for key in range(keys):
+        most = max(most, counters[key])
+    return np.int64(most)
+
+
+@compiled
+def level_size(counters, matches):
+    """How many counters are equal to `matches`."""
+    count = 0
+    for first in range(0, len(counters), TOGETHER):
+        count += bit_count(equal_bits(counters, first, np.uint16(matches)))
+    return count
+
+
+@compiled
+def list_level(counters, matches, listed):
+    """Writes the keys whose counters are equal to `matches` to `listed`, and returns their number."""
+    count = 0
+    for first in range(0, len(counters), TOGETHER):
+        bits = equal_bits(counters, first, np.uint16(matches))
+        while bits != np.uint64(0):
+            listed[count] = first + lowest_bit(bits)
+            count += 1
+            bits &= bits - np.uint64(1)
+    return count
+
+
+@compiled
+def count_in_row(lists, row, counters, matches):
+    """How many keys of a row have a counter equal to `matches`."""
+    count = 0
+    for at in range(lists.starts[row], lists.starts[row + 1]):
+        count += counters[lists.keys[at]] == matches
+    return count

@@ -1,0 +1,178 @@
+"""How well every key matches the query, whichever layout the index has: `planes` or `lists`.
+
+A key's *match count* is the number of varying columns in which it agrees with the query: the more, the
+nearer. The keys with one match count are a level. c_g[i], how many keys of level g agree with the query at
+position i, is counted in one of two exact ways:
+
+- by rows: the keys of a row of the index that are in the level. Best where a level has many keys.
+- by keys: the symbols of each key of the level, compared one by one. Best where a level has few.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.pairing.cpu import bitmaps, lists, planes
+from pairflow.pairing.cpu.block import zero_blocks
+from pairflow.pairing.cpu.compiled import compiled, inlined
+from pairflow.pairing.cpu.index import find_row
+from pairflow.pairing.cpu.keys import Keys
+
+_KEY_COST = 8  # of listing a key; a block of bits, a listed key, and comparing a token cost 1
+
+
+class State(NamedTuple):
+    """Where a query is, and how well every key matches it: in `planes` or in `counters`."""
+
+    symbols: np.ndarray  # (A,): in the varying columns
+    rows: np.ndarray  # (A,): of the symbols in the index
+    planes: np.ndarray  # (places, P, 8)
+    counters: np.ndarray  # (M',)
+
+
+class Scratch(NamedTuple):
+    """Moves that are to be followed yet, and the octave of `planes` that is open (-1: none)."""
+
+    number: np.ndarray  # (1,): of such moves
+    lost: np.ndarray  # (A,): the rows of the symbols that the query leaves
+    gained: np.ndarray  # (A,): the rows of the symbols that it moves to
+    whole: np.ndarray  # (7, places, 8): seven of these rows
+    octave: np.ndarray  # (1,)
+    masks: np.ndarray  # (8, places, 8): the keys of each match count of the octave
+    sizes: np.ndarray  # (8,): their numbers
+    written: np.ndarray  # (1,): in how many places `masks` was written
+    touched: np.ndarray  # (places,): those places
+    listed: np.ndarray  # (M,): the keys of one level
+
+
+def state_for(keys: Keys) -> State:
+    """A state without a symbol, which no key matches."""
+    columns = len(keys.columns)
+    return State(
+        symbols=np.zeros(columns, keys.tokens.dtype),
+        rows=np.full(columns, keys.rows.none),
+        planes=zero_blocks(len(keys.bitmaps.valid), planes.planes_for(columns)),
+        counters=lists.counters_for(keys.number if keys.listed else 0),
+    )
+
+
+def scratch_for(keys: Keys) -> Scratch:
+    """Scratch for queries among these keys."""
+    places = len(keys.bitmaps.valid)
+    return Scratch(
+        number=np.zeros(1, np.int64),
+        lost=np.zeros(len(keys.columns), np.int64),
+        gained=np.zeros(len(keys.columns), np.int64),
+        whole=zero_blocks(7 if keys.binary else 0, places),
+        octave=np.array([-1]),
+        masks=zero_blocks(planes.OCTAVE, places),
+        sizes=np.zeros(planes.OCTAVE, np.int64),
+        written=np.zeros(1, np.int64),
+        touched=np.zeros(places, np.int64),
+        listed=np.zeros(keys.number, np.int32),
+    )
+
+
+@inlined
+def move(keys, state, i, symbol, scratch):
+    """Writes a symbol into varying column i of a state.
+
+    Planes follow at once unless K is 2, and counters when `follow_moves` is called.
+    """
+    lost, gained = state.rows[i], find_row(keys.rows, i, symbol)
+    state.symbols[i] = symbol
+    if lost != gained:
+        state.rows[i] = gained
+        if keys.listed or (keys.binary and lost != keys.rows.none):
+            scratch.lost[scratch.number[0]] = lost
+            scratch.gained[scratch.number[0]] = gained
+            scratch.number[0] += 1
+        else:
+            planes.move(state.planes, keys.bitmaps, lost, gained)
+
+
+@inlined
+def follow_moves(keys, state, scratch):
+    """Lets planes and counters follow all moves."""
+    lost, gained = scratch.lost[: scratch.number[0]], scratch.gained[: scratch.number[0]]
+    if keys.listed:
+        changed = lists.sizes(keys.lists, lost) + lists.sizes(keys.lists, gained)
+        if changed > lists.sizes(keys.lists, state.rows):
+            lists.restart(keys.lists, state.counters, keys.number, state.rows)
+        else:
+            lists.move(keys.lists, state.counters, lost, gained)
+    elif len(gained) > 0:
+        planes.move_binary(state.planes, keys.bitmaps, gained, scratch.whole)
+    scratch.number[0] = 0
+    scratch.octave[0] = -1
+
+
+@compiled
+def copy_state(source, target):
+    """target = source."""
+    _copy(source.symbols, target.symbols)
+    _copy(source.rows, target.rows)
+    _copy(source.counters, target.counters)
+    _copy(source.planes.reshape(-1), target.planes.reshape(-1))
+
+
+@compiled
+def _copy(source, target):
+    """target[:] = source, which takes Numba two seconds to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@inlined
+def greatest_possible(keys, state, ceiling):
+    """A match count that no key exceeds, given one."""
+    return lists.greatest(state.counters, keys.number) if keys.listed else ceiling
+
+
+@inlined
+def open_level(keys, state, matches, scratch):
+    """Finds the keys with this match count, and returns their number."""
+    if keys.listed:
+        return lists.level_size(state.counters, matches)
+    octave = matches // planes.OCTAVE
+    if scratch.octave[0] != octave:
+        scratch.octave[0] = octave
+        scratch.written[0] = planes.split_octave(
+            state.planes, keys.bitmaps.valid, octave, scratch.masks, scratch.touched, scratch.sizes
+        )
+    return scratch.sizes[matches % planes.OCTAVE]
+
+
+@inlined
+def count_level(keys, state, matches, number, scratch, columns, tally):
+    """tally[n] = c_g at varying column columns[n], for the open level and its `number` of keys."""
+    starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
+    by_rows = 0
+    for i in columns:
+        by_rows += starts[state.rows[i] + 1] - starts[state.rows[i]]
+    mask, touched = scratch.masks[matches % planes.OCTAVE], scratch.touched[: scratch.written[0]]
+    if number * (_KEY_COST + len(columns)) <= by_rows:
+        if keys.listed:
+            lists.list_level(state.counters, matches, scratch.listed)
+        else:
+            planes.list_keys(mask, touched, scratch.listed)
+        count_by_keys(keys.tokens, scratch.listed[:number], state.symbols, columns, tally)
+        return
+    if not keys.listed:
+        planes.clear_untouched(mask, scratch.touched, scratch.written[0])
+    for n in range(len(columns)):
+        row = state.rows[columns[n]]
+        if keys.listed:
+            tally[n] = lists.count_in_row(keys.lists, row, state.counters, matches)
+        else:
+            tally[n] = bitmaps.count_in_row(keys.bitmaps, row, mask)
+
+
+@compiled
+def count_by_keys(tokens, listed, symbols, columns, tally):
+    """tally[n] = the number of `listed` keys that agree with `symbols` (A,) in column columns[n]."""
+    for n in range(len(columns)):
+        tally[n] = 0
+    for key in listed:
+        for n in range(len(columns)):
+            tally[n] += tokens[key, columns[n]] == symbols[columns[n]]
