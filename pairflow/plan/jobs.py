@@ -222,6 +222,7 @@ def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """The last job, whose inputs are outputs of the others."""
     images, first = experiment.modality == "images", experiment.seeds[0]
+    coupled = ("pair", "adopt", "gather") if experiment.modality in ("images", "text") else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
@@ -236,7 +237,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", "pair", "adopt", "gather", among=shown), *extractor] if images else [],
+        "pictured": [*collect("pairs", *coupled, among=shown), *extractor],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": properties,

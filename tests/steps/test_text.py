@@ -101,6 +101,8 @@ def test_the_page_shows_text_and_pairs(finished):
     sample = token_array(read_table(finished / ROOT / "seed0/samples/udlm/main/nfe2.parquet")[0]["tokens"])[0]
     for row in (first, sample):
         assert html.escape(tokeniser.decode(row)) in page
+    assert "Pairs of pairflow" in page
+    assert re.search(r"t = 1     \w+␣\w+&lt;end&gt;", page)
     said = re.sub(r"<script.*?</script>", "", page.partition("<body>")[2], flags=re.DOTALL)
     for text in ("Training rows", "perplexity bound", "Rejected pieces", "Rows of the judge", "␣"):
         assert text in said

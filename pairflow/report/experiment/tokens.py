@@ -12,7 +12,9 @@ from pairflow.config import Experiment
 from pairflow.data.tokenisers import load_tokeniser
 from pairflow.metrics.text.ngrams import mark_padding
 from pairflow.plan import paths
+from pairflow.report.experiment.pictures import TIMES, draw_pairs
 
+_PAIRS = 3  # of each coupling
 SHOWN = 8  # rows of a method at a number of steps
 _LONGEST = 400  # tokens of a row that are shown
 _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
@@ -58,12 +60,27 @@ def read_rows(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:
     return {"rows": _spell_rows(root, samples, _numbers)}
 
 
-def read_text(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:
-    """The same for text, in words, and the names of the symbols."""
+def read_text(root: Path, experiment: Experiment, samples: Rows) -> dict[str, Any]:
+    """The same for text, in words, the names of the symbols, and some pairs of each coupling."""
     tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
     symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
     rows = _spell_rows(root, samples, lambda row: tokeniser.decode(row).translate(_BREAKS))
-    return {"rows": rows, "symbols": symbols}
+    names = experiment.couplings()
+    pairs = {name: _spell_pairs(root, experiment.seeds[0], name, symbols) for name in names}
+    return {"rows": rows, "symbols": symbols, "text_pairs": pairs}
+
+
+def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:
+    """Some pairs, each as lines `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
+    x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
+    way = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
+    return [
+        [
+            f"t = {time:<5.3g} {''.join(symbols[token] for token in row)}"
+            for time, row in zip((1.0, *TIMES, 0.0), pair[:, :_LONGEST].tolist(), strict=True)
+        ]
+        for pair in way
+    ]
 
 
 def _spell_rows(root: Path, samples: Rows, spell: Callable[[np.ndarray], str]) -> dict[str, list[str]]:
