@@ -38,7 +38,9 @@ def changed(path: str, value) -> dict:
 def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_judged():
     experiments = check(Configuration, SHIPPED, "workflow_config.yaml").experiments
     scales = {name: (entry.scale, entry.seeds) for name, entry in experiments.items()}
-    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES, *LM1B}
+    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES, *LM1B} - {
+        "lm1b"
+    }
     assert {seeds for scale, seeds in scales.values() if scale == "paper"} == {(0, 1, 2)}
 
 
