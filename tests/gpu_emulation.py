@@ -16,7 +16,7 @@ from pairflow.pairing.gpu import engine as gpu
 HERE = Path(__file__).parent / "pairing" / "gpu"
 IN_CI = bool(os.environ.get("CI"))  # where these tests have to run
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None and not IN_CI, reason="g++ is not installed")
-SMALL = gpu.KernelLayout(length=70, planes=3, queries=3, keys=2, warps=2, chunk=2)
+SMALL = gpu.KernelLayout(planes=3, bits=7, warps=2, resident=3)  # for rows of 70 tokens, K <= 8
 
 _OPTIONS = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
 SANITIZERS = {
@@ -30,13 +30,10 @@ class Emulation:
     """Takes the place of `gpu.Cuda`: one block after another, its threads in order or backwards."""
 
     multiprocessors = 1
-    shared_limit = 1 << 17
 
-    def __init__(self, folder: Path, *, fast_doubles: bool = True, backwards: bool = False, **macros):
+    def __init__(self, folder: Path, *, backwards: bool = False):
         self.folder = folder
-        self.fast_doubles = fast_doubles
         self.backwards = backwards
-        self.macros = macros
 
     def compile(self, source, macros):
         library = ctypes.CDLL(str(self.build(source, macros, ["-shared", "-fPIC"])))
@@ -46,7 +43,7 @@ class Emulation:
 
     def build(self, source: str, macros: dict[str, object], options: list[str]) -> Path:
         """The kernels as a library or a program for this machine, built once in the folder."""
-        defines = gpu.defines(macros | self.macros)
+        defines = gpu.defines(macros)
         built = self.folder / f"kernels-{zlib.crc32(repr((source, defines, options)).encode())}"
         if not built.exists():
             text = built.with_suffix(".cu")

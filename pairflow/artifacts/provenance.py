@@ -21,7 +21,17 @@ from typing import Any
 from pairflow.artifacts.atomic import atomic
 from pairflow.errors import InputError
 
-_PACKAGES = ("pairflow", "torch", "numpy", "numba", "pyarrow", "rdkit", "snakemake", "cupy-cuda13x")
+_PACKAGES = (
+    "pairflow",
+    "torch",
+    "numpy",
+    "numba",
+    "pyarrow",
+    "rdkit",
+    "snakemake",
+    "cupy-cuda13x",
+    "cupy-cuda12x",
+)
 
 
 @dataclass

@@ -43,7 +43,8 @@ def _cupy() -> dict[str, Any]:
         facts = {"nvrtc": ".".join(map(str, nvrtc.getVersion()))}
     except Exception as error:
         facts = {"nvrtc_error": described(error)}
-    return {"lacks": missing(), **facts}
+    lack = missing()
+    return {"lacks": lack and str(lack), **facts}
 
 
 _FACTS = {"torch": _torch, "cupy": _cupy}

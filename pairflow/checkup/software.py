@@ -37,6 +37,14 @@ class Package:
     serves: str = ""
 
 
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+_CUPY = "cupy-cuda12x" if _version("cupy-cuda12x") else "cupy-cuda13x"
 _PLUGIN, _SLURM = ("snakemake_executor_plugin_slurm",), "snakemake-executor-plugin-slurm"
 PACKAGES = {
     CORE: Package(tuple(_IMPORTED.split()), "numpy", needed_for="every step"),
@@ -45,7 +53,7 @@ PACKAGES = {
     "RDKit": Package(("rdkit", "rdkit.Chem"), "rdkit", serves="molecules"),
     "Snakemake": Package(("snakemake",), "snakemake", needed_for="the workflow"),
     "executor plugin": Package(_PLUGIN, _SLURM, "slurm", serves="jobs on SLURM"),
-    "CuPy": Package(("cupy",), "cupy-cuda13x", "gpu", serves="pairing on a GPU"),
+    "CuPy": Package(("cupy",), _CUPY, "gpu", serves="pairing on a GPU (gpu-cuda12: driver below 580)"),
 }
 
 
@@ -156,15 +164,9 @@ def nvrtc(cupy: dict[str, Any]) -> Finding:
     if "version" not in cupy:
         return Finding.optional("not checked, because CuPy cannot be imported", 'pip install "pairflow[gpu]"')
     if error := cupy.get("nvrtc_error"):
-        return Finding.attention(error, 'pip install "nvidia-cuda-nvrtc>=13"')
+        compiler = "nvidia-cuda-nvrtc-cu12" if _CUPY == "cupy-cuda12x" else "nvidia-cuda-nvrtc>=13"
+        return Finding.attention(error, f'pip install "{compiler}"')
     return Finding.ok(cupy["nvrtc"])
-
-
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _bounds(distribution: str) -> str:

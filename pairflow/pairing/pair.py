@@ -1,8 +1,9 @@
 """The public function `pair`: it checks its arguments, splits the rows into subsets and calls an engine."""
 
 import operator
+import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _COMPILING = "Compiling the pairing engine, which takes about 20 s, once per installation"
 BACKENDS = ("auto", "cpu", "gpu", "reference")
+GPU_COMPARISONS = 10**13  # of tokens: seven seconds of two cores, in which CuPy has hardly been loaded
 
 
 def pair(
@@ -46,8 +48,9 @@ def pair(
         subsets: P. With P > 1 the rows are divided at random into P parts, and a row is paired only within
             its own part, at 1/P of the cost.
         seed: 0 to 2^64 - 1; every random number follows from it.
-        backend: "auto" (the GPU if CuPy and a CUDA device are present, else the CPU), "cpu", "gpu" or
-            "reference" (the slow oracle). All of them give the same bytes.
+        backend: "cpu", "gpu", "reference" (the slow oracle) or "auto": the GPU from 10^13 token comparisons
+            M M N T / P on, if CuPy and a suitable CUDA device are there, else the CPU. All of them give the
+            same bytes.
         threads: number of CPU threads; None uses all that the process may use.
         progress: whether to show a progress bar.
         rows: (first, last) returns only the rows first..last-1 of the whole pairing: a shard.
@@ -65,48 +68,110 @@ def pair(
         >>> pairflow.pair(tokens, vocabulary_size=3, progress=False).shape
         (2, 3)
     """
-    vocabulary_size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
-    tokens = checked_tokens(tokens, vocabulary_size)
-    steps = _integer("steps", steps, 1, 2**32 - 1)
-    subsets = _integer(f"subsets (of {len(tokens)} rows)", subsets, 1, len(tokens))
-    seed = _integer("seed", seed, 0, 2**64 - 1)
-    if threads is not None:
-        threads = _integer("threads", threads, 1, 4096)
-    first, last = _row_range(rows, len(tokens))
-    pair_rows = _engine(backend, threads, progress)
-    sources = np.empty_like(tokens[first:last])
-    for part in subset_rows(len(tokens), subsets, seed):
-        queries = part[(first <= part) & (part < last)]
-        if len(queries):
-            sources[queries - first] = pair_rows(
-                tokens[part],
-                tokens[queries],
-                queries,
-                vocabulary_size=vocabulary_size,
-                steps=steps,
-                seed=seed,
-            )
-    return sources
+    settings: dict[str, Any] = {"steps": steps, "subsets": subsets, "seed": seed, "backend": backend}
+    options: dict[str, Any] = {"threads": threads, "progress": progress}
+    return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
 
 
-def draw_sources(
-    tokens: np.ndarray,
-    settings: "PairSettings",
-    *,
-    vocabulary_size: int,
-    rows: tuple[int, ...] | None = None,
-    **options: Any,
-) -> np.ndarray:
-    """The source states of `settings.coupling`; the other arguments are those of `pair`."""
-    first, last = rows or (0, len(tokens))
+class Pairer:
+    """`pair` for one range of rows after another; a GPU keeps the packed tokens from call to call."""
+
+    def __init__(
+        self,
+        tokens: ArrayLike,
+        *,
+        vocabulary_size: int,
+        steps: int = 20,
+        subsets: int = 1,
+        seed: int = 0,
+        backend: str = "auto",
+        threads: int | None = None,
+        progress: bool = True,
+    ):
+        size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+        self.tokens = checked_tokens(tokens, size)
+        steps = _integer("steps", steps, 1, 2**32 - 1)
+        self.subsets = _integer(f"subsets (of {len(self.tokens)} rows)", subsets, 1, len(self.tokens))
+        self.seed = _integer("seed", seed, 0, 2**64 - 1)
+        self.rule = {"vocabulary_size": size, "steps": steps, "seed": self.seed}
+        if threads is not None:
+            threads = _integer("threads", threads, 1, 4096)
+        if backend not in BACKENDS:
+            raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
+        self.backend, self.threads, self.progress = backend, threads, progress
+        self.on_gpu = _takes_gpu(backend, len(self.tokens) * self.tokens.size * steps // self.subsets)
+        self._engine = self._make_engine()
+
+    def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
+        """The source states of rows first..last-1, or of all rows."""
+        first, last = _row_range(rows, len(self.tokens))
+        sources = np.empty_like(self.tokens[first:last])
+        for part in subset_rows(len(self.tokens), self.subsets, self.seed):
+            queries = part[(first <= part) & (part < last)]
+            if len(queries):
+                keys = self.tokens if self.subsets == 1 else self.tokens[part]
+                sources[queries - first] = self._pair_rows(keys, queries)
+        return sources
+
+    def compile(self) -> None:
+        """`compile_for` the backend that pairs."""
+        size = self.rule["vocabulary_size"]
+        compile_for(self.tokens, vocabulary_size=size, backend="gpu" if self.on_gpu else self.backend)
+
+    def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
+        """The sources of the rows `queries`; the CPU takes over if the GPU's memory is too small."""
+        try:
+            return self._engine(keys, self.tokens[queries], queries, **self.rule)
+        except MemoryError as error:
+            if not self.on_gpu:
+                raise
+            lack = f"has too little memory: {error}"
+            if self.backend == "gpu":
+                raise InputError(f'backend: "gpu" {lack}') from None
+            _note_that_the_cpu_pairs(lack)
+            self.on_gpu = False
+            self._engine = self._make_engine()
+            return self._engine(keys, self.tokens[queries], queries, **self.rule)
+
+    def _make_engine(self) -> Callable[..., np.ndarray]:
+        if self.backend == "reference":
+            return oracle.pair_rows
+        if self.on_gpu:
+            layout = gpu.KernelLayout.choose(self.tokens.shape[1], self.rule["vocabulary_size"])
+            return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
+        return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
+
+
+class RowwisePairer:
+    """Sources by a function of (first, last): for couplings that look at each row on its own."""
+
+    on_gpu = False
+
+    def __init__(self, count: int, draw: Callable[[tuple[int, ...]], np.ndarray]):
+        self.count, self.draw = count, draw
+
+    def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
+        """The source states of rows first..last-1, or of all rows."""
+        return self.draw(rows or (0, self.count))
+
+    def compile(self) -> None:
+        """There is nothing to compile."""
+
+
+def make_pairer(
+    tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
+) -> Pairer | RowwisePairer:
+    """What pairs tokens as `settings` say; `options` are `backend`, `threads` and `progress` of `pair`."""
     if settings.coupling == "random":
-        numbers = np.arange(first, last)
-        return rng.uniform_tokens(settings.seed, numbers, tokens.shape[1], vocabulary_size)
+        size = tokens.shape[1], vocabulary_size
+        return RowwisePairer(
+            len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)
+        )
     rule = settings.model_dump(exclude={"coupling"})
-    return pair(tokens, vocabulary_size=vocabulary_size, rows=(first, last), **rule, **options)
+    return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 
-def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
+def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str) -> None:
     """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
 
     It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.
@@ -150,16 +215,6 @@ def subset_rows(count: int, subsets: int, seed: int) -> list[np.ndarray]:
     return [np.sort(part) for part in np.array_split(rng.random_order(seed, count), subsets)]
 
 
-def _engine(backend: str, threads: int | None, progress: bool) -> Callable:
-    if backend not in BACKENDS:
-        raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
-    if backend == "reference":
-        return oracle.pair_rows
-    if runs_on_gpu(backend):
-        return partial(gpu.pair_rows, progress=progress)
-    return partial(_pair_rows_on_cpu, threads=threads, progress=progress)
-
-
 def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.ndarray:
     from pairflow.pairing.cpu import engine as cpu
 
@@ -167,12 +222,25 @@ def _pair_rows_on_cpu(*rows: np.ndarray, progress: bool, **options: Any) -> np.n
         return cpu.pair_rows(*rows, progress=progress, **options)
 
 
-def runs_on_gpu(backend: str) -> bool:
-    """Whether `pair` uses the GPU for this backend; with "gpu" it may raise that something is missing."""
-    return backend == "gpu" or (backend == "auto" and gpu.missing() is None)
+def _takes_gpu(backend: str, comparisons: int) -> bool:
+    """Whether the GPU pairs: where it is asked for, or is expected to be faster; a note says if it cannot."""
+    if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
+        return False
+    lack = gpu.missing()
+    if lack and backend == "gpu":
+        raise InputError(f'backend: "gpu" {lack}')
+    if lack and lack.gpu:
+        _note_that_the_cpu_pairs(str(lack))
+    return lack is None
 
 
-def _row_range(rows: tuple[int, int] | None, count: int) -> tuple[int, int]:
+@cache
+def _note_that_the_cpu_pairs(lack: str) -> None:
+    """Say once why a GPU is not used."""
+    print(f"pairflow: note: the CPU pairs, because the GPU engine {lack}", file=sys.stderr)
+
+
+def _row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
     if rows is None:
         return 0, count
     try:

@@ -1,6 +1,5 @@
 """Token rows to pairs (x0, x1): a source state for every data point, all at once or in shards."""
 
-import functools
 import re
 import resource
 from dataclasses import replace
@@ -23,13 +22,13 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
-from pairflow.pairing.pair import BACKENDS, compile_for, draw_sources, runs_on_gpu
+from pairflow.pairing.pair import BACKENDS, Pairer, RowwisePairer, make_pairer
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import ResumableTable
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
-BLOCK = 2 * 10**13  # token comparisons that are saved or lost together: about a minute on two cores
+BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
 PROBE_SECONDS = 3.0  # how long a dry run measures
 
 
@@ -60,7 +59,8 @@ class _Shard(click.ParamType):
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
-    help="All backends give identical output; `auto` uses the GPU if there is one.",
+    help="All backends give identical output; `auto` uses the GPU if there is one that can and if the "
+    "data are not small.",
 )
 @click.option(
     "--shard",
@@ -95,19 +95,18 @@ def main(
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
-    size, options = metadata.dimensions[1], {"backend": backend, "threads": threads, "progress": not quiet}
-    pair = functools.partial(draw_sources, x1, settings, vocabulary_size=size, **options)
-    _compile(settings, x1, size, backend, provenance)
+    options = {"backend": backend, "threads": threads, "progress": not (quiet or dry_run)}
+    pairer = make_pairer(x1, settings, vocabulary_size=metadata.dimensions[1], **options)
+    with provenance.uncounted():
+        pairer.compile()
     if dry_run:
-        return _estimate(settings, x1, pair)
+        return _estimate(settings, x1, pairer)
     first, last = _rows(len(x1), shard)
     written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
     _check_output(out, written)
-    if settings.coupling == "pairflow" and runs_on_gpu(backend):
-        provenance.device, provenance.device_memory_mb = "cuda", gpu.held_memory_mb
     table = ResumableTable(out, written, settings.coupling, resume, provenance)
     ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    _write(table, np.concatenate(table.make(ranges, lambda rows: pair(rows=rows))), x1[first:last], size)
+    _write(table, _pair(table, ranges, pairer), x1[first:last], metadata.dimensions[1])
 
 
 def _write(table: ResumableTable, x0: np.ndarray, x1: np.ndarray, vocabulary_size: int) -> None:
@@ -127,13 +126,17 @@ def _check_suffix(out: Path, shard: tuple[int, int] | None) -> None:
         raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
 
 
-def _compile(
-    settings: PairSettings, x1: np.ndarray, vocabulary_size: int, backend: str, provenance: Provenance
-) -> None:
-    """Compile what the pairing needs before its time is measured."""
-    if settings.coupling == "pairflow":
-        with provenance.uncounted():
-            compile_for(x1, vocabulary_size=vocabulary_size, backend=backend)
+def _pair(table: ResumableTable, ranges: list[tuple[int, int]], pairer: Pairer | RowwisePairer) -> np.ndarray:
+    """The sources of all ranges; records where they were computed."""
+
+    def name_device() -> None:
+        table.provenance.device = "cuda" if pairer.on_gpu else "cpu"
+        table.provenance.device_memory_mb = gpu.held_memory_mb if pairer.on_gpu else None
+
+    name_device()
+    x0 = np.concatenate(table.make(ranges, pairer.sources))
+    name_device()  # the CPU may have taken over
+    return x0
 
 
 def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: dict | None) -> Metadata:
@@ -183,10 +186,10 @@ def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
-def _estimate(settings: PairSettings, x1, pair) -> None:
+def _estimate(settings: PairSettings, x1: np.ndarray, pairer: Pairer | RowwisePairer) -> None:
     """Pair a few rows, and print what all of them would take."""
     count = len(x1)
-    probe = extrapolated(lambda rows: pair(rows=(0, rows), progress=False), count, seconds=PROBE_SECONDS)
+    probe = extrapolated(lambda rows: pairer.sources((0, rows)), count, seconds=PROBE_SECONDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     comparisons = count * x1.size * (settings.steps or 0) / settings.subsets
     click.echo(f"rows: {count:,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons")

@@ -11,7 +11,7 @@ from pairflow import rng
 from pairflow.artifacts import OWN
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
-from pairflow.pairing.pair import draw_sources
+from pairflow.pairing.pair import make_pairer
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, FlowObjective
@@ -56,7 +56,7 @@ def _sources(rows: TrainingRows, device: torch.device, number: int) -> np.ndarra
         return rows.x0
     settings = PairSettings(**rows.metadata.parameters)
     seed = rng.stream_seed(settings.seed, "redraw", number)
-    return draw_sources(
+    pairer = make_pairer(
         rows.x1,
         settings.model_copy(update={"seed": seed}),
         vocabulary_size=rows.metadata.dimensions[1],
@@ -64,3 +64,4 @@ def _sources(rows: TrainingRows, device: torch.device, number: int) -> np.ndarra
         threads=torch.get_num_threads(),
         progress=False,
     )
+    return pairer.sources()

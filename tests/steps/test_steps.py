@@ -200,7 +200,7 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, rows, refused):
 
 def test_an_interrupted_pairing_stops_at_once_and_leaves_no_file(interrupt, here):
     np.save("rows.npy", np.random.default_rng(0).integers(0, 40, (60_000, 32), dtype=np.uint8))
-    options = ["--out", "pairs.parquet", "--vocabulary-size", 40, "--steps", 200]
+    options = ["--out", "pairs.parquet", "--vocabulary-size", 40, "--steps", 1000]
     code, error = interrupt("%|", "pair", "--tokens", "rows.npy", *options)
     assert code == 128 + signal.SIGINT
     assert error.endswith(
@@ -261,16 +261,18 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
     """With small blocks: what was paired is not paired again, and the bytes are the same."""
     assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
     monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    paired, done, interrupted = pair.draw_sources, [], []
+    paired, done, interrupted = pair.Pairer.sources, [], []
 
-    def record(*positional, **options):
+    def record(pairer, rows=None):
+        if rows is None:  # two rows, to compile
+            return paired(pairer)
         if len(done) == 2 and not interrupted:
             interrupted.append(True)
             raise KeyboardInterrupt
-        done.append(options["rows"])
-        return paired(*positional, **options)
+        done.append(rows)
+        return paired(pairer, rows)
 
-    monkeypatch.setattr(pair, "draw_sources", record)
+    monkeypatch.setattr(pair.Pairer, "sources", record)
     assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path(out).exists()

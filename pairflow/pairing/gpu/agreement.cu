@@ -1,188 +1,150 @@
-// Steps 3 and 4 of Algorithm 1 on a GPU: the integer weights of the rule, and their sums over agreeing keys.
+// Steps 2 to 4 of Algorithm 1 on a GPU: which candidates leave, from as few counts as that takes.
+//
+// A *candidate* is a position whose draw is below the rate: no other can leave, as w_i <= 1 in point 6 of the
+// rule, and nothing is counted there. Each thread of a block has one. Levels are counted from the nearest on.
+// With A_i and S the sums of table[g] over the keys so far that agree at i, and over all keys so far, and R =
+// (keys not yet seen) * table[next level],
+//
+//     A_i / (S + R) <= w_i <= (A_i + R) / (S + R),
+//
+// because no farther key weighs more than table[next level]. The rule's w_i lies within `margin` of the exact
+// quotient. So a draw outside of these bounds, widened by it, is decided. What is still open where the rule
+// stops is decided by the rule's integers.
 
-// ---- step 3: the integer weights, points 3 and 4 of the rule
+// ---- the keys of a band, and those of them that agree at an open candidate's place
 
-__device__ inline SUM weight_of(double entry, double scale) {
-    return (SUM)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two
-}
+// The keys of a warp's tile at each distance of a band; no lane has any where `empty`.
+struct Members {
+    unsigned keys[LEVELS];
+    bool empty[LEVELS];
+};
 
-__device__ void weigh(Shared& shared, int query, const double* table, int keys) {
-    const unsigned* count = shared.count[query];
-    int nearest = 0;
-    while (count[nearest] == 0) ++nearest;
-    long long left = keys;
-    double total = 0;
-    int kept = 0;
-    while (left > 0) {
-        total = __dadd_rn(total, __dmul_rn((double)count[nearest + kept], table[kept]));
-        left -= count[nearest + kept];
-        ++kept;
-        if (left > 0 && __dmul_rn((double)left, table[kept]) <= __dmul_rn(TOLERANCE, total)) break;
+// Adds up those that are `chosen`.
+__device__ inline void add_members(const Members& members, unsigned chosen, unsigned* tally) {
+    unsigned own = 0;
+    EACH(k, LEVELS) {
+        if (members.empty[k]) continue;
+        const unsigned keys = __reduce_add_sync(ALL, (unsigned)__popc(members.keys[k] & chosen));
+        if (lane() == k) own = keys;
     }
-    // total = m * 2^e with 1/2 <= m < 1, and total >= 1
-    const int exponent = (int)(__double_as_longlong(total) >> 52) - 1022;
-    const double scale = __longlong_as_double((long long)(1023 + WEIGHT_BITS - exponent) << 52);
-    long long sum = 0;
-    for (int level = 0; level < kept; ++level)
-        sum += count[nearest + level] * (long long)weight_of(table[level], scale);
-    shared.nearest[query] = nearest;
-    shared.last[query] = nearest + kept - 1;
-    shared.scale[query] = scale;
-    shared.total[query] = sum;
+    if (own > 0) atomicAdd(&tally[lane()], own);
 }
 
-// ---- step 4: agreement_i = sum_m W(m) [d_m^i = z^i]; lanes become positions, a word holds 32 keys
-
-// What the two kinds of SUM do each in their way. Under a condition __dadd_rn stays one instruction, where +
-// becomes an addition and two selections.
-__device__ inline double plus(double a, double b) { return __dadd_rn(a, b); }
-__device__ inline long long plus(long long a, long long b) { return a + b; }
-__device__ inline void add_to(double* sum, double term) { atomicAdd(sum, term); }
-__device__ inline void add_to(long long* sum, long long term) {
-    atomicAdd(reinterpret_cast<uint64*>(sum), (uint64)term);
-}
-
-// Whether these 32 keys agree with z at this lane's position of `group`, one bit each.
-__device__ inline unsigned agreeing(const unsigned* column, int group, const unsigned (&state)[PLANES]) {
-    unsigned differs = 0;
-    EACH(plane, PLANES) differs |= column[plane * WIDTH + group * LANES + lane()] ^ state[plane];
-    return ~differs;
-}
-
-__device__ inline void add_key(SUM w, unsigned key, const unsigned (&agrees)[CHUNK], SUM (&sum)[CHUNK]) {
-    EACH(c, CHUNK) if (agrees[c] & (1u << key)) sum[c] = plus(sum[c], w);
-}
-
-// Key by key: `weight` (32,) of the keys, `alive` has a bit for each that is not 0.
-__device__ inline void add_keys(unsigned alive, const SUM* weight, const unsigned (&agrees)[CHUNK],
-                                SUM (&sum)[CHUNK]) {
-    if (__popc(alive) > DENSE) {
-        EACH(pair, LANES / 2) {
-            const Two w = reinterpret_cast<const Two*>(weight)[pair];
-            add_key(w.first, 2 * pair, agrees, sum);
-            add_key(w.second, 2 * pair + 1, agrees, sum);
+// Counts the keys at the distances LEVELS * band, ..., LEVELS * band + LEVELS - 1.
+__device__ void count_band(const Block& block, int band) {
+    const Keys& keys = block.keys;
+    Shared& shared = block.shared;
+    const int open_count = shared.open_count;
+    for (int word = threadIdx.x; word < keys.words; word += THREADS) {
+        unsigned inside = valid(keys, word), low[LEVEL_BITS] = {};
+        EACH(bit, BITS) {
+            const unsigned plane = block.distances[(size_t)bit * keys.words + word];
+            if (bit < LEVEL_BITS) low[bit] = plane;
+            else inside &= ~(plane ^ spread(band, bit - LEVEL_BITS));
         }
-        return;
+        if (!__any_sync(ALL, inside != 0)) continue;
+        Members members;
+        EACH(k, LEVELS) {
+            members.keys[k] = inside;
+            EACH(bit, LEVEL_BITS) members.keys[k] &= ~(low[bit] ^ spread(k, bit));
+            members.empty[k] = !__any_sync(ALL, members.keys[k] != 0);
+        }
+        add_members(members, ALL, shared.members);
+        for (int slot = 0; slot < open_count; ++slot) {
+            const Place place = shared.open[slot];
+            add_members(members, ~differing_at(keys, place.position, word, place.symbol), shared.tally[slot]);
+        }
     }
-    for (; alive; alive &= alive - 1) {
-        const int key = __ffs(alive) - 1;
-        add_key(weight[key], key, agrees, sum);
-    }
+    __syncthreads();
 }
 
-// The number of ones. A full adder makes two words of three: POPC is four times as slow as LOP3.
-__device__ inline int ones(const unsigned (&word)[KEYS]) {
+// Lists the places of open candidates, with empty tallies; returns where this thread's is.
+__device__ int list_open(Shared& shared, bool open, Place place) {
+    __syncthreads();  // whoever still reads the band before
+    if (threadIdx.x == 0) shared.open_count = 0;
+    if (threadIdx.x < LEVELS) shared.members[threadIdx.x] = 0;
+    __syncthreads();
+    int slot = 0;
+    if (open) {
+        slot = atomicAdd(&shared.open_count, 1u);
+        shared.open[slot] = place;
+        EACH(k, LEVELS) shared.tally[slot][k] = 0;
+    }
+    __syncthreads();
+    return slot;
+}
+
+// ---- the decision
+
+// The levels so far, as points 2 and 3 of the rule count them.
+struct Levels {
     int count = 0;
-    EACH(i, KEYS / 3) {
-        const unsigned a = word[3 * i], b = word[3 * i + 1], c = word[3 * i + 2];
-        count += __popc(a ^ b ^ c) + 2 * __popc((a & b) | (c & (a | b)));
+    long long keys_left;
+    double total = 0;
+    double rest;  // R above
+
+    __device__ void add(unsigned members, const double* table) {
+        total = __dadd_rn(total, __dmul_rn((double)members, table[count]));
+        keys_left -= members;
+        ++count;
+        rest = keys_left > 0 ? __dmul_rn((double)keys_left, table[count]) : 0;
     }
-    EACH(i, KEYS % 3) count += __popc(word[KEYS - 1 - i]);
-    return count;
+    __device__ bool complete() const { return rest <= __dmul_rn(TOLERANCE, total); }
+};
+
+// Point 4: 2^(52-e), where total = m * 2^e with 1/2 <= m < 1; total >= 1.
+__device__ inline double weight_scale(double total) {
+    const int exponent = (int)(__double_as_longlong(total) >> 52) - 1022;
+    return __longlong_as_double((long long)(1023 + WEIGHT_BITS - exponent) << 52);
 }
 
-// Level by level: `level` (KEYS,) of this lane's keys, `weight` (kept,) of the levels.
-__device__ inline void add_levels(const int (&level)[KEYS], int kept, const SUM* weight,
-                                  const unsigned (&agrees)[KEYS][CHUNK], SUM (&sum)[CHUNK]) {
-    for (int now = 0; now < kept; ++now) {
-        unsigned members[KEYS];
-        EACH(k, KEYS) members[k] = __ballot_sync(ALL, level[k] == now);
-        const SUM w = weight[now];
-        EACH(c, CHUNK) {
-            unsigned agreeing_members[KEYS];
-            EACH(k, KEYS) agreeing_members[k] = agrees[k][c] & members[k];
-            sum[c] += w * ones(agreeing_members);  // exact, fused or not
-        }
-    }
+__device__ inline long long weight_of(double entry, double scale) {
+    return (long long)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two
 }
 
-// One query and the slice of keys from `first` on, which warp `measured_by` measured. Warps add to the same
-// agreement: exact in any order.
-__device__ void add_slice(const Keys& keys, Shared& shared, int first, int measured_by, int query,
-                          const double* table, SUM* agreement) {
-    SUM* weight = shared.weight[warp()];
-    const int nearest = shared.nearest[query], kept = shared.last[query] - nearest + 1;
-    const double scale = shared.scale[query];
-    int level[KEYS], survivors = 0;
-    unsigned alive[KEYS];
-    EACH(k, KEYS) {
-        level[k] = shared.distance[measured_by][query][k * LANES + lane()] - nearest;
-        alive[k] = __ballot_sync(ALL, level[k] < kept);
-        survivors += __popc(alive[k]);
-    }
-    const bool by_level = kept <= LANES && survivors > BY_LEVEL * kept;
-    if (by_level) {
-        weight[lane()] = lane() < kept ? weight_of(table[lane()], scale) : 0;
-    } else {
-        EACH(k, KEYS)
-            weight[k * LANES + lane()] = level[k] < kept ? weight_of(table[level[k]], scale) : 0;
-    }
-    __syncwarp();
-    const unsigned* column = keys.columns + (size_t)(first / LANES) * PLANES * WIDTH;
-#pragma unroll 1
-    for (int group = 0; group < GROUPS; group += CHUNK) {
-        unsigned state[CHUNK][PLANES], agrees[KEYS][CHUNK];
-        SUM sum[CHUNK];
-        EACH(c, CHUNK) {
-            const int own = min(group + c, GROUPS - 1);  // the last chunk may reach beyond the last group
-            sum[c] = 0;
-            // z's bit at this lane's position, 32 times
-            EACH(plane, PLANES) state[c][plane] = 0u - (shared.state[own][query][plane] >> lane() & 1u);
-            EACH(k, KEYS) agrees[k][c] =
-                alive[k] ? agreeing(column + (size_t)k * PLANES * WIDTH, own, state[c]) : 0;
-        }
-        if (by_level) {
-            add_levels(level, kept, weight, agrees, sum);
-        } else {
-            EACH(k, KEYS) add_keys(alive[k], weight + k * LANES, agrees[k], sum);
-        }
-        EACH(c, CHUNK) {
-            const int position = (group + c) * LANES + lane();
-            if (position < LENGTH && sum[c] != 0) add_to(&agreement[position], sum[c]);
+// Points 4 to 6, for the candidates that are open where the rule stops: whether this thread's leaves.
+__device__ bool leaves_exactly(const Block& block, bool open, Place place, double draw, double rate,
+                               const double* table, const Levels& levels) {
+    const double scale = weight_scale(levels.total);
+    const int nearest = block.shared.nearest, end = nearest + levels.count;
+    long long agreement = 0, sum = 0;
+    for (int band = nearest / LEVELS; band * LEVELS < end; ++band) {
+        const int slot = list_open(block.shared, open, place);
+        count_band(block, band);
+        EACH(k, LEVELS) {
+            const int distance = band * LEVELS + k;
+            if (distance < nearest || distance >= end) continue;
+            const long long weight = weight_of(table[distance - nearest], scale);
+            sum += weight * block.shared.members[k];
+            if (open) agreement += weight * block.shared.tally[slot][k];
         }
     }
-    __syncwarp();
+    return open && draw < __dmul_rn(rate, __ddiv_rn((double)agreement, (double)sum));
 }
 
-// The distances of a warp's slice, into shared memory; returns a bit for each query to which a key matters.
-__device__ unsigned measure_again(const Keys& keys, Shared& shared, int first) {
-    int distance[KEYS][QUERIES];
-    measure(keys, shared, first, distance);
-    unsigned queries = 0;
-    EACH(q, QUERIES) {
-        bool near = false;
-        EACH(k, KEYS) near |= distance[k][q] <= shared.last[q];
-        if (!__any_sync(ALL, near)) continue;
-        queries |= 1u << q;
-        EACH(k, KEYS) shared.distance[warp()][q][k * LANES + lane()] = (unsigned short)distance[k][q];
-    }
-    return queries;
-}
-
-// Every n-th bit, from the lowest on.
-__device__ constexpr unsigned every(int n) {
-    unsigned bits = 0;
-    for (int bit = 0; bit < 32; bit += n) bits |= 1u << bit;
-    return bits;
-}
-
-// The warps measure a slice each, then share the queries of one slice after another: its columns stay cached.
-__device__ void add_agreement(const Keys& keys, Shared& shared, const double* table, SUM* agreement) {
-    for (int round = 0; round < keys.stride; round += WARPS * SLICE) {
-        const int own = round + warp() * SLICE;
-        // No key has a weight where none was counted.
-        const bool counted = own < keys.stride && (slice_word(shared, own) & slice_bit(own));
-        const unsigned queries = counted ? measure_again(keys, shared, own) : 0;
-        if (lane() == 0) shared.waiting[warp()] = queries;
-        __syncthreads();
-        for (int slice = 0; slice < WARPS; ++slice) {
-            const unsigned mine = every(WARPS) << (warp() + WARPS - slice) % WARPS;  // of the queries
-            for (unsigned waiting = shared.waiting[slice] & mine; waiting; waiting &= waiting - 1) {
-                const int query = __ffs(waiting) - 1;
-                SUM* sums = agreement + (size_t)query * LENGTH;
-                add_slice(keys, shared, round + slice * SLICE, slice, query, table, sums);
-            }
+// Whether this thread's candidate leaves, if it has one. All threads of the block call it.
+__device__ bool leaves(const Block& block, bool open, Place place, double draw, double rate, double margin,
+                       const double* table) {
+    Shared& shared = block.shared;
+    const int nearest = shared.nearest;
+    Levels levels;
+    levels.keys_left = block.keys.count;
+    double agreement = 0;  // A_i
+    bool result = false, complete = false;
+    for (int band = nearest / LEVELS; true; ++band) {
+        const int slot = list_open(shared, open, place);
+        if (shared.open_count == 0) return result;
+        if (complete) break;
+        count_band(block, band);
+        for (int k = max(nearest - band * LEVELS, 0); k < LEVELS && !complete; ++k) {
+            if (open) agreement += shared.tally[slot][k] * table[levels.count];
+            levels.add(shared.members[k], table);
+            complete = levels.complete();
+            if (!open) continue;
+            const double sum = levels.total + levels.rest;
+            result = draw < rate * (agreement / sum - margin);
+            open = !result && draw < rate * ((agreement + levels.rest) / sum + margin);
         }
-        __syncthreads();
     }
+    return leaves_exactly(block, open, place, draw, rate, table, levels) || result;
 }

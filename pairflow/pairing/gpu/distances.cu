@@ -1,108 +1,170 @@
-// Steps 1 and 2 of Algorithm 1 on a GPU: the layout of the data, distances, and how many keys lie at each.
+// Step 1 of Algorithm 1 on a GPU: the layout of the data, and the distances of all keys from a query, as bits.
 //
-// engine.py explains how the whole works and how fast, and compiles its files as one, with the macros
-//   LENGTH     N, positions of a row                   QUERIES  queries per block (at most 32)
-//   PLANES     bits of a symbol, 1..16                 KEYS     keys per thread
-//   CHUNK      groups of positions summed at a time    WARPS    warps per block
-//   SUM        double or long long: holds integers below 2^53 exactly; whichever the device adds faster
-//   DENSE      of 32 keys, with a weight: if more, all 32 are added without looking for them
-//   BY_LEVEL   keys with a weight, per level: if more, levels are added instead of keys
-//   NEAR_WORDS words of bits, one for each slice of keys; slices beyond them share bits
-//   RESIDENT   blocks per multiprocessor               SHARED_BYTES  sizeof(Shared), as engine.py knows it
-//   TOLERANCE, WEIGHT_BITS of the rule
+// engine.py explains the whole and how fast it is, and compiles its files as one, with the macros
+//   PLANES     bits of a symbol, 1..16            WARPS         warps per block
+//   BITS       bits of a distance, 1..15          RESIDENT      blocks per multiprocessor
+//   TOLERANCE, WEIGHT_BITS of the rule            SHARED_BYTES  sizeof(Shared), as engine.py knows it
 //
-// A *group* is 32 positions, one bit each in a word. Tokens come twice, as bits:
-//   rows     [group][plane][key]                       32 positions of one key in a word: for distances
-//   columns  [key / 32][plane][position]               32 keys of one position in a word: for sums over keys
-// `stride`, the number of keys made a multiple of SLICE, bounds both; positions are padded to whole groups.
-// Padding is 0 everywhere, so padded positions never differ; padded keys are put out of reach by FAR.
+// A word holds one bit of 32 keys, and a warp takes a *tile* of 32 words, one per lane. There are
+//   columns    [position][plane][word]            the tokens: padding is 0
+//   held       [position][symbol / 32]            a bit for each symbol that some key holds there
+//   distances  [bit][word]                        from the query that the block walks
+// A thread finds the same words whenever the block goes through the tiles: no other thread needs them.
 
 // A loop of constant length, unrolled, so that the arrays in it stay in registers.
 #define EACH(index, count) _Pragma("unroll") for (int index = 0; index < (count); ++index)
 
 constexpr int LANES = 32;
-constexpr int SLICE = LANES * KEYS;  // keys that a warp compares at a time
-constexpr int GROUPS = (LENGTH + LANES - 1) / LANES;
-constexpr int WIDTH = GROUPS * LANES;
-constexpr int FAR = 1 << 15;  // beyond any distance; with N added it still fits 16 bits
+constexpr int THREADS = WARPS * LANES;
+constexpr int LEVELS = 4;  // consecutive distances that are counted together, a *band*; a power of two
+constexpr int LEVEL_BITS = 2;
+constexpr int HELD_WORDS = PLANES > 5 ? 1 << (PLANES - 5) : 1;
 constexpr unsigned ALL = 0xffffffffu;
 
-static_assert(LENGTH <= 1 << 14 && PLANES <= 16 && QUERIES <= LANES && CHUNK <= GROUPS, "limits of the layout");
+static_assert(PLANES <= 16 && BITS <= 15 && LEVELS == 1 << LEVEL_BITS, "limits of the layout");
+
+struct Place {
+    unsigned short position, symbol;
+};
+
+struct Jump {
+    unsigned short position, from, to;
+};
 
 struct alignas(16) Shared {
-    SUM weight[WARPS][SLICE];                        // of the keys, or of the levels, that a warp adds up
-    double scale[QUERIES];                           // 2^(52 - e)
-    long long total[QUERIES];                        // the sum of all weights
-    unsigned state[GROUPS][QUERIES][PLANES];         // z, packed like `rows`
-    unsigned count[QUERIES][LENGTH + 1];             // of keys, by distance
-    unsigned near[NEAR_WORDS];                       // a bit per slice of keys: one of them was counted
-    int nearest[QUERIES];                            // the distance of the nearest key
-    int last[QUERIES];                               // the largest distance with a weight; -1: no such query
-    int jumps[QUERIES];                              // in the last step
-    unsigned waiting[WARPS];                         // a bit per query to which a warp's slice matters
-    unsigned short distance[WARPS][QUERIES][SLICE];  // from the keys of each warp's slice
+    unsigned tally[THREADS][LEVELS];  // of the keys at each distance of a band: those that agree at a place
+    Place open[THREADS];              // of the candidates that are not decided
+    unsigned members[LEVELS];         // the keys at each distance of a band
+    unsigned open_count;
+    unsigned candidates;              // of the step
+    unsigned jumps;                   // of the step
+    int nearest;                      // the distance of the nearest key
 };
 static_assert(sizeof(Shared) == SHARED_BYTES, "engine.py has another size of shared memory");
 
-struct alignas(16) Two {
-    SUM first, second;
+struct Keys {
+    const unsigned* columns;
+    const unsigned* held;
+    const int* constants;  // the symbol that all keys have at a position; -1: it varies
+    int count;
+    int words;             // a multiple of 32
+    int length;
 };
 
-struct Keys {
-    const unsigned* rows;
-    const unsigned* columns;
-    int count;
-    int stride;
+// What a block works with.
+struct Block {
+    Shared& shared;
+    const Keys& keys;
+    unsigned* distances;         // (BITS, words)
+    unsigned short* candidates;  // (length,) positions
+    Jump* jumps;                 // (length,)
 };
 
 __device__ inline int lane() { return threadIdx.x % LANES; }
 __device__ inline int warp() { return threadIdx.x / LANES; }
 
-// ---- step 1: the distances of SLICE keys from all queries of the block
+// The word and the bit that say whether a key holds the symbol.
+__device__ inline size_t held_word(int position, unsigned symbol) {
+    return (size_t)position * HELD_WORDS + symbol / LANES;
+}
+__device__ inline unsigned held_bit(unsigned symbol) { return 1u << symbol % LANES; }
 
-__device__ void measure(const Keys& keys, const Shared& shared, int first, int (&distance)[KEYS][QUERIES]) {
-    __syncwarp();  // else the compiler keeps all of `state` in registers, and spills
-    const int key = first + lane();
-    EACH(k, KEYS) EACH(q, QUERIES) distance[k][q] = key + k * LANES < keys.count ? 0 : FAR;
-#pragma unroll 1
-    for (int group = 0; group < GROUPS; ++group) {
-        unsigned row[KEYS][PLANES];
-        EACH(plane, PLANES) EACH(k, KEYS)
-            row[k][plane] = keys.rows[(size_t)(group * PLANES + plane) * keys.stride + key + k * LANES];
-        EACH(q, QUERIES) EACH(k, KEYS) {
-            unsigned differs = 0;
-            EACH(plane, PLANES) differs |= row[k][plane] ^ shared.state[group][q][plane];
-            distance[k][q] += __popc(differs);
-        }
+// The keys among the 32 of a word that are no padding.
+__device__ inline unsigned valid(const Keys& keys, int word) {
+    const int left = keys.count - LANES * word;
+    return left >= LANES ? ALL : left > 0 ? (1u << left) - 1 : 0u;
+}
+
+// 32 times the bit of a number.
+__device__ inline unsigned spread(unsigned number, int bit) { return 0u - (number >> bit & 1u); }
+
+__device__ inline void read_tokens(const Keys& keys, int position, int word, unsigned (&token)[PLANES]) {
+    const unsigned* column = keys.columns + (size_t)position * PLANES * keys.words + word;
+    EACH(plane, PLANES) token[plane] = column[(size_t)plane * keys.words];
+}
+
+// The keys that do not hold the symbol.
+__device__ inline unsigned differing(const unsigned (&token)[PLANES], unsigned symbol) {
+    unsigned differs = 0;
+    EACH(plane, PLANES) differs |= token[plane] ^ spread(symbol, plane);
+    return differs;
+}
+
+__device__ inline unsigned differing_at(const Keys& keys, int position, int word, unsigned symbol) {
+    unsigned token[PLANES];
+    read_tokens(keys, position, word, token);
+    return differing(token, symbol);
+}
+
+// The sum of three bits, and its carry, for 32 keys: one instruction each.
+__device__ inline unsigned odd(unsigned a, unsigned b, unsigned c) { return a ^ b ^ c; }
+__device__ inline unsigned most(unsigned a, unsigned b, unsigned c) { return (a & b) | (c & (a | b)); }
+
+// Adds to 32 distances the numbers whose two lowest bits are `ones` and `twos`, and whose others are `sign`.
+__device__ inline void add(unsigned (&distance)[BITS], unsigned ones, unsigned twos, unsigned sign) {
+    unsigned carry = 0;
+    EACH(bit, BITS) {
+        const unsigned term = bit == 0 ? ones : bit == 1 ? twos : sign, old = distance[bit];
+        distance[bit] = odd(old, term, carry);
+        carry = most(old, term, carry);
     }
 }
 
-// ---- step 2: how many keys lie at each distance, as far as it can matter
-
-__device__ inline unsigned& slice_word(Shared& shared, int first) {
-    return shared.near[first / SLICE / 32 % NEAR_WORDS];
-}
-__device__ inline unsigned slice_bit(int first) { return 1u << (first / SLICE % 32); }
-
-__device__ void count_levels(const Keys& keys, Shared& shared, int reach) {
-    for (int at = threadIdx.x; at < QUERIES * (LENGTH + 1); at += blockDim.x)
-        shared.count[at / (LENGTH + 1)][at % (LENGTH + 1)] = 0;
-    for (int at = threadIdx.x; at < NEAR_WORDS; at += blockDim.x) shared.near[at] = 0;
-    __syncthreads();  // from here on, the jumps of the last step are seen too
-    int distance[KEYS][QUERIES];
-    for (int first = warp() * SLICE; first < keys.stride; first += WARPS * SLICE) {
-        measure(keys, shared, first, distance);
-        bool near = false;
-        EACH(q, QUERIES) {
-            // The nearest key was at `nearest` and came at most `jumps` further away.
-            const int limit = min(shared.nearest[q] + shared.jumps[q] + reach, LENGTH);
-            EACH(k, KEYS)
-                if (distance[k][q] <= limit) {
-                    atomicAdd(&shared.count[q][distance[k][q]], 1u);
-                    near = true;
-                }
-        }
-        if (__any_sync(ALL, near) && lane() == 0) atomicOr(&slice_word(shared, first), slice_bit(first));
+// Takes note of the nearest key of a warp's tile; every tile has one.
+__device__ inline void find_nearest(const Block& block, const unsigned (&distance)[BITS], int word) {
+    unsigned nearest_keys = valid(block.keys, word);
+    int nearest = 0;
+    EACH(i, BITS) {
+        const int bit = BITS - 1 - i;
+        const unsigned nearer = nearest_keys & ~distance[bit];
+        if (__any_sync(ALL, nearer != 0)) nearest_keys = nearer;
+        else nearest |= 1 << bit;
     }
+    if (lane() == 0) atomicMin(&block.shared.nearest, nearest);
+}
+
+__device__ inline void forget_nearest(Shared& shared) {
+    if (threadIdx.x == 0) shared.nearest = 1 << BITS;
     __syncthreads();
+}
+
+// The distances from `state` (length,), counted from nothing. Constant columns shift all of them alike, which
+// changes no level.
+__device__ void measure(const Block& block, const unsigned short* state) {
+    const Keys& keys = block.keys;
+    forget_nearest(block.shared);
+    for (int word = threadIdx.x; word < keys.words; word += THREADS) {
+        unsigned distance[BITS] = {};
+        for (int first = 0; first < keys.length; first += 3) {
+            unsigned differs[3];
+            EACH(i, 3) {
+                const int position = first + i;
+                const bool varies = position < keys.length && keys.constants[position] < 0;
+                differs[i] = varies ? differing_at(keys, position, word, state[position]) : 0;
+            }
+            const unsigned(&d)[3] = differs;
+            add(distance, odd(d[0], d[1], d[2]), most(d[0], d[1], d[2]), 0);
+        }
+        EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
+        find_nearest(block, distance, word);
+    }
+}
+
+// The distances after the jumps: one more from a key that held the old symbol, one less where it holds the new.
+__device__ void move(const Block& block, int jumps) {
+    const Keys& keys = block.keys;
+    forget_nearest(block.shared);
+    for (int word = threadIdx.x; word < keys.words; word += THREADS) {
+        unsigned distance[BITS];
+        EACH(bit, BITS) distance[bit] = block.distances[(size_t)bit * keys.words + word];
+        for (int i = 0; i < jumps; ++i) {
+            const Jump jump = block.jumps[i];
+            unsigned token[PLANES];
+            read_tokens(keys, jump.position, word, token);
+            const unsigned farther = ~differing(token, jump.from), nearer = ~differing(token, jump.to);
+            add(distance, farther | nearer, nearer, nearer);  // + 1, or - 1 in two's complement
+        }
+        EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
+        find_nearest(block, distance, word);
+    }
 }

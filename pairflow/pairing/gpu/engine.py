@@ -1,37 +1,42 @@
 """The exact GPU engine of Algorithm 1: CuPy raw kernels (the .cu files beside), bit for bit the oracle.
 
-A block takes a few queries through all T steps; its warps share the keys, in slices of 128. A step is two
-passes over all keys, and nothing of size M leaves the chip:
+It works like the CPU engine. A block takes one query after another through all T steps:
 
-1. Distances, by bits: 32 positions of a key are PLANES words, so 32 positions of a pair cost PLANES LOP3 and
-   one POPC. KEYS keys x QUERIES queries stay in registers, like the tile of a matrix product. Keys that can
-   matter are counted by distance in shared memory; then one thread per query finds its integer weights.
-2. The same distances again, where a key was counted. For a slice and a query with keys that have a weight the
-   lanes become positions: PLANES words hold 32 keys' symbols there, and a comparison gives a bit per key that
-   agrees. Few keys are added one by one; many keys on few levels level by level, POPC of bits times weight.
-   The sums are float64 (integers below 2^53, so exact) where the device adds it fast, else int64.
+1. Draw. A position whose random number is not below the step's rate stays, whatever its neighbours are. A
+   step without other positions, the candidates, costs nothing more.
+2. Decide. Levels are counted from the nearest on, four at a time: their keys, and those of them that agree
+   at each open candidate, until bounds decide all of them (agreement.cu).
+3. Jump. The distances of all keys are kept as bits, 32 keys to a word. A jump reads the bits of one column
+   and adds one where a key held the old symbol, and takes one where it holds the new (distances.cu).
 
-Global memory holds the data (16 bits a token and twice PLANES bits), and per running query N states and sums.
+Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
+memory is 5 KB, whatever the shape.
 
-Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, and per clock in each 64 LOP3,
-integer additions or comparisons, 16 POPC and 64 float64 additions. Clocks of the busiest unit per pair (a
-query, a key, a step), from the compiled instructions and from the share f of pairs with a weight, counted on
-samples of 4 to 24 queries against all keys:
+Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, in each per clock 64 logical or
+integer operations, 16 POPC and 16 sums over a lane, and for all of them 5.5 TB/s from the second-level cache.
+Clocks and bytes per 1,024 pairs (a query, a key, a step) are from the compiled instructions, and from the
+candidates, jumps and opened levels that were counted along trajectories of 2 to 40 queries against all keys:
 
-                      pairs     f     pass 1   again   sums   clocks   seconds at 65 % of the peak
-    QM9               3.2e11    0.55  0.13     0.12    0.6    0.85     1.8   (target  3)
-    ZINC-250k         3.2e12    0.26  0.39     0.26    0.7    1.35     29    (target 45)
-    MNIST-Binary      7.2e10    0.30  1.6      0.9     4.7    7.2      3.5   (target  6)
-    20,000 CIFAR-10   8.0e9     1e-4  13.5     1.0     0      14.5     0.8   (target 10)
+                      pairs     start   jumps   levels  agreement   clocks    KB    seconds at 65 %
+    QM9               3.2e11    22      59      34      66          181       5     0.5   (target  1)
+    ZINC-250k         3.2e12    25      70      30      89          214       7     6     (target 10)
+    MNIST-Binary      7.2e10    260     337     140     808         1,545     20    0.7   (target  2)
+    100,000 CIFAR-10  2.0e11    3,990   7,930   100     1,000       13,000    317   20    (target 30)
 
-Likeliest to be off: the counting in shared memory, the weights read from there, and how much of the second
-pass's columns the first-level cache keeps.
+Likeliest to be off: the waiting at barriers, a dozen in a step, and what the first-level cache keeps. The
+columns of CIFAR-10 come from the memory itself, at 4.8 TB/s, because they do not fit the second-level cache.
+
+For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead
+of all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that
+bits would have to give way to counters and atomic additions: a second layout of the distances, with a second
+way to find levels. One layout that is fast enough for every target is easier to read and to trust.
 """
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,81 +47,57 @@ from pairflow.runtime.progress import bar
 _HERE = Path(__file__).parent
 _KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
 _SOURCES = (_HERE.parent.parent / "rng.cu", *_KERNELS)
+MIN_CAPABILITY = 80  # the first with a sum over the lanes of a warp
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
-_WARPS = 8
-_NEAR_WORDS = 256  # a bit per slice of keys; beyond 8,192 slices share bits and are looked at in vain
-_DENSE = 12  # below, looking for the keys that have a weight is cheaper than adding zeros
-_BY_LEVEL = 4  # below, adding key by key is cheaper than level by level
-_WAVES = 16  # blocks per multiprocessor and launch; between launches the bar moves and Ctrl-C works
-_SCRATCH = 1 << 28  # bytes for the sums of the running queries
+_TILE = 32 * _LANES  # keys whose bits a warp holds in a word per lane
+_LAUNCH_SECONDS = 1.0  # between launches the bar moves, Ctrl-C works, and a display is redrawn
+
+
+class Lack(NamedTuple):
+    """What the engine needs, the end of a sentence; `gpu`: there is a GPU, but it cannot be used."""
+
+    text: str
+    gpu: bool = False
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
 class KernelLayout:
-    """How the kernels are compiled for rows of `length` positions whose symbols have `planes` bits.
+    """How the kernels are compiled: symbols have `planes` bits, distances `bits`.
 
-    A block of `warps` warps takes `queries` queries, a thread compares `keys` keys with all of them, and sums
-    over keys are made for `chunk` groups of 32 positions at a time. A multiprocessor holds `resident` blocks.
+    A block has `warps` warps, and a multiprocessor holds `resident` blocks.
     """
 
-    length: int
     planes: int
-    queries: int
-    keys: int
-    warps: int
-    chunk: int
-    resident: int = 1
+    bits: int
+    warps: int = 8
+    resident: int = 4
 
     @classmethod
-    def choose(cls, length: int, vocabulary_size: int, shared_limit: int) -> "KernelLayout":
-        """Choose the layout with most queries per block (at most 16) that fits into `shared_limit` bytes."""
-        planes = (vocabulary_size - 1).bit_length()
-        groups = -(-length // _LANES)
-        most = max(1, min(8, 32 // planes))  # planes * chunk words of a query's state stay in registers
-        chunk = min(range(1, most + 1), key=lambda c: (-(-groups // c) * c, -c)) if groups > most else groups
-        keys = 4 if planes <= 8 else 2
-        for queries in (16, 8, 4, 2, 1):
-            layout = cls(length, planes, queries, keys, _WARPS, chunk)
-            if layout.shared_bytes <= shared_limit:
-                break
-        if 2 * layout.shared_bytes <= shared_limit:
-            return replace(layout, resident=2)
-        wider = replace(layout, warps=2 * _WARPS)
-        return wider if wider.shared_bytes <= shared_limit else layout
+    def choose(cls, length: int, vocabulary_size: int) -> "KernelLayout":
+        """The layout for rows of `length` positions."""
+        return cls((vocabulary_size - 1).bit_length(), length.bit_length())
 
     @property
-    def groups(self) -> int:
-        """Groups of 32 positions."""
-        return -(-self.length // _LANES)
-
-    @property
-    def slice(self) -> int:
-        """Keys that a warp compares at a time."""
-        return _LANES * self.keys
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _LANES * self.warps
 
     @property
     def shared_bytes(self) -> int:
         """The size of the struct Shared."""
-        per_block = self.warps * (self.slice * 8 + 4) + _NEAR_WORDS * 4
-        per_query = 8 + 8 + self.groups * self.planes * 4 + (self.length + 1) * 4 + 3 * 4
-        distances = self.warps * self.queries * self.slice * 2
-        return -(-(per_block + self.queries * per_query + distances) // 16) * 16
+        return self.threads * (4 * 4 + 4) + 8 * 4
 
-    def macros(self, *, fast_doubles: bool) -> dict[str, object]:
+    def macros(self) -> dict[str, object]:
         """The constants that the kernels expect from the compiler."""
         return {
-            "LENGTH": self.length,
             "PLANES": self.planes,
-            "QUERIES": self.queries,
-            "KEYS": self.keys,
+            "BITS": self.bits,
             "WARPS": self.warps,
-            "CHUNK": self.chunk,
             "RESIDENT": self.resident,
-            "NEAR_WORDS": _NEAR_WORDS,
-            "DENSE": _DENSE,
-            "BY_LEVEL": _BY_LEVEL,
-            "SUM": "double" if fast_doubles else "long long",
             "TOLERANCE": rule.TOLERANCE,
             "WEIGHT_BITS": rule.WEIGHT_BITS,
             "SHARED_BYTES": self.shared_bytes,
@@ -133,17 +114,26 @@ def defines(macros: dict[str, object]) -> list[str]:
     return [f"-D{name}={value}" for name, value in macros.items()]
 
 
-def missing() -> str | None:
-    """A sentence about what this engine needs and does not find; None if it can run here."""
+def missing() -> Lack | None:
+    """What this engine needs and does not find; None if it can run here."""
     try:
         import cupy
     except ImportError:
-        return 'needs CuPy: pip install "pairflow[gpu]"'
+        return Lack('needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12')
+    runtime = cupy.cuda.runtime
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        return f"needs a CUDA device, and none is visible ({error})"
-    return None if count else "needs a CUDA device, and none is visible"
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        has_driver = runtime.driverGetVersion() > 0
+        advice = '; the extra "gpu-cuda12" suits drivers below 580' if has_driver else ""
+        return Lack(f"needs a CUDA device, and none is visible ({error}){advice}", gpu=has_driver)
+    if not count:
+        return Lack("needs a CUDA device, and none is visible")
+    capability = cupy.cuda.Device().compute_capability
+    if int(capability) < MIN_CAPABILITY:
+        found, least = (f"{number // 10}.{number % 10}" for number in (int(capability), MIN_CAPABILITY))
+        return Lack(f"needs a GPU of compute capability {least} or more, and this one has {found}", gpu=True)
+    return None
 
 
 def held_memory_mb() -> float:
@@ -154,67 +144,80 @@ def held_memory_mb() -> float:
 
 
 def pair_rows(
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    progress: bool,
-    **numbers: int,
+    data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, *, progress: bool, **numbers: int
 ) -> np.ndarray:
     """`oracle.pair_rows`, with the same arguments and the same bytes, on CuPy's current device.
 
-    `progress` shows a bar. Raises InputError if there is no such device, if `data` has 2^30 rows or more, or
-    if rows are too long for its shared memory (N <= 4096 fits every GPU).
+    `progress` shows a bar. Raises InputError if there is no such device, if it has too little memory, or if
+    `data` has 2^30 rows or more.
     """
-    lack = missing()
-    if lack:
+    if lack := missing():
         raise InputError(f'backend: "gpu" {lack}')
-    device = Cuda()
-    layout = KernelLayout.choose(data.shape[1], vocabulary_size, device.shared_limit)
-    numbers["vocabulary_size"] = vocabulary_size
-    return pair_on(device, layout, data, queries, row_numbers, progress=progress, **numbers)
+    try:
+        layout = KernelLayout.choose(data.shape[1], numbers["vocabulary_size"])
+        pairer = GpuPairer(Cuda(), layout, progress=progress)
+        return pairer.pair_rows(data, queries, row_numbers, **numbers)
+    except MemoryError as error:
+        raise InputError(f'backend: "gpu" has too little memory: {error}') from None
 
 
-def pair_on(
-    device: Any,
-    layout: KernelLayout,
-    data: np.ndarray,
-    queries: np.ndarray,
-    row_numbers: np.ndarray,
-    *,
-    vocabulary_size: int,
-    steps: int,
-    seed: int,
-    progress: bool,
-) -> np.ndarray:
-    """`pair_rows` on a device like `Cuda`, with a layout."""
-    if len(data) >= MAX_KEYS:
-        raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
-    if layout.shared_bytes > device.shared_limit:
-        raise InputError(
-            f"tokens: rows of {layout.length} tokens need {layout.shared_bytes >> 10} KiB of shared memory, "
-            f'this GPU has {device.shared_limit >> 10}: use the backend "cpu"'
-        )
-    kernels = device.compile(source(), layout.macros(fast_doubles=device.fast_doubles))
-    keys = _packed(device, kernels, layout, data)
-    settings = _rule_on(device, len(data), layout.length, vocabulary_size, steps)
-    randomness = np.uint64(seed), np.uint32(vocabulary_size - 1)
-    size = min(_WAVES * device.multiprocessors * layout.queries, max(1, _SCRATCH // (8 * layout.length)))
-    sources = np.empty_like(queries)
-    with bar(total=len(queries), desc="pairing", unit="row", quiet=not progress) as paired:
-        for start in range(0, len(queries), size):
-            rows = slice(start, start + size)
-            states = device.array(queries[rows].astype(np.uint16))
-            numbers = device.array(np.asarray(row_numbers[rows], dtype=np.uint64))
-            agreement = device.zeros(states.shape, np.float64 if device.fast_doubles else np.int64)
-            walking = states, numbers, agreement, np.int32(len(states))
-            blocks, threads = -(-len(states) // layout.queries), _LANES * layout.warps
-            arguments = (*keys, *walking, *settings, *randomness)
-            device.launch(kernels["walk"], blocks, threads, arguments, layout.shared_bytes)
-            sources[rows] = device.numpy(states)
-            paired.update(len(states))
-    return sources
+class GpuPairer:
+    """`pair_rows` on a device like `Cuda`, call after call: the keys are packed again only for other data."""
+
+    def __init__(self, device: Any, layout: KernelLayout, *, progress: bool = False):
+        self.device, self.layout, self.progress = device, layout, progress
+        self.blocks = layout.resident * device.multiprocessors  # that run at the same time
+        self.rows_at_once = self.blocks  # in the next launch
+        self.kernels = device.compile(source(), layout.macros())
+        self.data: np.ndarray | None = None
+        self.keys: tuple = ()
+        self.scratch: tuple = ()
+
+    def pair_rows(
+        self,
+        data: np.ndarray,
+        queries: np.ndarray,
+        row_numbers: np.ndarray,
+        *,
+        vocabulary_size: int,
+        steps: int,
+        seed: int,
+    ) -> np.ndarray:
+        """`oracle.pair_rows`, with the same arguments and the same bytes."""
+        if data is not self.data:
+            self._hold(data)
+        settings = _rule_on(self.device, len(data), data.shape[1], vocabulary_size, steps)
+        settings += np.uint64(seed), np.uint32(vocabulary_size - 1)
+        sources = np.empty_like(queries)
+        start = 0
+        with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
+            while start < len(queries):
+                began = time.perf_counter()
+                rows = slice(start, start + self.rows_at_once)
+                sources[rows] = self._walk(queries[rows], row_numbers[rows], settings)
+                paired.update(len(sources[rows]))
+                start = rows.stop
+                self.rows_at_once = _next_size(self.rows_at_once, time.perf_counter() - began, self.blocks)
+        return sources
+
+    def _hold(self, data: np.ndarray) -> None:
+        """Pack the keys, and make room for the blocks."""
+        if len(data) >= MAX_KEYS:
+            raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
+        self.data, self.keys, self.scratch = None, (), ()  # whose memory is wanted now
+        self.keys = _packed(self.device, self.kernels, self.layout, data)
+        self.scratch = _scratch(self.device, self.layout, self.blocks, data)
+        self.data, self.rows_at_once = data, self.blocks
+
+    def _walk(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
+        """The sources of the queries of one launch."""
+        device, layout = self.device, self.layout
+        states = device.array(queries.astype(np.uint16))
+        numbers = device.array(np.asarray(row_numbers, dtype=np.uint64))
+        arguments = (*self.keys, states, numbers, np.int32(len(queries)), *self.scratch, *settings)
+        blocks = min(self.blocks, len(queries))
+        device.launch(self.kernels["walk"], blocks, layout.threads, arguments, layout.shared_bytes)
+        return device.numpy(states)
 
 
 class Cuda:
@@ -224,27 +227,23 @@ class Cuda:
         import cupy
 
         self._cupy = cupy
-        runtime = cupy.cuda.runtime
         number = cupy.cuda.Device().id
-
-        def attribute(name: str) -> int:
-            return runtime.deviceGetAttribute(getattr(runtime, f"cudaDevAttr{name}"), number)
-
-        self.multiprocessors = attribute("MultiProcessorCount")
-        self.shared_limit = attribute("MaxSharedMemoryPerBlockOptin")
-        self.fast_doubles = attribute("SingleToDoublePrecisionPerfRatio") <= 4
+        count = cupy.cuda.runtime.cudaDevAttrMultiProcessorCount
+        self.multiprocessors = cupy.cuda.runtime.deviceGetAttribute(count, number)
 
     def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
         """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
         options = ("--std=c++17", *defines(macros))
         module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
-        kernels = {name: module.get_function(name) for name in ("pack", "walk")}
-        kernels["walk"].max_dynamic_shared_size_bytes = macros["SHARED_BYTES"]
-        return kernels
+        return {name: module.get_function(name) for name in ("pack", "walk")}
 
     def array(self, values: np.ndarray) -> Any:
         """A copy of `values` on the device."""
         return self._cupy.asarray(np.ascontiguousarray(values))
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
+        """An array on the device, whatever it holds."""
+        return self._cupy.empty(shape, dtype)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> Any:
         """An array of zeros on the device."""
@@ -262,30 +261,43 @@ class Cuda:
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """The keys as `walk` takes them: rows, columns, their number M, and the stride, M made whole slices."""
-    keys = len(data)
-    stride = -(-keys // layout.slice) * layout.slice
-    words = layout.groups * layout.planes * stride
-    rows, columns = device.zeros(words, np.uint32), device.zeros(words, np.uint32)
-    tokens = device.array(data.astype(np.uint16))
-    blocks = -(-(stride // _LANES * layout.groups) // layout.warps)
-    packing = (tokens, np.int32(keys), np.int32(stride), rows, columns)
-    device.launch(kernels["pack"], blocks, _LANES * layout.warps, packing)
-    return rows, columns, np.int32(keys), np.int32(stride)
+    """The keys as `walk` takes them: columns, held, constants, their number M, words of a column, and N.
+
+    Neighbours are alike, so that a tile has keys at few distances.
+    """
+    from pairflow.pairing.cpu.keys import sorted_rows
+
+    keys, length = data.shape
+    words = -(-keys // _TILE) * _LANES
+    columns = device.zeros(words * length * layout.planes, np.uint32)
+    held = device.zeros(length * max(1, 2**layout.planes // _LANES), np.uint32)
+    tokens = device.array(data[sorted_rows(data)].astype(np.uint16))
+    sizes = np.int32(keys), np.int32(words), np.int32(length)
+    device.launch(kernels["pack"], -(-keys // _LANES), layout.threads, (tokens, *sizes, columns, held))
+    constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int32), np.int32(-1))
+    return columns, held, device.array(constants), *sizes
+
+
+def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -> tuple:
+    """Room for what each block keeps of its query: distances, candidates, jumps."""
+    words = -(-len(data) // _TILE) * _LANES
+    distances = device.empty((blocks, layout.bits, words), np.uint32)
+    candidates, jumps = (device.empty((blocks, data.shape[1], numbers), np.uint16) for numbers in (1, 3))
+    return distances, candidates, jumps
 
 
 def _rule_on(device: Any, keys: int, length: int, vocabulary_size: int, steps: int) -> tuple:
-    """The numbers of the rule as `walk` takes them: rates, tables, reaches, T."""
+    """The numbers of the rule as `walk` takes them: rates, tables, margin, T."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, length, vocabulary_size)
-    return device.array(rates), device.array(tables), device.array(_reaches(tables, keys)), np.uint32(steps)
+    margin = np.array([rule.margin(keys)])
+    return *map(device.array, (rates, tables, margin)), np.uint32(steps)
 
 
-def _reaches(tables: np.ndarray, keys: int) -> np.ndarray:
-    """For each step, a level that no kept level lies beyond, as (T,) int32.
+def _next_size(size: int, seconds: float, blocks: int) -> int:
+    """Rows of the next launch, after one of `size` rows took `seconds`: whole rounds of the blocks.
 
-    Keys not yet seen are at most M, the total is at least 1 and rounding is monotonic: so the rule stops at
-    the latest after the first level g with M * table[g+1] <= 1e-9.
+    The first one also loads the kernels, so the sizes grow by and by.
     """
-    stops = keys * tables[:, 1:] <= rule.TOLERANCE  # (T, N)
-    return np.where(stops.any(axis=1), stops.argmax(axis=1), tables.shape[1] - 1).astype(np.int32)
+    rows = min(4 * size, size * _LAUNCH_SECONDS / seconds)
+    return max(1, int(rows) // blocks) * blocks

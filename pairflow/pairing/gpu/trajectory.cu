@@ -1,101 +1,104 @@
 // Step 5 of Algorithm 1 on a GPU, the jumps, and the kernels: `pack` lays out the data, `walk` does the rest.
 
-// ---- step 5: the jumps; a warp takes one group of one query at a time
+// ---- a step of one query
 
-__device__ inline bool leaves(const Words& words, SUM agreement, long long total, double rate) {
-    return uniform(words) < __dmul_rn(rate, __ddiv_rn((double)agreement, (double)total));
+// What the random numbers of a step depend on, next to the position, and the rule's numbers for it.
+struct Step {
+    uint64 row, seed;
+    unsigned number, others;
+    double rate, margin;
+    const double* table;
+
+    __device__ Words words(int position) const { return philox(position, number, row, seed); }
+    __device__ unsigned another(const Words& words, unsigned symbol) const {
+        const unsigned other = choose(words, others);
+        return other + (other >= symbol);
+    }
+};
+
+// Lists the positions that may leave. Where no key agrees, w_i is 0; else it is 1 if the column does not vary.
+__device__ void find_candidates(const Block& block, const Step& step, unsigned short* state) {
+    Shared& shared = block.shared;
+    __syncthreads();  // from here on, the last step is over and the nearest key known
+    if (threadIdx.x == 0) shared.candidates = shared.jumps = 0;
+    __syncthreads();
+    for (int position = threadIdx.x; position < block.keys.length; position += THREADS) {
+        const Words words = step.words(position);
+        if (uniform(words) >= step.rate) continue;
+        const unsigned symbol = state[position];
+        if (!(block.keys.held[held_word(position, symbol)] & held_bit(symbol))) continue;
+        if (block.keys.constants[position] >= 0)
+            state[position] = (unsigned short)step.another(words, symbol);
+        else
+            block.candidates[atomicAdd(&shared.candidates, 1u)] = (unsigned short)position;
+    }
+    __syncthreads();
 }
 
-__device__ void pack_state(Shared& shared, int group, int query, unsigned symbol) {
-    EACH(plane, PLANES) {
-        const unsigned word = __ballot_sync(ALL, symbol >> plane & 1u);
-        if (lane() == 0) shared.state[group][query][plane] = word;
+// The next candidates, one for each thread; those that leave are jumps.
+__device__ void decide(const Block& block, const Step& step, int first, unsigned short* state) {
+    const int own = first + threadIdx.x;
+    const bool present = own < (int)block.shared.candidates;
+    Place place = {};
+    Words words = {};
+    if (present) {
+        place.position = block.candidates[own];
+        place.symbol = state[place.position];
+        words = step.words(place.position);
+    }
+    if (leaves(block, present, place, uniform(words), step.rate, step.margin, step.table)) {
+        const unsigned short symbol = (unsigned short)step.another(words, place.symbol);
+        block.jumps[atomicAdd(&block.shared.jumps, 1u)] = {place.position, place.symbol, symbol};
+        state[place.position] = symbol;
     }
 }
 
-__device__ void jump(Shared& shared, unsigned short* states, SUM* agreement, const uint64* row_numbers,
-                     unsigned step, double rate, uint64 seed, unsigned others) {
-    for (int task = warp(); task < QUERIES * GROUPS; task += WARPS) {
-        const int query = task / GROUPS, group = task % GROUPS, position = group * LANES + lane();
-        if (shared.last[query] < 0) continue;
-        const size_t at = (size_t)query * LENGTH + position;
-        unsigned symbol = 0;
-        bool moves = false;
-        if (position < LENGTH) {
-            symbol = states[at];
-            const Words words = philox(position, step, row_numbers[query], seed);
-            moves = leaves(words, __ldcg(&agreement[at]), shared.total[query], rate);
-            if (moves) {
-                const unsigned other = choose(words, others);
-                symbol = other + (other >= symbol);
-                states[at] = (unsigned short)symbol;
-            }
-            agreement[at] = 0;
-        }
-        const unsigned jumps = __popc(__ballot_sync(ALL, moves));
-        if (lane() == 0) atomicAdd(&shared.jumps[query], jumps);
-        pack_state(shared, group, query, symbol);
-    }
+__device__ void take_step(const Block& block, const Step& step, unsigned short* state) {
+    find_candidates(block, step, state);
+    const int candidates = block.shared.candidates;
+    for (int first = 0; first < candidates; first += THREADS) decide(block, step, first, state);
+    __syncthreads();
+    if (block.shared.jumps > 0 && step.number > 1) move(block, block.shared.jumps);
 }
 
 // ---- the kernels
 
-// Walks QUERIES rows per block from the data at t = 1 to the source at t = 0. `states` (queries, N) is in and
-// out, `row_numbers` (queries,), `agreement` (queries, N) is zero before and after. `rates` (T,), `tables`
-// (T, N + 1) and `reaches` (T,), a level that no kept one lies beyond, are the rule's. `others` is K - 1.
-extern "C" __global__ void __launch_bounds__(WARPS * LANES, RESIDENT)
-walk(const unsigned* rows, const unsigned* columns, int keys_count, int stride, unsigned short* states,
-     const uint64* row_numbers, SUM* agreement, int queries, const double* rates, const double* tables,
-     const int* reaches, unsigned steps, uint64 seed, unsigned others) {
+// Walks rows from the data at t = 1 to the source at t = 0, a block one row after another. `states` (queries,
+// N) is in and out, `row_numbers` (queries,). `rates` (T,), `tables` (T, N + 1) and `margin` are the rule's,
+// `others` is K - 1. `distances`, `candidates` and `jumps` are scratch, a share for each block.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+walk(const unsigned* columns, const unsigned* held, const int* constants, int keys_count, int words,
+     int length, unsigned short* states, const uint64* row_numbers, int queries, unsigned* distances,
+     unsigned short* candidates, Jump* jumps, const double* rates, const double* tables, const double* margin,
+     unsigned steps, uint64 seed, unsigned others) {
     extern __shared__ double dynamic_shared[];
-    Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared);
-    const Keys keys = {rows, columns, keys_count, stride};
-    const size_t start = (size_t)blockIdx.x * QUERIES;
-    const int present = min(queries - (int)start, QUERIES);
-    states += start * LENGTH;
-    agreement += start * LENGTH;
-    if (threadIdx.x < QUERIES) {
-        const int query = threadIdx.x;
-        shared.nearest[query] = query < present ? LENGTH : -FAR;  // not known yet: count everything
-        shared.last[query] = query < present ? 0 : -1;
-        shared.jumps[query] = 0;
-    }
-    for (int task = warp(); task < QUERIES * GROUPS; task += WARPS) {
-        const int query = task / GROUPS, group = task % GROUPS, position = group * LANES + lane();
-        const bool inside = query < present && position < LENGTH;
-        pack_state(shared, group, query, inside ? states[(size_t)query * LENGTH + position] : 0u);
-    }
-    for (unsigned step = steps; step > 0; --step) {
-        const double* table = tables + (size_t)(step - 1) * (LENGTH + 1);
-        count_levels(keys, shared, reaches[step - 1]);
-        if ((int)threadIdx.x < present) {
-            weigh(shared, threadIdx.x, table, keys_count);
-            shared.jumps[threadIdx.x] = 0;
+    const Keys keys = {columns, held, constants, keys_count, words, length};
+    const size_t share = blockIdx.x;
+    const Block block = {*reinterpret_cast<Shared*>(dynamic_shared), keys, distances + share * BITS * words,
+                         candidates + share * length, jumps + share * length};
+    for (int query = blockIdx.x; query < queries; query += gridDim.x) {
+        unsigned short* state = states + (size_t)query * length;
+        measure(block, state);
+        for (unsigned number = steps; number > 0; --number) {
+            const double* table = tables + (size_t)(number - 1) * (length + 1);
+            const Step step = {row_numbers[query], seed, number, others, rates[number - 1], *margin, table};
+            take_step(block, step, state);
         }
-        __syncthreads();
-        add_agreement(keys, shared, table, agreement);
-        jump(shared, states, agreement, row_numbers + start, step, rates[step - 1], seed, others);
     }
 }
 
-// Packs `tokens` (keys_count, N) for `walk`; one warp per 32 keys and group of positions.
-extern "C" __global__ void pack(const unsigned short* tokens, int keys_count, int stride, unsigned* rows,
-                                unsigned* columns) {
-    const int task = blockIdx.x * WARPS + warp();
-    const int block = task / GROUPS, group = task % GROUPS;  // of keys, of positions
-    if (block >= stride / LANES) return;
-    for (int i = 0; i < LANES; ++i) {
-        const int key = block * LANES + i, position = group * LANES + i;
-        const int own_key = block * LANES + lane(), own_position = group * LANES + lane();
-        const unsigned along_row =
-            key < keys_count && own_position < LENGTH ? tokens[(size_t)key * LENGTH + own_position] : 0u;
-        const unsigned along_column =
-            own_key < keys_count && position < LENGTH ? tokens[(size_t)own_key * LENGTH + position] : 0u;
-        for (int plane = 0; plane < PLANES; ++plane) {
-            const unsigned row = __ballot_sync(ALL, along_row >> plane & 1u);
-            const unsigned column = __ballot_sync(ALL, along_column >> plane & 1u);
-            if (lane() == 0) rows[(size_t)(group * PLANES + plane) * stride + key] = row;
-            if (lane() == 0) columns[((size_t)block * PLANES + plane) * WIDTH + position] = column;
+// Packs `tokens` (keys_count, N) into `columns` and `held`, which are 0: a block takes 32 keys, its warps share
+// the positions.
+extern "C" __global__ void pack(const unsigned short* tokens, int keys_count, int words, int length,
+                                unsigned* columns, unsigned* held) {
+    const int word = blockIdx.x, key = word * LANES + lane();
+    for (int position = warp(); position < length; position += WARPS) {
+        const bool present = key < keys_count;
+        const unsigned symbol = present ? tokens[(size_t)key * length + position] : 0u;
+        if (present) atomicOr(&held[held_word(position, symbol)], held_bit(symbol));
+        EACH(plane, PLANES) {
+            const unsigned bits = __ballot_sync(ALL, symbol >> plane & 1u);
+            if (lane() == 0) columns[((size_t)position * PLANES + plane) * words + word] = bits;
         }
     }
 }

@@ -260,12 +260,7 @@ inline int atomicMin(int* address, int other) {
 inline unsigned atomicOr(unsigned* address, unsigned bits) {
     return atomically(address, [=](unsigned value) { return value | bits; });
 }
-template <typename T>
-T __ldcg(const T* address) {
-    return *address;
-}
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
-inline int __ffs(int word) { return __builtin_ffs(word); }
 
 // The host rounds to nearest and the test compiles with -ffp-contract=off: one rounding each, as on a GPU.
 inline double __dadd_rn(double a, double b) { return a + b; }

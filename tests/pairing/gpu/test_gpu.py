@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,19 +51,20 @@ def test_gpu_and_cpu_agree_on_qm9(data_dir):
     assert equal_the_cpu(data, 128, 20, rows=slice(0, None, 133))
 
 
-def test_the_result_depends_neither_on_launches_nor_on_slices_nor_on_the_kind_of_sum(clustered, monkeypatch):
+def test_the_result_depends_neither_on_launches_nor_on_the_layout(clustered, monkeypatch):
     data = clustered(3000, 40, 20)
-    rule = {"vocabulary_size": 20, "steps": 10, "seed": 3, "progress": False}
-    whole = gpu.pair_rows(data, data, np.arange(3000), **rule)
-    slices = [(0, 7), (7, 2999), (2999, 3000)]
-    parts = [gpu.pair_rows(data, data[a:b], np.arange(a, b), **rule) for a, b in slices]
+    rule = {"vocabulary_size": 20, "steps": 10, "seed": 3}
+    whole = gpu.pair_rows(data, data, np.arange(3000), **rule, progress=False)
+    layout = gpu.KernelLayout.choose(40, 20)
+    pairer = gpu.GpuPairer(gpu.Cuda(), replace(layout, warps=4, resident=1))
+    monkeypatch.setattr(gpu, "_LAUNCH_SECONDS", 0.0)
+    parts = [pairer.pair_rows(data, data[a:b], np.arange(a, b), **rule) for a, b in ((0, 7), (7, 3000))]
     assert np.array_equal(np.concatenate(parts), whole)
-    monkeypatch.setattr(gpu, "_SCRATCH", 8 * 40 * 100)  # 100 rows per launch
-    assert np.array_equal(gpu.pair_rows(data, data, np.arange(3000), **rule), whole)
-    device = gpu.Cuda()
-    device.fast_doubles = not device.fast_doubles
-    layout = gpu.KernelLayout.choose(40, 20, device.shared_limit)
-    assert np.array_equal(gpu.pair_on(device, layout, data, data, np.arange(3000), **rule), whole)
+
+
+def test_what_bounds_leave_open_is_decided_exactly(clustered, monkeypatch):
+    monkeypatch.setattr(gpu.rule, "margin", lambda keys: 2.0)  # which leaves everything open
+    assert equal_the_cpu(clustered(3000, 24, 40), 40, 20)
 
 
 def test_subsets_agree_through_the_public_function(clustered):

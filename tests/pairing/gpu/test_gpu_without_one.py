@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import pairflow
-from pairflow.pairing import rule
+from pairflow.pairing import oracle, pair
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.gpu import engine as gpu
 
 SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 256)}
-SHAPES |= {"widest": (4096, 65536), "ffhq": (12288, 256)}
-SHARED_LIMITS = {"sm_80": 163 << 10, "sm_90": 227 << 10}  # bytes per block
+SHAPES |= {"widest": (16384, 65536), "ffhq": (12288, 256)}
 
 
 def compiled(architecture: str, macros: dict[str, object]) -> bytes:
@@ -41,94 +40,138 @@ def _log(nvrtc, program) -> str:
     return log.decode()
 
 
-@pytest.mark.parametrize(
-    ("shape", "fast_doubles"), [*((shape, True) for shape in SHAPES), ("qm9", False), ("cifar", False)]
-)
-@pytest.mark.parametrize("architecture", SHARED_LIMITS)
-def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture, fast_doubles):
-    layout = gpu.KernelLayout.choose(*SHAPES[shape], SHARED_LIMITS[architecture])
-    code = compiled(architecture, layout.macros(fast_doubles=fast_doubles))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture):
+    code = compiled(architecture, gpu.KernelLayout.choose(*SHAPES[shape]).macros())
     assert code[:4] == b"\x7fELF"
     assert b".text.walk" in code
     assert b".text.pack" in code
 
 
-@pytest.mark.parametrize("limit", [48 << 10, 99 << 10, *SHARED_LIMITS.values()])
-@pytest.mark.parametrize("vocabulary_size", [2, 3, 40, 256, 257, 65536])
-def test_every_shape_has_a_layout_that_fits(vocabulary_size, limit):
-    for length in (1, 31, 32, 33, 74, 784, 3072, 4095, 4096):
-        layout = gpu.KernelLayout.choose(length, vocabulary_size, limit)
-        assert layout.shared_bytes <= limit
-        assert layout.resident * layout.shared_bytes <= limit
-        assert 2**layout.planes >= vocabulary_size
-        assert 1 <= layout.chunk <= layout.groups
-        assert layout.chunk * layout.planes <= 32
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 74, 784, 4095, 4096, 16384])
+@pytest.mark.parametrize("vocabulary_size", [2, 3, 256, 257, 65536])
+def test_the_bits_of_a_layout_hold_every_distance_and_every_symbol(length, vocabulary_size):
+    layout = gpu.KernelLayout.choose(length, vocabulary_size)
+    assert 2 ** (layout.bits - 1) <= length < 2**layout.bits <= 2**15
+    assert 2 ** (layout.planes - 1) < vocabulary_size <= 2**layout.planes <= 2**16
+    assert layout.shared_bytes <= 48 << 10  # what every GPU has
 
 
-def test_no_level_is_kept_beyond_its_reach():
-    rng = np.random.default_rng(0)
-    for length, vocabulary_size, steps in ((20, 4, 10), (60, 2, 20), (8, 100, 5)):
-        tables = rule.level_tables(steps, length, vocabulary_size)
-        for exponent in (1, 3, 7):
-            counts = rng.integers(0, 10**exponent, length + 1) * (rng.random(length + 1) < 0.5)
-            counts[0] = 1
-            reaches = gpu._reaches(tables, int(counts.sum()))
-            for table, reach in zip(tables, reaches, strict=True):
-                weights = np.zeros(length + 1, np.int64)
-                assert rule.level_weights(counts, table, weights) <= reach + 1
-
-
-def cupy_with(monkeypatch, count_devices):
-    """Puts a CuPy in place of whatever is installed, of which only the number of devices is asked."""
-    runtime = types.SimpleNamespace(CUDARuntimeError=RuntimeError, getDeviceCount=count_devices)
-    module = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
-    monkeypatch.setitem(sys.modules, "cupy", module)
+def cupy_with(monkeypatch, count_devices, *, driver=13000, capability="90"):
+    """Puts a CuPy in place of whatever is installed, of which only these facts are asked."""
+    runtime = types.SimpleNamespace(
+        CUDARuntimeError=RuntimeError, getDeviceCount=count_devices, driverGetVersion=lambda: driver
+    )
+    device = types.SimpleNamespace(compute_capability=capability)
+    cuda = types.SimpleNamespace(runtime=runtime, Device=lambda: device)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
 
 
 def no_driver():
     raise RuntimeError("cudaErrorInsufficientDriver")
 
 
-def test_a_gpu_asked_for_and_not_there_is_named(monkeypatch):
-    def refused(message):
-        with pytest.raises(pairflow.InputError, match=f"^{re.escape(message)}$"):
-            pairflow.pair([[0, 1]], vocabulary_size=2, backend="gpu", progress=False)
+def without(monkeypatch, case):
+    """Puts a world in place where the GPU engine cannot run."""
+    cases = {
+        "no CuPy": lambda: monkeypatch.setitem(sys.modules, "cupy", None),  # cannot be imported
+        "no driver": lambda: cupy_with(monkeypatch, no_driver, driver=0),
+        "no device": lambda: cupy_with(monkeypatch, lambda: 0),
+        "old driver": lambda: cupy_with(monkeypatch, no_driver, driver=12040),
+        "old GPU": lambda: cupy_with(monkeypatch, lambda: 1, capability="75"),
+    }
+    cases[case]()
 
-    monkeypatch.setitem(sys.modules, "cupy", None)  # cannot be imported
-    refused('backend: "gpu" needs CuPy: pip install "pairflow[gpu]"')
-    cupy_with(monkeypatch, no_driver)
-    refused('backend: "gpu" needs a CUDA device, and none is visible (cudaErrorInsufficientDriver)')
-    cupy_with(monkeypatch, lambda: 0)
-    refused('backend: "gpu" needs a CUDA device, and none is visible')
+
+LACKS = {
+    "no CuPy": 'needs CuPy: pip install "pairflow[gpu]", or "pairflow[gpu-cuda12]" for CUDA 12',
+    "no driver": "needs a CUDA device, and none is visible (cudaErrorInsufficientDriver)",
+    "no device": "needs a CUDA device, and none is visible",
+    "old driver": "needs a CUDA device, and none is visible (cudaErrorInsufficientDriver); the extra "
+    '"gpu-cuda12" suits drivers below 580',
+    "old GPU": "needs a GPU of compute capability 8.0 or more, and this one has 7.5",
+}
 
 
-def test_auto_takes_the_gpu_where_there_is_one(monkeypatch):
-    taken = []
-    for engine in (gpu, cpu):
-        monkeypatch.setattr(engine, "pair_rows", lambda data, *_, by=engine, **__: taken.append(by) or data)
-    for devices in (0, 1):
-        cupy_with(monkeypatch, lambda devices=devices: devices)
+@pytest.mark.parametrize("case", LACKS)
+def test_a_gpu_asked_for_that_cannot_be_used_is_named(monkeypatch, case):
+    without(monkeypatch, case)
+    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {re.escape(LACKS[case])}$'):
+        pairflow.pair([[0, 1]], vocabulary_size=2, backend="gpu", progress=False)
+
+
+@pytest.mark.parametrize("case", LACKS)
+def test_auto_takes_the_cpu_and_says_why_if_there_is_a_gpu(monkeypatch, capsys, case):
+    without(monkeypatch, case)
+    monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
+    monkeypatch.setattr(cpu, "pair_rows", lambda data, *_, **__: data)
+    pair._note_that_the_cpu_pairs.cache_clear()
+    for _ in range(2):
         pairflow.pair([[0, 1]], vocabulary_size=2, progress=False)
-    assert taken == [cpu, gpu]
+    note = f"pairflow: note: the CPU pairs, because the GPU engine {LACKS[case]}\n"
+    assert capsys.readouterr().err == (note if case.startswith("old") else "")
+
+
+class FakeGpu:
+    """Takes the place of `gpu.GpuPairer`."""
+
+    def __init__(self, *_, **__):
+        self.calls = []
+
+    def pair_rows(self, data, *arguments, **numbers):
+        self.calls.append(data)
+        return oracle.pair_rows(data, *arguments, **numbers)
+
+
+@pytest.fixture
+def fake_gpu(monkeypatch):
+    """A GPU with room for everything; its calls are recorded."""
+    fake = FakeGpu()
+    cupy_with(monkeypatch, lambda: 1)
+    monkeypatch.setattr(gpu, "Cuda", lambda: None)
+    monkeypatch.setattr(gpu, "GpuPairer", lambda *_, **__: fake)
+    return fake
+
+
+def test_auto_takes_the_gpu_for_large_data_and_does_not_copy_them(fake_gpu, monkeypatch):
+    tokens = np.zeros((30, 4), np.uint8)
+    settings = {"vocabulary_size": 2, "steps": 5, "progress": False}
+    monkeypatch.setattr(pair, "GPU_COMPARISONS", 30 * 30 * 4 * 5)
+    pairer = pair.Pairer(tokens, **settings)
+    assert pairer.on_gpu
+    pairer.sources((0, 10))
+    pairer.sources((10, 30))
+    assert [data is tokens for data in fake_gpu.calls] == [True, True]
+    assert not pair.Pairer(tokens[:29], **settings).on_gpu
+    assert not pair.Pairer(tokens, **settings, subsets=2).on_gpu
+    assert pair.Pairer(tokens[:2], **settings, backend="gpu").on_gpu
+
+
+def test_the_cpu_takes_over_where_the_gpu_has_too_little_memory(fake_gpu, monkeypatch, capsys, clustered):
+    def full(*_, **__):
+        raise MemoryError("allocating 9 bytes")
+
+    tokens, settings = clustered(40, 6, 5), {"vocabulary_size": 5, "progress": False}
+    monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
+    monkeypatch.setattr(fake_gpu, "pair_rows", full)
+    pair._note_that_the_cpu_pairs.cache_clear()
+    pairer = pair.Pairer(tokens, **settings)
+    expected = pairflow.pair(tokens, **settings, backend="reference")
+    assert np.array_equal(pairer.sources(), expected)
+    assert not pairer.on_gpu
+    lack = "has too little memory: allocating 9 bytes"
+    assert capsys.readouterr().err == f"pairflow: note: the CPU pairs, because the GPU engine {lack}\n"
+    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {lack}$'):
+        pairflow.pair(tokens, **settings, backend="gpu")
 
 
 def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):
     monkeypatch.setattr(gpu, "MAX_KEYS", 3)
-    data, layout = np.zeros((3, 2), np.uint8), gpu.KernelLayout.choose(2, 2, 48 << 10)
-    settings = {"vocabulary_size": 2, "steps": 1, "seed": 0, "progress": False}
+    device = types.SimpleNamespace(multiprocessors=1, compile=lambda *_: {})
+    pairer = gpu.GpuPairer(device, gpu.KernelLayout.choose(2, 2))
+    data, settings = np.zeros((3, 2), np.uint8), {"vocabulary_size": 2, "steps": 1, "seed": 0}
     with pytest.raises(
         pairflow.InputError, match=r"^tokens: the GPU engine takes fewer than 3 rows, found 3$"
     ):
-        gpu.pair_on(None, layout, data, data, np.arange(3), **settings)
-
-
-def test_rows_too_long_for_the_shared_memory_are_refused():
-    """64 x 64 colour images; rows of up to 4,096 tokens fit every GPU, as tested above."""
-    layout = gpu.KernelLayout.choose(12288, 256, 64 << 10)
-    device = types.SimpleNamespace(shared_limit=64 << 10)
-    data, settings = np.zeros((3, 12288), np.uint8), {"vocabulary_size": 256, "steps": 1, "seed": 0}
-    with pytest.raises(
-        pairflow.InputError, match=r"12288 tokens need 7\d KiB .*, this GPU has 64: use the back"
-    ):
-        gpu.pair_on(device, layout, data, data, np.arange(3), **settings, progress=False)
-    assert gpu.KernelLayout.choose(12288, 256, 99 << 10).shared_bytes <= 99 << 10
+        pairer.pair_rows(data, data, np.arange(3), **settings)
