@@ -16,6 +16,7 @@ COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 STEPS = (
     "preprocess",
     "preprocess_images",
+    "preprocess_text",
     "preprocess_tokens",
     "import",
     "pair",

@@ -12,7 +12,7 @@ from pairflow.plan import paths
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
-from pairflow.data import image_files
+from pairflow.data.folders import listing
 from pairflow.errors import InputError
 
 try:
@@ -54,13 +54,13 @@ wildcard_constraints:
     extractor=r"|-[a-z0-9]+",
 
 
-def only(modality):
-    """The pattern of experiments of one modality; a name that is not configured counts as molecules."""
-    molecules = modality == "molecules"
+def only(*modalities):
+    """The pattern of experiments of some modalities; a name that is not configured counts as molecules."""
+    molecules = "molecules" in modalities
     names = [
         re.escape(name)
         for name, settings in EXPERIMENTS.items()
-        if (settings.modality != modality if molecules else settings.modality == modality)
+        if (settings.modality in modalities) != molecules
     ]
     pattern = "|".join(names) or "(?!)"
     return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if molecules else pattern
@@ -84,14 +84,15 @@ def data_settings(wildcards):
     return as_json(experiment_of(wildcards).data)
 
 
-def pictures(wildcards):
-    """A digest of the user's own images: preprocessing is rerun if one is changed, added or removed."""
-    data = experiment_of(wildcards).data
-    return image_files.listing(data.folder) if data.source == "image_folder" else ""
+def own_folder(wildcards):
+    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
+    experiment = experiment_of(wildcards)
+    folder = experiment.data.folder
+    return listing(folder, experiment.modality) if folder else ""
 
 
 def raw_file(wildcards):
-    """The user's own file of molecules or token rows; none if the workflow knows the source by name."""
+    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
     return experiment_of(wildcards).data.file or []
 
 

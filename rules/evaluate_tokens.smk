@@ -10,7 +10,7 @@ rule floor_tokens:
     benchmark:
         "results/{experiment}/benchmarks/floor-{evaluation}.tsv"
     wildcard_constraints:
-        experiment=only("tokens"),
+        experiment=only("text", "tokens"),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -38,7 +38,7 @@ rule evaluate_tokens:
     benchmark:
         "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
     wildcard_constraints:
-        experiment=only("tokens"),
+        experiment=only("text", "tokens"),
     conda:
         "../envs/cpu.yaml"
     threads: 1

@@ -52,11 +52,43 @@ rule preprocess_images:
         runtime=grown(60),
     params:
         settings=data_settings,
-        pictures=pictures,
+        folder=own_folder,
     shell:
         "python -m pairflow.steps.preprocess_images --settings {params.settings:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
         " --known {output.known:q} > {log:q} 2>&1"
+
+
+# Text -> token rows for training, validation and the judge of samples, the tokeniser, rejected pieces.
+rule preprocess_text:
+    input:
+        raw=raw_file,
+    output:
+        train="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        vocabulary="results/{experiment}/data/vocabulary.json",
+        known="results/{experiment}/data/known.parquet",
+        judge="results/{experiment}/data/judge.parquet",
+        rejected="results/{experiment}/data/rejected.parquet",
+    log:
+        "results/{experiment}/logs/preprocess.log",
+    benchmark:
+        "results/{experiment}/benchmarks/preprocess.tsv"
+    wildcard_constraints:
+        experiment=only("text"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=grown(8000),
+        runtime=grown(120),
+    params:
+        settings=data_settings,
+        folder=own_folder,
+    shell:
+        "python -m pairflow.steps.preprocess_text --settings {params.settings:q}"
+        " --train {output.train:q} --validation {output.validation:q} --judge {output.judge:q}"
+        " --vocabulary {output.vocabulary:q} --known {output.known:q} --rejected {output.rejected:q} > {log:q} 2>&1"
 
 
 # Token rows of a user's own -> the same, checked and split, and a vocabulary that says N and K.

@@ -9,10 +9,12 @@ from pairflow.config.data import (
     IMAGE_SOURCES,
     LONGEST,
     MOLECULE_SOURCES,
+    TEXT_SOURCES,
     DataSettings,
     Images,
     Molecules,
     Standardisation,
+    Text,
     Tokens,
 )
 from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, Modality, PaperSettings

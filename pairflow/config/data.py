@@ -1,12 +1,13 @@
-"""Settings of the data: molecules, images or a user's own tokens to token rows."""
+"""Settings of the data: molecules, images, text or a user's own tokens to token rows."""
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.limits import MAX_VOCABULARY
+from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Split = Annotated[
@@ -31,6 +32,7 @@ TrainingRows = Annotated[
 ]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
+TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
 def _without_braces(file: str) -> str:
@@ -102,10 +104,12 @@ class Molecules(Standardisation):
     def _a_name_or_a_file(cls, source: str) -> str:
         if source in IMAGE_SOURCES:
             raise ValueError(f"'{source}' are images: see `pairflow preprocess_images`")
+        if source in TEXT_SOURCES:
+            raise ValueError(f"'{source}' is text: see `pairflow preprocess_text`")
         if source == TOKEN_SOURCE:
             raise ValueError("your own token rows: see `pairflow preprocess_tokens`")
         if source not in MOLECULE_SOURCES and not set("/.") & set(source):
-            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES, TOKEN_SOURCE)
+            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES, *TEXT_SOURCES, TOKEN_SOURCE)
             expected = f"known are {', '.join(names)}, and paths of files"
             raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
         return _without_braces(source)
@@ -201,22 +205,118 @@ class Tokens(Settings):
     training_rows: TrainingRows = None
 
 
+class Text(Settings):
+    """Text to token rows of N symbols, and the rows of a judge that no generator trains on.
+
+    The text is cut in three parts, in its own order: training, validation, judge.
+    """
+
+    source: OwnFile = Field(
+        description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
+        "UTF-8 text file or of a folder of such files."
+    )
+    tokeniser: Literal["characters", "subwords", "bert"] = Field(
+        description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
+        "learnt from the training text; `bert`: the word pieces of bert-base-uncased.",
+    )
+    normalisation: Literal["none", "letters"] = Field(
+        "none",
+        description="`none` keeps the text as it is; `letters` makes it lower case and turns every run of "
+        "characters other than a to z into one space.",
+    )
+    vocabulary_size: int | None = Field(
+        None,
+        ge=258,
+        le=MAX_VOCABULARY,
+        description="Number of symbols (K) that the tokeniser `subwords` learns; it needs this key.",
+    )
+    length: int = Field(ge=4, le=MAX_LENGTH, description="Tokens per row (N).")
+    rows: Literal["packed", "lines"] = Field(
+        "packed",
+        description="`packed`: the text is cut into pieces of N tokens; `lines`: each line is a row, with an "
+        "end symbol and padding.",
+    )
+    stride: int | None = Field(
+        None,
+        ge=1,
+        description="Tokens from the start of one packed training row to the next. If it is not given, rows "
+        "do not overlap.",
+    )
+    validation_fraction: Share = Field(
+        0.05,
+        gt=0,
+        description="Share of the text that is held out for validation; a published held-out set replaces "
+        "it.",
+    )
+    judge_fraction: Share = Field(
+        0.05,
+        gt=0,
+        description="Share of the text, at its end, that only the judge of samples learns from.",
+    )
+    split_seed: Seed = Field(42, description="Seed of the random subset of training rows.")
+    training_rows: TrainingRows = None
+
+    @field_validator("source")
+    @classmethod
+    def _a_name_or_a_path(cls, source: str) -> str:
+        if source not in TEXT_SOURCES and not set("/.") & set(source):
+            expected = f"known are {', '.join(TEXT_SOURCES)}, and paths of text files or folders (./{source})"
+            raise ValueError(f"unknown name '{source}'{nearest(source, TEXT_SOURCES)}: {expected}")
+        return source
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> "Text":
+        if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
+            found = "no such key" if self.vocabulary_size is None else self.vocabulary_size
+            expected = "a number" if self.tokeniser == "subwords" else "no such key"
+            raise ValueError(
+                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {found}"
+            )
+        if self.stride is not None and self.rows == "lines":
+            raise ValueError("stride: only for packed rows, and rows are lines")
+        if self.validation_fraction + self.judge_fraction >= 1:
+            raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
+        return self
+
+    @property
+    def own(self) -> str | None:
+        """The user's own file or folder; None if the source is the name of a data set."""
+        return None if self.source in TEXT_SOURCES else self.source
+
+    @property
+    def file(self) -> str | None:
+        """The user's own file; a path without a suffix is that of a folder."""
+        return self.own if self.own and PurePath(self.own).suffix else None
+
+    @property
+    def folder(self) -> str | None:
+        """The user's own folder."""
+        return self.own if self.file is None else None
+
+
 IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)
 TOKEN_SOURCE = "tokens"
-DataSettings = Molecules | Images | Tokens
+DataSettings = Molecules | Images | Text | Tokens
 
 
 def _modality(data: Any) -> str:
-    """The tag of a data section, by its source; the brackets tell it from a key of the configuration."""
-    source = data.get("source") if isinstance(data, Mapping) else getattr(data, "source", None)
+    """The tag of a data section, by its source; the brackets tell it from a key of the configuration.
+
+    A user's own file is text if the section names a tokeniser.
+    """
+    values = data if isinstance(data, Mapping) else getattr(data, "__dict__", {})
+    source = values.get("source")
     if source == TOKEN_SOURCE:
         return "<tokens>"
+    if source in TEXT_SOURCES or "tokeniser" in values:
+        return "<text>"
     return "<images>" if source in IMAGE_SOURCES else "<molecules>"
 
 
 Data = Annotated[
     Annotated[Molecules, Tag("<molecules>")]
     | Annotated[Images, Tag("<images>")]
+    | Annotated[Text, Tag("<text>")]
     | Annotated[Tokens, Tag("<tokens>")],
     Discriminator(_modality),
 ]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.data import Data, Images, OwnFile, Tokens
+from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens
 from pairflow.config.methods import parse_method
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
@@ -39,7 +39,13 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
 
 
-Modality = Literal["molecules", "images", "tokens"]
+Modality = Literal["molecules", "images", "text", "tokens"]
+_MODALITIES: dict[type, Modality] = {
+    Molecules: "molecules",
+    Images: "images",
+    Text: "text",
+    Tokens: "tokens",
+}
 
 
 class Pairing(Settings):
@@ -116,9 +122,7 @@ class Experiment(Settings):
 
     @property
     def modality(self) -> Modality:
-        if isinstance(self.data, Tokens):
-            return "tokens"
-        return "images" if isinstance(self.data, Images) else "molecules"
+        return _MODALITIES[type(self.data)]
 
     @model_validator(mode="after")
     def _fits_the_modality(self) -> "Experiment":

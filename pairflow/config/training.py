@@ -50,6 +50,11 @@ class Training(Optimisation):
     loss: Literal["nelbo", "cross_entropy"] = Field(
         "nelbo", description="Training loss: the negative ELBO, or the cross-entropy of the denoiser."
     )
+    ignore_padding: bool = Field(
+        False,
+        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
+        description="Leave the padding of training rows out of the loss of base models.",
+    )
 
 
 Redraw = Annotated[

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pooch
 import requests
 
+from pairflow.artifacts import digest
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
@@ -30,14 +31,15 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class RawFile:
-    """A published file: the names a local copy may have, its address, and its git blob id if that is known.
+    """A published file: the names a local copy may have, its address, and its checksum if one is known.
 
-    A file without an address is part of the package.
+    The checksum is a git blob id or a SHA-256. A file without an address is part of the package.
     """
 
     names: tuple[str, ...]
     url: str | None = None
     git_blob: str | None = None
+    sha256: str | None = None
 
     @property
     def cached_copy(self) -> Path:
@@ -47,6 +49,8 @@ class RawFile:
     @property
     def is_as_published(self) -> bool:
         """Whether the copy in the cache has the published checksum, if one is known."""
+        if self.sha256 is not None:
+            return digest(self.cached_copy) == self.sha256
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
@@ -63,7 +67,7 @@ class RawFile:
         pooch.get_logger().setLevel("WARNING")
         path = self.cached_copy
         # The start of a file without a checksum may be of another version than the rest that would follow.
-        load = functools.partial(_load, resumable=self.git_blob is not None)
+        load = functools.partial(_load, resumable=bool(self.git_blob or self.sha256))
         try:
             pooch.retrieve(self.url, known_hash=None, fname=path.name, path=path.parent, downloader=load)
         except (OSError, requests.RequestException) as error:
@@ -73,7 +77,8 @@ class RawFile:
             ) from None
         if not self.is_as_published:
             path.unlink()
-            raise InputError(f"{self.url}: wrong checksum, expected git blob {self.git_blob}")
+            expected = f"SHA-256 {self.sha256}" if self.sha256 else f"git blob {self.git_blob}"
+            raise InputError(f"{self.url}: wrong checksum, expected {expected}")
         return path
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from pairflow.data.folders import files
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
 Shape = tuple[int, int, int]
 LabelledImages = tuple[np.ndarray, np.ndarray]
-_SUFFIXES = {".png", ".jpg", ".jpeg"}
 
 
 class TorchvisionError(Exception):
@@ -122,7 +122,7 @@ def read_folder(
     Without them all images must have one size and mode. Raises InputError that names the first file that
     differs or cannot be read.
     """
-    paths = files(folder)
+    paths = files(folder, "images")
     first = read_image(paths[0], size, mode)
     images = np.empty((len(paths), *first.shape), np.uint8)
     for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
@@ -130,31 +130,6 @@ def read_folder(
         _check_alike(pixels.shape, path, first.shape, paths[0])
         images[row] = pixels
     return RawImages(images)
-
-
-def files(folder: str | Path) -> list[Path]:
-    """The PNG and JPEG files below a folder, sorted by their path in it; InputError if there are none."""
-    root = Path(folder)
-    if not root.is_dir():
-        raise InputError(f"{folder}: no such folder")
-    paths = [path for path in root.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file()]
-    paths.sort(key=lambda path: path.relative_to(root).as_posix())
-    if not paths:
-        raise InputError(f"{folder}: no PNG or JPEG files below it")
-    return paths
-
-
-def listing(folder: str | Path) -> str:
-    """A digest of the names, sizes and times of the files of a folder; empty if there are none."""
-    try:
-        paths = files(folder)
-    except InputError:  # which the step reports
-        return ""
-    content = hashlib.sha256()
-    for path in paths:
-        status = path.stat()
-        content.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return content.hexdigest()
 
 
 def _check_alike(shape: tuple[int, ...], path: Path, expected: tuple[int, ...], first: Path) -> None:

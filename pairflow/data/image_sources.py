@@ -12,6 +12,7 @@ import numpy as np
 from pairflow.config import DataSettings, Images
 from pairflow.data import image_files
 from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
+from pairflow.data.folders import files
 from pairflow.data.image_files import LabelledImages, RawImages
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding
@@ -151,7 +152,7 @@ class PublishedFolder(ImageSource):
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
         folder = local_copy(self.folders)
-        total = len(image_files.files(folder)) if folder else self.size.total
+        total = len(files(folder, "images")) if folder else self.size.total
         held_out = math.ceil(total * settings.validation_fraction)
         size = replace(self.size, rows=total - held_out, validation_rows=held_out)
         return size.limited(settings)
@@ -161,7 +162,7 @@ class PublishedFolder(ImageSource):
         if folder is None:
             return Finding.optional(f"not downloaded: {self.needed}")
         try:
-            lack = self._lack(folder, len(image_files.files(folder)))
+            lack = self._lack(folder, len(files(folder, "images")))
         except InputError as error:
             return Finding.attention(str(error))
         return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
@@ -185,7 +186,7 @@ class ImageFolder(ImageSource):
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
-        paths = image_files.files(self.path)
+        paths = files(self.path, "images")
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
         held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
         size = DatasetSize.for_images(len(paths) - held_out, held_out, levels, (channels, height, width))

@@ -1,12 +1,12 @@
 """Every data set as one object, which fetches it, reads it, knows its size and says whether it is here.
 
-A new data set is one more entry of `MOLECULES` or `IMAGES`, and its name in pairflow.config.data: in
-`MOLECULE_SOURCES`, or among the sources of `Images`.
+A new data set is one more entry of `MOLECULES`, `IMAGES` or `TEXTS`, and its name in pairflow.config.data: in
+`MOLECULE_SOURCES` or `TEXT_SOURCES`, or among the sources of `Images`.
 """
 
 from pathlib import Path
 
-from pairflow.config import DataSettings, Images, Molecules, Tokens
+from pairflow.config import DataSettings, Images, Molecules, Text, Tokens
 from pairflow.data import image_files
 from pairflow.data.download import RawFile
 from pairflow.data.image_sources import (
@@ -16,14 +16,17 @@ from pairflow.data.image_sources import (
     PublishedFolder,
     PublishedImages,
 )
+from pairflow.data.lm1b import Lm1b
 from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, MoleculeTable
 from pairflow.data.source import DatasetSize
+from pairflow.data.text_sources import EmbeddedText, OwnText, Text8, TextSource
 from pairflow.data.token_rows import TokenFile
 
 _GITHUB = "https://raw.githubusercontent.com"
 _QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
+_LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
 _ZINC = "250k_rndm_zinc_drugs_clean_3.csv"
 
 _TABLES = (
@@ -77,8 +80,33 @@ _IMAGES: tuple[ImageSource, ...] = (
         folders=("ffhq64", "thumbnails128x128"),
     ),
 )
+_TEXTS: tuple[TextSource, ...] = (
+    # Tiny Shakespeare, 40,000 lines of his plays, in the public domain.
+    EmbeddedText(
+        "shakespeare",
+        RawFile(("shakespeare.txt.xz",)),
+        "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    ),
+    Text8(
+        "text8",
+        RawFile(
+            ("text8.zip",),
+            "http://mattmahoney.net/dc/text8.zip",
+            sha256="a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
+        ),
+    ),
+    Lm1b(
+        "lm1b",
+        RawFile(
+            (_LM1B,),
+            f"https://www.statmt.org/lm-benchmark/{_LM1B}",
+            sha256="01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
+        ),
+    ),
+)
 MOLECULES: dict[str, MoleculeTable] = {table.name: table for table in _TABLES}
 IMAGES: dict[str, ImageSource] = {images.name: images for images in _IMAGES}
+TEXTS: dict[str, TextSource] = {text.name: text for text in _TEXTS}
 
 
 def molecule_source(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
@@ -92,10 +120,19 @@ def image_source(settings: Images, folder: Path = Path()) -> ImageSource:
     return IMAGES.get(settings.source, own)
 
 
-def source_of(settings: DataSettings, folder: Path = Path()) -> MoleculeSource | ImageSource | TokenFile:
+def text_source(settings: Text, folder: Path = Path()) -> TextSource:
+    """The source of an experiment on text; a relative path of an own file or folder is one below `folder`."""
+    return TEXTS.get(settings.source) or OwnText(folder / settings.source)
+
+
+def source_of(
+    settings: DataSettings, folder: Path = Path()
+) -> MoleculeSource | ImageSource | TextSource | TokenFile:
     """The source that the data settings of an experiment name; relative paths are those below `folder`."""
     if isinstance(settings, Tokens):
         return TokenFile(folder / settings.file)
+    if isinstance(settings, Text):
+        return text_source(settings, folder)
     if isinstance(settings, Molecules):
         return molecule_source(settings, folder)
     return image_source(settings, folder)

@@ -78,7 +78,7 @@ def _apart_from_long_work(
     if rate and rate.parameters is not None:  # raw and averaged in float32; 8 bytes for each known molecule
         weights = 8.0 * rate.parameters + (8 * rows if modality == "molecules" else 0)
     evaluate: tuple[float | None, float | None]
-    if modality == "tokens":
+    if modality in ("text", "tokens"):
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 2e-5 * every * sizes.length)
         described = every * rows_on_disk
         evaluate = (2.0 + samples * (1.1e-10 * pixels + 4e-7 * sizes.length), 250.0 + 2e-6 * pixels)
@@ -100,7 +100,7 @@ def _apart_from_long_work(
         "chemnet": (*_UNKNOWN, 1e6),
         "classify": (3.0 + 9e-5 * sizes.length * getattr(counted, "iterations", 0), 900.0, 1e6),
         "reference": (*features(rows), 1e6),
-        "floor": (*(evaluate if modality == "tokens" else features(samples)), 1e6),
+        "floor": (*(evaluate if modality in ("text", "tokens") else features(samples)), 1e6),
         "pair": (1.0, 200.0, 2 * rows * rows_on_disk),
         "pair_shard": (1.0, 200.0, 0.0),
         "gather": (2.0, 300.0, 2 * rows * rows_on_disk),

@@ -22,9 +22,9 @@ _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored
 class Job:
     """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `rule` is the rule's name without the ending `_images` or `_tokens`, `settings` the one parameter of its
-    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
-    cores, and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without the ending `_images`, `_text` or `_tokens`, `settings` the one parameter
+    of its command. `origin` are the settings of the pairs or samples that the job measures. `threads` None
+    means all cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -81,7 +81,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
     own, files = experiment.data.file, paths.data_files(root, experiment)
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         for name in experiment.evaluations:
             out = {"metrics": paths.floor(root, name)}
             yield Job("floor", _real_rows(root), out, experiment.real_draws(name))
@@ -199,7 +199,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         return _real_rows(root), None
     if experiment.modality == "images":
         settings = experiment.comparison_settings(extractor)
@@ -212,6 +212,7 @@ def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """The last job, whose inputs are outputs of the others."""
     images, first = experiment.modality == "images", experiment.seeds[0]
+    coupled = ("pair", "adopt", "gather") if experiment.modality in ("images", "text") else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
@@ -226,7 +227,7 @@ def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", "pair", "adopt", "gather", among=shown), *extractor] if images else [],
+        "pictured": [*collect("pairs", *coupled, among=shown), *extractor],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
         "properties": properties,

@@ -16,7 +16,12 @@ from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan.jobs import Job, jobs
 
-_SPLITS = {"train": "train", "validation": "validation", "pairs": "train"}  # output -> the rows that it holds
+_SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "judge": "judge",
+    "pairs": "train",
+}  # output -> the rows that it holds
 
 
 def require(root: Path, experiment: Experiment) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pairflow.config import Experiment, Images, Tokens
+from pairflow.config import Experiment, Images, Text, Tokens
 from pairflow.errors import InputError
 from pairflow.plan.jobs import Job, jobs
 
@@ -28,6 +28,8 @@ def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
     if job.rule == "preprocess":
         if isinstance(data, Images):
             return {"data.folder": data.folder}
+        if isinstance(data, Text):
+            return {"data.source": data.own}
         return {"data.file" if isinstance(data, Tokens) else "data.source": data.file}
     if job.rule == "adopt":
         return {

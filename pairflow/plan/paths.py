@@ -34,6 +34,8 @@ def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
     if experiment.modality == "molecules":
         names += ["smiles.parquet", "rejected.parquet"]
+    if experiment.modality == "text":
+        names += ["judge.parquet", "rejected.parquet"]
     return {Path(name).stem: data(root, name) for name in names}
 
 

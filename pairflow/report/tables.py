@@ -38,7 +38,7 @@ class Metric:
     @property
     def real(self) -> str:
         """What a floor is measured on."""
-        return "real rows" if self.modality == "tokens" else "real images"
+        return "real images" if self.modality == "images" else "real rows"
 
     def could_show(self, cell: Difference) -> bool:
         """Whether a gain as large as `visible` is possible.
@@ -131,8 +131,12 @@ def describe_metric(name: str, complete: bool = False) -> Metric:
 
 
 def list_metrics(modality: str, group: str | None = None) -> list[str]:
-    """Names of a modality's metrics, or of one group among them, in the page's order."""
-    chosen = {name: metric for name, metric in METRICS.items() if metric.modality == modality}
+    """Names of a modality's metrics, or of one group among them, in the page's order.
+
+    Text also has the metrics of tokens.
+    """
+    modalities = ("text", "tokens") if modality == "text" else (modality,)
+    chosen = {name: metric for name, metric in METRICS.items() if metric.modality in modalities}
     return [name for name, metric in chosen.items() if group in (None, metric.group)]
 
 

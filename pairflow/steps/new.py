@@ -1,4 +1,4 @@
-"""Adds an experiment on a file of molecules, in a file of its own beside workflow_config.yaml."""
+"""Adds an experiment on a file of molecules or of text, in a file of its own beside workflow_config.yaml."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -20,6 +20,9 @@ from pairflow.errors import InputError
 from pairflow.steps.command import configuration, device, quiet, step
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from pairflow.data.source import DatasetSize
     from pairflow.data.survey import Survey
 
 MINIMUM = 100  # distinct molecules
@@ -45,32 +48,81 @@ def main(
     device: str,
     quiet: bool,
 ):
-    """Write an experiment on your own molecules to experiments/NAME.yaml, and print how to run it.
+    """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
     FILE holds SMILES (.smi, .txt: the first field of each line), a table (.csv, .tsv, .xlsx) or an SDF file
-    (.sdf), optionally followed by .gz. It is read once. The command prints a table of its content, the rules
-    that treat it, the quality and the time to expect.
+    (.sdf), optionally followed by .gz; or it is text: a .txt file, or a folder of such files. It is read
+    once. The command prints a table of its content, the rules that treat it, the quality and the time to
+    expect.
     """
+    from pairflow.data.text_survey import is_text
+
     name = settings.name or name_of(file)
     target = place(configuration, name)
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
-    title, column, counts = _read(file, settings, quiet)
-    data = {"source": _relative(file, configuration), **({"column": column} if column else {})}
-    device = _device(device)
-    experiment, sizes = plan(counts, settings, data, device)
-    _add(configuration, target, name, experiment, counts, force)
-    _write_rejected(rejects, counts)
-    click.echo(_table(title, counts, experiment, sizes, rejects))
+    request = _Request(settings, file, configuration, target, rejects, force, estimate, device, quiet)
+    (_add_text if is_text(file) else _add_molecules)(request)
     folder = configuration.resolve().parent
-    timed_on = device if estimate else None
-    outlook = _outlook(folder / "results" / name, experiment, counts, sizes, timed_on, quiet)
-    for paragraph in chain(_proposals(counts, settings), outlook):
-        click.echo(f"\n{paragraph}")
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
     click.echo(f"\nExperiment '{name}' is in {target}. Run it{where} with:\n")
     click.echo(f"  pairflow run {name}")
+
+
+class _Request(NamedTuple):
+    """What is asked for: the settings, the user's file, where everything is written, and how."""
+
+    settings: NewSettings
+    file: Path
+    configuration: Path
+    target: Path
+    rejects: Path
+    force: bool
+    estimate: bool
+    device: str
+    quiet: bool
+
+    @property
+    def root(self) -> Path:
+        """The folder of the experiment's results."""
+        return self.configuration.resolve().parent / "results" / self.target.stem
+
+
+def _add_molecules(request: _Request) -> None:
+    """Write an experiment on molecules, and print what the file holds and what to expect."""
+    settings, rejects, quiet = request.settings, request.rejects, request.quiet
+    title, column, counts = _read(request.file, settings, quiet)
+    source = _relative(request.file, request.configuration)
+    data = {"source": source, **({"column": column} if column else {})}
+    device = _device(request.device)
+    experiment, sizes = plan(counts, settings, data, device)
+    _add(request, experiment, f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.")
+    _write_rejected(rejects, counts.rejected.rename(columns={"number": counts.unit}))
+    click.echo(_table(title, counts, experiment, sizes, rejects))
+    timed_on = device if request.estimate else None
+    outlook = _outlook(request.root, experiment, counts, sizes, timed_on, quiet)
+    for paragraph in chain(_proposals(counts, settings), outlook):
+        click.echo(f"\n{paragraph}")
+
+
+def _add_text(request: _Request) -> None:
+    """Write an experiment on text, and print what the text holds and the time to expect."""
+    from pairflow.data.text_survey import survey_text
+
+    settings, file = request.settings, request.file
+    others = settings.model_dump(exclude_defaults=True, exclude={"name", "validation_fraction", "compare"})
+    if others:
+        raise InputError(f"{file}: text; --{next(iter(others)).replace('_', '-')} is for molecules")
+    source, device = _relative(file, request.configuration), _device(request.device)
+    source = source if set("/.") & set(source) else f"./{source}"
+    text = survey_text(file, source, settings.validation_fraction, device, settings.compare)
+    _add(request, text.experiment, f"{len(text.prepared.train):,} training rows of text.")
+    _write_rejected(request.rejects, text.prepared.rejected)
+    lines = [f"  {label:<34}{number:>12,}  {remark}".rstrip() for label, number, remark in text.table]
+    click.echo("\n".join([f"{file} (text)", *lines]))
+    if request.estimate:
+        click.echo(f"\n{_expect_time(request.root, text.experiment, text.size, device, request.quiet)}")
 
 
 def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, "Survey"]:
@@ -89,35 +141,27 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
     return f"{file} ({kind}{remark})", column, survey(rows, rules, settings.split == "scaffold", unit)
 
 
-def _add(
-    configuration: Path,
-    target: Path,
-    name: str,
-    experiment: dict[str, Any],
-    counts: "Survey",
-    force: bool,
-) -> None:
-    """Write the experiment into its file."""
-    comment = f"By `pairflow new`: {counts.rows:,} rows, {len(counts.lengths):,} distinct molecules."
-    text = describe(configuration, name, experiment, comment)
-    with sole_writer(configuration), atomic(target) as [temporary]:
-        require_free(configuration, name, force)  # again: reading the molecules took a while
+def _add(request: _Request, experiment: dict[str, Any], content: str) -> None:
+    """Write the experiment into its file; `content` is what the user's file holds."""
+    configuration, name = request.configuration, request.target.stem
+    text = describe(configuration, name, experiment, f"By `pairflow new`: {content}")
+    with sole_writer(configuration), atomic(request.target) as [temporary]:
+        require_free(configuration, name, request.force)  # again: reading the file took a while
         temporary.write_text(text, encoding="utf-8")
 
 
-def _write_rejected(path: Path, counts: "Survey") -> None:
-    """Write all rejected rows with their numbers and reasons; without any, remove an earlier file."""
-    if counts.rejected.empty:
+def _write_rejected(path: Path, table: "pd.DataFrame") -> None:
+    """Write all rejected rows with their places and reasons; without any, remove an earlier file."""
+    if table.empty:
         path.unlink(missing_ok=True)
     else:
-        table = counts.rejected.rename(columns={"number": counts.unit})
         with atomic(path) as [temporary]:
             table.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def name_of(file: Path) -> str:
     """A name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
-    stem = file.name.removesuffix(".gz").rpartition(".")[0]
+    stem = file.name if file.is_dir() else file.name.removesuffix(".gz").rpartition(".")[0]
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-") or "library"
 
@@ -249,19 +293,28 @@ def _outlook(
     """The quality to expect, and the time on the device `timed_on` of this machine, if it is given."""
     from pairflow.config import Experiment, check
     from pairflow.data.source import DatasetSize
-    from pairflow.estimate import quality, text
-    from pairflow.estimate.forecast import forecast
-    from pairflow.runtime.threads import available_cpus
+    from pairflow.estimate import quality
 
     experiment, length = check(Experiment, entry, root.name), entry["data"]["length"]
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
     yield quality.describe(experiment, size)
     if timed_on:
-        expected = forecast(root, experiment, size, available_cpus(), timed_on, progress=not quiet)
-        yield (
-            f"Time: {text.wall_time(expected)}, give or take a factor of two. "
-            f"`pairflow estimate {root.name}` has the details."
-        )
+        yield _expect_time(root, entry, size, timed_on, quiet)
+
+
+def _expect_time(root: Path, entry: dict[str, Any], size: "DatasetSize", device: str, quiet: bool) -> str:
+    """A sentence on the time that the experiment takes on a device of this machine."""
+    from pairflow.config import Experiment, check
+    from pairflow.estimate import text
+    from pairflow.estimate.forecast import forecast
+    from pairflow.runtime.threads import available_cpus
+
+    experiment = check(Experiment, entry, root.name)
+    expected = forecast(root, experiment, size, available_cpus(), device, progress=not quiet)
+    return (
+        f"Time: {text.wall_time(expected)}, give or take a factor of two. "
+        f"`pairflow estimate {root.name}` has the details."
+    )
 
 
 if __name__ == "__main__":

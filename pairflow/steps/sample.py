@@ -1,4 +1,4 @@
-"""A model to samples: token rows for an evaluation, or molecules on demand."""
+"""A model to samples: token rows for an evaluation, or molecules or text on demand."""
 
 from functools import partial
 from pathlib import Path
@@ -34,18 +34,20 @@ former = partial(click.option, hidden=True, is_eager=True, expose_value=False, c
 )
 @out(
     "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet).",
+    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet) "
+    "or text (.txt, .csv).",
 )
 @resumable
 @on_device
 def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resume, device, threads, quiet):
-    """Sample from a model: as many molecules as you ask for, or the samples of an evaluation.
+    """Sample from a model: as many molecules or texts as you ask for, or the samples of an evaluation.
 
     With --count it writes valid molecules, filtered if you wish; the suffix of --out decides the format:
 
     \b
       pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
       pairflow sample --model models/pairflow --nfe 4 --count 1000 --weight :450 --out molecules.sdf
+      pairflow sample --model results/shakespeare --count 100 --out samples.txt
 
     For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:
 
@@ -59,12 +61,16 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
         device = choose(device, threads, provenance)
     if isinstance(settings, SampleSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
+    from pairflow.training.choice import makes_text
     from pairflow.training.demand import MoleculeStream, deliver
+    from pairflow.training.text_demand import TextStream, deliver_text
 
-    stream = MoleculeStream(model, settings, device)
+    text = makes_text(model)
+    stream: Any = (TextStream if text else MoleculeStream)(model, settings, device)
     if stream.choice.reason:
         click.echo(stream.choice.reason, err=True)
-    click.echo(deliver(stream, out, quiet, threads), err=True)
+    summary = deliver_text(stream, out, quiet) if text else deliver(stream, out, quiet, threads)
+    click.echo(summary, err=True)
     provenance.write(out)
 
 

@@ -15,6 +15,8 @@ from pairflow.training.options import VOCABULARY
 
 CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
 _OTHER_ROWS = {"tokens": "token rows", "image": "images"}  # by the kind that a vocabulary.json names
+_TEXT = ("characters", "subwords", "bert")  # likewise, the kinds of text
+_TEXT_METRICS = ("judge_ppl", "bigram_tv")  # by which models of text are chosen: the first that was measured
 
 
 class ModelChoice(NamedTuple):
@@ -28,13 +30,14 @@ class ModelChoice(NamedTuple):
 def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
-    Of an experiment: the `best_run` by the share of valid samples in its leading evaluation. With `nfe`, the
-    best method at that number of steps, if the experiment was evaluated there. Raises InputError for what
-    makes no molecules, for a model without `nfe`, and for an experiment without a metric `valid`.
+    Of an experiment: the `best_run` in its leading evaluation by the share of valid samples, and of text by
+    the first of `_TEXT_METRICS` (and its first judge). With `nfe`, the best method at that number of steps,
+    if the experiment was evaluated there. Raises InputError for what makes neither molecules nor text, for a
+    model without `nfe`, and for an experiment without such a metric.
     """
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
-        _require_molecules(folder, folder / VOCABULARY)
+        _require_decodable(folder, folder / VOCABULARY)
         if not (folder / "model.json").is_file():
             from pairflow.training.model import read_description  # imports torch
 
@@ -42,29 +45,43 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe)
-    _require_molecules(folder, paths.data(folder, VOCABULARY))
+    _require_decodable(folder, paths.data(folder, VOCABULARY))
+    text = makes_text(folder)
     rows = read_table(metrics, "metrics")[0].to_pandas()
-    rows = rows[(rows.metric == "valid") & rows.nfe.notna()]
+    measured = set(rows.metric)
+    metric = next((name for name in _TEXT_METRICS if name in measured), "") if text else "valid"
+    rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
-        raise InputError(f"{metrics}: no metric 'valid' to choose a model by; name the folder of a model")
+        names = " or ".join(map(repr, _TEXT_METRICS if text else ["valid"]))
+        raise InputError(f"{metrics}: no metric {names} to choose a model by; name the folder of a model")
     rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
-    shares = mean_values(rows.assign(value=rows.value / rows.samples))
-    at_nfe = {run: share for run, share in shares.items() if run[1] == nfe}
-    method, evaluated = best_run(at_nfe or shares)
-    steps = nfe or evaluated
-    share = f"{shares[method, evaluated]:.1%} of its samples are valid at NFE {evaluated}"
-    reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {share}"
+    rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
+    means = mean_values(rows if text else rows.assign(value=rows.value / rows.samples))
+    at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
+    method, evaluated = best_run(at_nfe or means, lowest=text)
+    steps, mean = nfe or evaluated, means[method, evaluated]
+    quality = f"its {metric} is {mean:.4g}" if text else f"{mean:.1%} of its samples are valid"
+    reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 
 
-def _require_molecules(folder: Path, vocabulary: Path) -> None:
-    """InputError if a vocabulary.json says that its rows are none of molecules."""
-    try:
-        kind = json.loads(vocabulary.read_text())["kind"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return  # which reading it for its molecules reports
-    if kind in _OTHER_ROWS:
+def makes_text(folder: Path) -> bool:
+    """Whether the model in `folder`, or the experiment whose folder it is, is one of text."""
+    return any(_kind(path) in _TEXT for path in (folder / VOCABULARY, paths.data(folder, VOCABULARY)))
+
+
+def _require_decodable(folder: Path, vocabulary: Path) -> None:
+    """InputError if a vocabulary.json says that its rows are none of molecules or text."""
+    if (kind := _kind(vocabulary)) in _OTHER_ROWS:
         raise no_molecules(folder, _OTHER_ROWS[kind])
+
+
+def _kind(vocabulary: Path) -> str:
+    """The kind of rows that a vocabulary.json names; empty where it cannot be read, which others report."""
+    try:
+        return str(json.loads(vocabulary.read_text(encoding="utf-8"))["kind"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
 
 
 def no_molecules(folder: Path, rows: str) -> InputError:

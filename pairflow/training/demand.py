@@ -127,26 +127,19 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     columns = settings.properties or settings.nearest
     write = molecule_files.writer(out, not settings.raw, columns, settings.three_d)
     require_apart({"--out": out}, stream.inputs)
-    _require_writable(out)
+    require_writable(out)
     metadata = Metadata(
         kind="molecules",
         vocabulary=model.vocabulary,
         parameters={"method": model.method, **settings.model_dump(mode="json")},
         inputs={"model": str(model.weights)},
     )
-    table = _GrowingTable(out, settings.count, lambda path, rows: write(path, pd.DataFrame(rows), metadata))
+    table = GrowingTable(
+        out, settings.count, "molecules", lambda path, rows: write(path, pd.DataFrame(rows), metadata)
+    )
     describe = _describer(stream, quiet, threads)
     started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
-    try:
-        with signals.interruptible(table.save_part):
-            try:
-                _collect(stream, table.rows, describe, quiet)
-                table.save(out)
-            except signals.Stopped as stop:
-                raise Interrupted(f"stopped: {table.save_part()}", stop.number) from None
-    except TooFewAccepted as end:
-        raise InputError(f"{end} ({table.save_part()})") from None
-    table.remove_part()
+    table.fill(lambda: _collect(stream, table.rows, describe, quiet))
     seconds = time.perf_counter() - started
     noun = "strings" if settings.raw else "molecules"
     summary = (
@@ -162,13 +155,26 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     )
 
 
-class _GrowingTable:
-    """The molecules found so far; `write(path, rows)` puts them into a file."""
+class GrowingTable:
+    """The molecules or texts found so far (`noun`); `write(path, rows)` puts them into a file."""
 
-    def __init__(self, out: Path, count: int, write: Callable[[Path, list[dict[str, Any]]], None]):
-        self.count, self.write = count, write
+    def __init__(self, out: Path, count: int, noun: str, write: Callable[[Path, list[dict[str, Any]]], None]):
+        self.out, self.count, self.noun, self.write = out, count, noun, write
         self.part, self.part_saved = out.with_name(f"{out.stem}.part{out.suffix}"), False
         self.rows: list[dict[str, Any]] = []
+
+    def fill(self, collect: Callable[[], None]) -> None:
+        """Save the rows that `collect` appends; see `deliver` for what happens if that is cut short."""
+        try:
+            with signals.interruptible(self.save_part):
+                try:
+                    collect()
+                    self.save(self.out)
+                except signals.Stopped as stop:
+                    raise Interrupted(f"stopped: {self.save_part()}", stop.number) from None
+        except TooFewAccepted as end:
+            raise InputError(f"{end} ({self.save_part()})") from None
+        self.remove_part()
 
     def save(self, path: Path) -> None:
         with atomic(path) as [temporary]:
@@ -176,7 +182,7 @@ class _GrowingTable:
 
     def save_part(self) -> str:
         """Save what is found so far, if anything is, and say so."""
-        progress = f"{len(self.rows):,} of {self.count:,} molecules found"
+        progress = f"{len(self.rows):,} of {self.count:,} {self.noun} found"
         if not self.rows:
             return f"{progress}, nothing is written"
         self.save(self.part)
@@ -245,7 +251,7 @@ def _shares(selection: "Selection") -> str:
     return f"{selection.counts.total():,} samples ({shares})"
 
 
-def _require_writable(out: Path) -> None:
+def require_writable(out: Path) -> None:
     """InputError unless a file can be written at `out`; makes its folder."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

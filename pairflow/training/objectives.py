@@ -58,7 +58,7 @@ class FlowObjective(Objective):
 
     x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
     are drawn in each iteration. Random numbers are drawn for the whole batch, even if the network sees only
-    some of its rows.
+    some of its rows. Positions where x1 is the symbol `padding`, if it is given, do not count.
     """
 
     def __init__(
@@ -70,11 +70,12 @@ class FlowObjective(Objective):
         loss: str,
         seed: int,
         device: torch.device,
+        padding: int | None = None,
     ):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
         self.corruption, self.loss = corruption, corruption.losses[loss].function
-        self.seed, self.device = seed, device
+        self.seed, self.device, self.padding = seed, device, padding
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
@@ -87,7 +88,11 @@ class FlowObjective(Objective):
             x0 = self.x0[batch].long()
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
         predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)  # (rows, N, K)
-        return self.loss(predicted, x1[rows], *state).mean()
+        losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
+        if self.padding is None:
+            return losses.mean()
+        counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
+        return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
 
 
 class Validator:

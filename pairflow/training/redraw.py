@@ -20,7 +20,10 @@ from pairflow.training.objectives import WHOLE, FlowObjective
 def base_objective(model: Model, rows: TrainingRows) -> FlowObjective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
-    arguments = (model.corruption, training.batch_size, training.loss, model.seed, model.device)
+    if training.ignore_padding and rows.padding is None:
+        raise InputError("training: ignore_padding: the data have no padding")
+    padding = rows.padding if training.ignore_padding else None
+    arguments = (model.corruption, training.batch_size, training.loss, model.seed, model.device, padding)
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:

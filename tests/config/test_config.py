@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
 IMAGES = {"source": "image_folder", "folder": "faces"}
+LM1B = [f"lm1b_n{length}" for length in (16, 32, 64, 128)]
 
 
 def changed(path: str, value) -> dict:
@@ -37,7 +38,7 @@ def changed(path: str, value) -> dict:
 def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_judged():
     experiments = check(Configuration, SHIPPED, "workflow_config.yaml").experiments
     scales = {name: (entry.scale, entry.seeds) for name, entry in experiments.items()}
-    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES}
+    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES, *LM1B}
     assert {seeds for scale, seeds in scales.values() if scale == "paper"} == {(0, 1, 2)}
 
 

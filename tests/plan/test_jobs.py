@@ -24,6 +24,8 @@ EXPERIMENTS = SHIPPED | {
         "chemistry": {"fcd": True},
     },
     "classified": SHIPPED["digits"] | {"features": {"extractor": "classifier"}},
+    "text": SHIPPED["digits"] | {"data": {"source": "my.txt", "tokeniser": "characters", "length": 8}},
+    "folder": SHIPPED["digits"] | {"data": {"source": "my/texts", "tokeniser": "characters", "length": 8}},
     "tokens": SHIPPED["digits"]
     | {
         "data": {"source": "tokens", "file": "rows.npy", "vocabulary_size": 4},
@@ -35,10 +37,11 @@ EXPERIMENTS = SHIPPED | {
     },
 }
 CORES = 6
-SUFFIXED = {  # modality -> rules of its own, whose names end in it
-    "molecules": (),
-    "images": ("preprocess", "evaluate"),
-    "tokens": ("preprocess", "evaluate", "floor"),
+SUFFIXED = {  # modality -> the endings of its own rules' names
+    "molecules": {},
+    "images": {"preprocess": "_images", "evaluate": "_images"},
+    "text": {"preprocess": "_text", "evaluate": "_tokens", "floor": "_tokens"},
+    "tokens": {"preprocess": "_tokens", "evaluate": "_tokens", "floor": "_tokens"},
 }
 
 
@@ -47,7 +50,7 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     driver = folder / "bin" / "nvidia-smi"
     driver.parent.mkdir(exist_ok=True)
     driver.touch(mode=0o755)
-    for own in ("my.smi", "rows.npy", "mine.parquet"):
+    for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet"):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])
@@ -66,7 +69,7 @@ def described(job: Job, modality: str) -> dict:
         return {name: [path.as_posix() for path in group] for name, group in groups.items() if group}
 
     return {
-        "rule": f"{job.rule}_{modality}" if job.rule in SUFFIXED[modality] else job.rule,
+        "rule": job.rule + SUFFIXED[modality].get(job.rule, ""),
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
         "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),

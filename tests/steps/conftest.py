@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,5 +87,47 @@ def interrupt():
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=10)[1]
         return process.returncode, error
+
+    return run
+
+
+TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
+ENDINGS = {  # modality -> the endings of its own rules' names
+    "text": {"preprocess": "_text", "floor": "_tokens", "evaluate": "_tokens"},
+    "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
+}
+
+
+@pytest.fixture(scope="session")
+def run_job(step):
+    """Run a job of the plan of an experiment in `root` as its rule does."""
+
+    def run(root: Path, job, modality: str) -> None:
+        inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
+        outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
+        options = {
+            name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())
+        }
+        if job.settings:
+            options["settings"] = job.settings.model_dump(mode="json")
+        match job.rule:
+            case "preprocess":
+                inputs, outputs = {}, job.outputs
+            case "floor":
+                options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
+            case "sample":
+                inputs = {"model": inputs["model"].parent}
+            case "distill":
+                inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {
+                    name: inputs[name] for name in ("data", "validation")
+                }
+            case "report":
+                inputs = {"root": root}
+        named = {"pairs": "out", "samples": "out", "page": "out"} | (
+            {"metrics": "out"} if len(outputs) == 1 else {}
+        )
+        outputs = {named.get(name, name): path for name, path in outputs.items()}
+        done = step(job.rule + ENDINGS[modality].get(job.rule, ""), **inputs, **outputs, **options)
+        assert done.exit_code == 0, done.output
 
     return run

@@ -270,3 +270,38 @@ def test_snakemake_takes_the_file_as_input(project, snakemake):
     code, output = train_rows()
     assert code == 1
     assert "Missing input files for rule preprocess" in output
+
+
+def test_a_text_is_known_by_what_it_holds(project):
+    lines = [f"Line {number} of a play, in which nothing happens.\n" for number in range(400)]
+    (project / "play.txt").write_text("".join(lines))
+    run = new("play.txt")
+    assert run.exit_code == 0, run.stderr
+    printed = [re.split(r"\s{2,}", line.strip()) for line in run.stdout.splitlines()]
+    assert printed[0] == ["play.txt (text)"]
+    assert ["K, symbols", "30", "tokeniser: characters"] in printed
+    assert run.stdout.splitlines()[-1] == "  pairflow run play"
+    found = experiment(project, "play")
+    assert (found.modality, found.data.source, found.data.tokeniser) == ("text", "play.txt", "characters")
+    assert (found.data.length, found.data.stride, found.methods) == (32, 8, ("pairflow",))
+    (project / "smiles.txt").write_text("".join(f"{text} mol\n" for text in ODD))
+    assert new("smiles.txt").exit_code == 0
+    assert experiment(project, "smiles").modality == "molecules"
+    refusals = {
+        ("play.txt", "--name", "x", "--charges", "neutralise"): "play.txt: text; --charges is for molecules",
+        ("short.txt",): "short.txt: 91 rows are too few to train on; expected at least 100",
+    }
+    (project / "short.txt").write_text("".join(lines)[:840])
+    for arguments, message in refusals.items():
+        assert message in new(*arguments).stderr
+
+
+def test_a_folder_of_texts_lists_what_it_leaves_out(project):
+    (project / "plays").mkdir()
+    (project / "plays" / "a.txt").write_text("To be, or not to be. " * 200)
+    (project / "plays" / "b.txt").write_bytes(b"\xff")
+    run = new("plays")
+    assert run.exit_code == 0, run.stderr
+    assert experiment(project, "plays").data.folder == "./plays"
+    rejected = (project / "plays.rejected.csv").read_text()
+    assert rejected == "place,text,reason\nb.txt,\ufffd,not UTF-8 text (byte 0 is 0xff)\n"

@@ -48,42 +48,8 @@ def walk() -> np.ndarray:
     return np.cumsum(steps, axis=1) % K
 
 
-def run(step, job) -> None:
-    """Run a job of the plan as its rule does."""
-    inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
-    outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
-    options = {
-        name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())
-    }
-    if job.settings:
-        options["settings"] = job.settings.model_dump(mode="json")
-    match job.rule:
-        case "preprocess":
-            inputs, outputs = {}, job.outputs
-        case "floor":
-            options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
-        case "sample":
-            inputs = {"model": inputs["model"].parent}
-        case "distill":
-            inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {
-                name: inputs[name] for name in ("data", "validation")
-            }
-        case "report":
-            inputs = {"root": ROOT}
-    named = {"pairs": "out", "samples": "out", "page": "out"} | (
-        {"metrics": "out"} if len(outputs) == 1 else {}
-    )
-    outputs = {named.get(name, name): path for name, path in outputs.items()}
-    name = f"{job.rule}_tokens" if job.rule in ("preprocess", "floor", "evaluate") else job.rule
-    done = step(name, **inputs, **outputs, **options)
-    assert done.exit_code == 0, done.output
-
-
-TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
-
-
 @pytest.fixture(scope="module")
-def finished(made_once, experiment, step):
+def finished(made_once, experiment, run_job):
     """A folder with the rows and the results of all jobs, in the order of the plan."""
 
     def make(folder: Path) -> None:
@@ -92,7 +58,7 @@ def finished(made_once, experiment, step):
             np.save("rows.npy", walk())
             pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
             for job in jobs(ROOT, experiment):
-                run(step, job)
+                run_job(ROOT, job, "tokens")
 
     return made_once("own tokens", make)
 
@@ -322,13 +288,13 @@ def test_the_notebook_runs_and_prints_what_it_says(finished, tmp_path, monkeypat
     assert {"x0", "matched", "figure", "floor"} <= names.keys()
 
 
-def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused):
+def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, experiment, step, refused, run_job):
     folder = tmp_path / "copy"
     shutil.copytree(finished, folder)
     with contextlib.chdir(folder):
         np.save("rows.npy", walk()[::-1])
         table = list(jobs(ROOT, experiment))
-        run(step, table[0])
+        run_job(ROOT, table[0], "tokens")
         report = table[-1]
         named = {name: report.outputs[name] for name in ("metrics", "timings", "figures")}
         settings = experiment.model_dump(mode="json")

@@ -97,6 +97,22 @@ def test_validation_nll_is_zero_at_the_truth_and_skips_padding():
     assert Validator(rows, UNIFORM, "leave_one_out", None, 0, CPU)(Knows()) > 1.0
 
 
+def test_ignored_padding_has_no_part_in_the_loss_and_slices_add_up_to_it():
+    rows = np.full((8, 50), 9)
+    rows[:3, 10:] = 3  # symbol 3 is padding, which the network gets wrong
+    arguments = (None, UNIFORM, 8, "cross_entropy", 0, CPU)
+    whole, ignoring = FlowObjective(rows, *arguments), FlowObjective(rows, *arguments, padding=3)
+    assert ignoring(Knows(), 0).item() == pytest.approx(0.0, abs=1e-6)
+    assert whole(Knows(), 0).item() > 10
+    network = Recorder(10)
+    nn.init.normal_(network.bias)
+    ignoring(network, 0).backward()
+    assert network.bias.grad[3] > 0  # nothing asks for padding
+    parts = [slice(0, 2), slice(2, 8)]
+    sliced = sum(ignoring(network, 0, part) * (part.stop - part.start) / 8 for part in parts)
+    assert sliced.item() == pytest.approx(ignoring(network, 0).item(), rel=1e-6)
+
+
 class KnowsTheNoise(nn.Module):
     """The posterior of a denoiser that knows nothing but the noise: 1 - alpha + K alpha [x = x_t]."""
 

@@ -54,6 +54,10 @@ class Contents:
 
     bounds         method -> `nll_bound` on the held-out rows, mean over seeds
     rows           what they are -> some rows as text: training rows, samples of each method
+
+    For text also:
+
+    text_pairs     coupling -> some pairs, each as lines of text from t = 1 (x1) to t = 0 (x0)
     """
 
     name: str
@@ -78,6 +82,7 @@ class Contents:
     accuracies: dict[str, float | None] = field(default_factory=dict)
     bounds: dict[str, float] = field(default_factory=dict)
     rows: dict[str, list[str]] = field(default_factory=dict)
+    text_pairs: dict[str, list[list[str]]] = field(default_factory=dict)
 
     @property
     def modality(self) -> Modality:

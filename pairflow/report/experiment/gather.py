@@ -1,6 +1,7 @@
 """Reads all that an experiment's page shows. `plan.lineage.require` must have checked its files before."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs
 def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """All metric rows over the seeds: of samples, couplings, correlations, real data and logs."""
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         frames.append(tokens.read_bounds(root, experiment))
     return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
 
@@ -37,7 +38,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
     """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
     files = _metric_files(root, experiment)
-    if experiment.modality == "tokens":
+    if experiment.modality in ("text", "tokens"):
         files += tokens.bound_logs(root, experiment).values()
     return Metadata(
         kind="metrics",
@@ -74,7 +75,12 @@ def read_contents(
     page = f"{root.as_posix()}/report.html"
     provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
     logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
-    readers = {"molecules": _read_molecules, "images": pictures.read_images, "tokens": tokens.read_rows}
+    readers: dict[str, Callable[[Path, Experiment, pictures.Samples], dict[str, Any]]] = {
+        "molecules": _read_molecules,
+        "images": pictures.read_images,
+        "text": tokens.read_text,
+        "tokens": tokens.read_rows,
+    }
     return Contents(
         name=root.name,
         experiment=experiment,
@@ -102,6 +108,10 @@ def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:
     }
     if experiment.modality == "tokens":
         return shared
+    if experiment.modality == "text":
+        judge = _count_rows(root, "judge.parquet", "tokens")
+        rejected = _count_rows(root, "rejected.parquet", "rejected rows")
+        return {**shared, "judge_rows": judge, "rejected_rows": rejected}
     if experiment.modality == "images":
         return {**shared, "shape": metadata.shape, "partial": metadata.parameters["partial"]}
     return {
@@ -131,7 +141,8 @@ def mean_bounds(metrics: pd.DataFrame) -> dict[str, float]:
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
     """Token rows of the first seed's and evaluation's first trial, at the NFE that it says are shown."""
-    most = {"images": pictures.SAMPLES, "tokens": tokens.SHOWN}.get(experiment.modality)
+    shown = {"images": pictures.SAMPLES, "text": tokens.SHOWN, "tokens": tokens.SHOWN}
+    most = shown.get(experiment.modality)
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
         table, _ = read_table(paths.samples(root, run), "samples")

@@ -100,6 +100,7 @@ def make_headline(contents: Contents) -> Headline | None:
     measure, describe = {
         "molecules": (_measure_molecules, _describe_molecules),
         "images": (_measure_images, _describe_images),
+        "text": (_measure_tokens, _describe_tokens),
         "tokens": (_measure_tokens, _describe_tokens),
     }[contents.modality]
     measures = measure(contents, leading)

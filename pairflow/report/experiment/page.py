@@ -68,7 +68,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
             bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
         ),
         contents=contents,
-        things={"images": "images", "tokens": "rows"}.get(contents.modality),
+        things={"images": "images", "text": "rows", "tokens": "rows"}.get(contents.modality),
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
@@ -164,6 +164,9 @@ def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, 
         channels, height, width = data["shape"]
         colours = "grey" if channels == 1 else f"{channels} channels"
         facts.append(("Image size", f"{width} × {height} pixels, {colours}"))
+    if modality == "text":
+        facts.append(("Rows of the judge", f"{data['judge_rows']:,}"))
+        facts.append(("Rejected pieces", f"{data['rejected_rows']:,}"))
     if modality == "molecules":
         facts.append(("Rejected rows", f"{data['rejected_rows']:,}"))
         facts.append(("Reference for novelty", f"{data['reference_rows']:,} molecules"))

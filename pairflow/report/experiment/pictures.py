@@ -17,7 +17,7 @@ from pairflow.report.trajectory import draw_between
 
 SAMPLES = 64  # at most, for each method and NFE
 _PAIRS = 6
-_TIMES = (0.75, 0.5, 0.25)
+TIMES = (0.75, 0.5, 0.25)
 _NEIGHBOURS = 12
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> token rows (B, N)
@@ -67,12 +67,17 @@ def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
     return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
 
 
-def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple[np.ndarray, ...]:
-    """x1, states between (B, S, H, W, C) and x0 of a few random data points, the same for every coupling."""
+def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
+    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of random rows, the same for every coupling."""
     table, _ = read_table(paths.pairs(root, seed, coupling), "pairs")
-    rows = rng.random_order(seed, len(table))[:_PAIRS]
+    rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
-    states = draw_between(x0, x1, seed, _TIMES)
+    return x1, draw_between(x0, x1, seed, TIMES), x0
+
+
+def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple[np.ndarray, ...]:
+    """`draw_pairs` as images: x1, states between (B, S, H, W, C) and x0."""
+    x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
     images = train.to_images(states.reshape(-1, x1.shape[1]))
     return train.to_images(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.to_images(x0)
 

@@ -87,6 +87,7 @@ def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
         what = {
             "molecules": "distinct molecules are in the data set",
             "images": "samples equal training images",
+            "text": "samples equal training rows",
             "tokens": "samples equal training rows",
         }[contents.modality]
         of_images = contents.modality == "images"

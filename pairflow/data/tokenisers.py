@@ -1,0 +1,347 @@
+"""Text to tokens and back: characters, subwords, and the word pieces of BERT.
+
+Decoding needs no other library. Subwords and word pieces are encoded by the package `tokenizers`, an extra.
+"""
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pairflow.artifacts import token_dtype
+from pairflow.data.download import RawFile, git_blob_id
+from pairflow.errors import InputError
+from pairflow.limits import MAX_VOCABULARY
+
+END, PADDING = "<end>", "<pad>"  # the last two symbols where rows are lines
+BERT = RawFile(
+    ("vocab.txt", "bert-base-uncased-vocab.txt"),
+    "https://huggingface.co/google-bert/bert-base-uncased/resolve/main/vocab.txt",
+    "fb140275c155a9c7c5a3b3e0e77a9e839594a938",
+)
+_PIECES = re.compile(r"[^\n]{1,9999}\n?|\n")  # what is encoded at once: a line, or a part of a long one
+_BATCH = 1000  # pieces that `tokenizers` encodes in one call
+
+
+@dataclass(frozen=True)
+class Tokeniser(ABC):
+    """The symbols of text; a token is the place of its symbol in `tokens`.
+
+    With `lines` every row is one line: its tokens, an end symbol, then padding. Otherwise rows are pieces of
+    running text.
+    """
+
+    tokens: tuple[str, ...]
+    lines: bool = False
+
+    kind: ClassVar[str]
+    margins: ClassVar[int] = 0  # symbols of a row that stand around its text
+
+    @property
+    def size(self) -> int:
+        """K: the number of symbols, special ones included."""
+        return len(self.tokens)
+
+    @property
+    def padding(self) -> int | None:
+        return self.size - 1 if self.lines else None
+
+    @property
+    def end(self) -> int | None:
+        """The symbol after which a row holds no more text."""
+        return self.size - 2 if self.lines else None
+
+    @property
+    def mask(self) -> int | None:
+        """The vocabulary's own mask symbol, if it has one."""
+        return None
+
+    @property
+    def unknown(self) -> int | None:
+        """The symbol of text that cannot be encoded, if there can be such text."""
+        return None
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of the JSON, which must be the same for a model and its token files."""
+        return hashlib.sha256(self.json().encode()).hexdigest()
+
+    @abstractmethod
+    def encode(self, text: str) -> np.ndarray:
+        """The tokens (L,) of a text; InputError for a symbol that is not in the vocabulary."""
+
+    @abstractmethod
+    def spell(self, symbols: list[str]) -> str:
+        """The text that symbols spell, none of them special."""
+
+    def encode_all(self, texts: Iterable[str]) -> np.ndarray:
+        """The tokens (L,) of texts, one after the other."""
+        parts = [self.encode(text) for text in texts]
+        return np.concatenate(parts) if parts else np.empty(0, token_dtype(self.size))
+
+    def frame(self, rows: np.ndarray) -> np.ndarray:
+        """Packed rows (M, N - margins) with the symbols that stand around them, (M, N)."""
+        return rows
+
+    def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
+        """One row (N,) of a line; InputError if it is too long."""
+        room = length - 1
+        if len(tokens) > room:
+            raise InputError(f"too long ({len(tokens)} tokens, limit {room})")
+        row = np.full(length, self.padding, token_dtype(self.size))
+        row[: len(tokens)] = tokens
+        row[len(tokens)] = self.end
+        return row
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of a row, without padding; with `lines` it is cut at the first end symbol.
+
+        A symbol beyond the vocabulary is the mask that absorbing noise adds; it is left out as well.
+        """
+        symbols = []
+        for token in map(int, ids):
+            if token == self.end:
+                break
+            if token not in (self.padding, self.mask) and token < self.size:
+                symbols.append(self.tokens[token])
+        return self.spell(symbols)
+
+    def name(self, token: int) -> str:
+        """How the report shows a single token."""
+        return self.tokens[token]
+
+    def content(self) -> dict[str, Any]:
+        return {"kind": self.kind, "lines": self.lines, "tokens": self.tokens}
+
+    def json(self) -> str:
+        return json.dumps(self.content(), ensure_ascii=False, separators=(",", ":"))
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.json() + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Characters(Tokeniser):
+    """Each character is a symbol, in the order of Unicode, so that decoding is exact."""
+
+    kind = "characters"
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
+        """The symbols are the characters that occur; InputError for too many."""
+        symbols = sorted(set().union(*map(set, texts)))
+        if len(symbols) > MAX_VOCABULARY - 2:
+            raise InputError(
+                f"the text has {len(symbols):,} distinct characters; expected at most "
+                f"{MAX_VOCABULARY - 2:,}; use the tokeniser subwords"
+            )
+        return cls((*symbols, END, PADDING) if lines else tuple(symbols), lines)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """Code point -> token; K for a character that is no symbol."""
+        points = [ord(symbol) for symbol in self.tokens if len(symbol) == 1]
+        table = np.full(max(points, default=0) + 2, self.size, np.int32)
+        table[points] = np.arange(len(points))
+        return table
+
+    def encode(self, text: str) -> np.ndarray:
+        points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+        tokens = self._places[np.minimum(points, len(self._places) - 1)]
+        if len(strange := np.flatnonzero(tokens == self.size)):
+            raise InputError(f"unknown symbol {text[strange[0]]!r}")
+        return tokens.astype(token_dtype(self.size))
+
+    def spell(self, symbols: list[str]) -> str:
+        return "".join(symbols)
+
+
+@dataclass(frozen=True)
+class Subwords(Tokeniser):
+    """Byte-level byte-pair encoding: symbols are sequences of bytes, of which single ones are all there.
+
+    So every text can be encoded, and decoding is exact. Each line is encoded by itself. Bytes are written as
+    the characters that GPT-2 gives them (a space as `Ġ`). `merges` are the pairs that encoding joins, in
+    order.
+    """
+
+    merges: tuple[tuple[str, str], ...] = ()
+    kind = "subwords"
+
+    @classmethod
+    def train(cls, texts: Iterable[str], size: int, lines: bool = False) -> "Subwords":
+        """Learn `size` = K symbols from texts; InputError if they do not have as many pieces."""
+        library = _library()
+        tokenizer = library.Tokenizer(library.models.BPE())
+        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        trainer = library.trainers.BpeTrainer(
+            vocab_size=size - 2 * lines,
+            initial_alphabet=sorted(library.pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator((piece for text in texts for piece in _PIECES.findall(text)), trainer)
+        model = json.loads(tokenizer.to_str())["model"]
+        tokens = sorted(model["vocab"], key=model["vocab"].__getitem__) + [END, PADDING] * lines
+        if len(tokens) != size:
+            raise InputError(
+                f"vocabulary_size: the training text gives {len(tokens):,} subwords at most; found {size:,}"
+            )
+        return cls(tuple(tokens), lines, tuple((one, other) for one, other in model["merges"]))
+
+    @cached_property
+    def _encoder(self) -> Any:
+        library = _library()
+        places = {token: place for place, token in enumerate(self.tokens)}
+        tokenizer = library.Tokenizer(library.models.BPE(places, list(self.merges)))
+        tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        return tokenizer
+
+    def encode(self, text: str) -> np.ndarray:
+        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
+
+    def spell(self, symbols: list[str]) -> str:
+        content = bytes(_BYTES[character] for symbol in symbols for character in symbol)
+        return content.decode("utf-8", errors="replace")
+
+    def name(self, token: int) -> str:
+        return self.tokens[token] if token >= self.size - 2 * self.lines else self.spell([self.tokens[token]])
+
+    def content(self) -> dict[str, Any]:
+        return {**super().content(), "merges": self.merges}
+
+
+@dataclass(frozen=True)
+class WordPieces(Tokeniser):
+    """The word pieces of bert-base-uncased, whose normalisation (lower case, no accents) decoding keeps.
+
+    Packed rows begin with [CLS] and end with [SEP], which also ends each text. Decoding puts one space
+    between words and none before punctuation.
+    """
+
+    kind = "bert"
+    margins = 2
+
+    @classmethod
+    def read(cls, path: Path, lines: bool = False) -> "WordPieces":
+        """The pieces in a published vocab.txt; InputError if it is another file, by its git blob id."""
+        if git_blob_id(path) != BERT.git_blob:
+            raise InputError(
+                f"{path}: not the vocab.txt of bert-base-uncased: expected git blob {BERT.git_blob}, "
+                f"found {git_blob_id(path)}"
+            )
+        return cls(tuple(path.read_text(encoding="utf-8").splitlines()), lines)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {token: place for place, token in enumerate(self.tokens)}
+
+    @property
+    def padding(self) -> int | None:
+        return self._places["[PAD]"]
+
+    @property
+    def end(self) -> int | None:
+        return self._places["[SEP]"] if self.lines else None
+
+    @property
+    def mask(self) -> int | None:
+        return self._places["[MASK]"]
+
+    @property
+    def unknown(self) -> int | None:
+        return self._places["[UNK]"]
+
+    @cached_property
+    def _encoder(self) -> Any:
+        library = _library()
+        tokenizer = library.Tokenizer(library.models.WordPiece(self._places, unk_token="[UNK]"))
+        tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+        return tokenizer
+
+    def encode(self, text: str) -> np.ndarray:
+        return _encode_pieces(self._encoder, _PIECES.findall(text), self.size)
+
+    def encode_all(self, texts: Iterable[str]) -> np.ndarray:
+        return _encode_pieces(self._encoder, texts, self.size, end=self._places["[SEP]"])
+
+    def frame(self, rows: np.ndarray) -> np.ndarray:
+        first, last = self._places["[CLS]"], self._places["[SEP]"]
+        return np.pad(rows, ((0, 0), (1, 1)), constant_values=((0, 0), (first, last)))
+
+    def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
+        first = np.array([self._places["[CLS]"]], tokens.dtype)
+        return super().line(np.concatenate([first, tokens]), length)
+
+    def spell(self, symbols: list[str]) -> str:
+        text = " ".join(symbols).replace(" ##", "")
+        for mark in (".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"):
+            text = text.replace(f" {mark}", mark)
+        return text.replace(" ' ", "'")
+
+
+KINDS: dict[str, type[Tokeniser]] = {kind.kind: kind for kind in (Characters, Subwords, WordPieces)}
+
+
+def load_tokeniser(path: str | Path) -> Tokeniser:
+    """Read a vocabulary.json of text; InputError if the file is missing or has other content."""
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kind = KINDS[content.pop("kind")]
+        content["tokens"] = tuple(map(str, content["tokens"]))
+        if "merges" in content:
+            content["merges"] = tuple((str(one), str(other)) for one, other in content["merges"])
+        tokeniser = kind(**content)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; expected a vocabulary") from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{path}: not a vocabulary of text, which is one of {', '.join(KINDS)}") from None
+    if len(set(tokeniser.tokens)) != tokeniser.size:
+        raise InputError(f"{path}: a vocabulary holds every symbol once; found a repeated one")
+    return tokeniser
+
+
+def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | None = None) -> np.ndarray:
+    """The tokens of pieces, one after the other, with `end` after each if it is given."""
+    dtype = token_dtype(size)
+    tail = [] if end is None else [end]
+    parts = [np.empty(0, dtype)]
+    for batch in _batches(pieces):
+        encoded = encoder.encode_batch(batch, add_special_tokens=False)
+        parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
+    return np.concatenate(parts)
+
+
+def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(pieces)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise InputError(
+            'the tokenisers subwords and bert need the package tokenizers: pip install "pairflow[text]"'
+        ) from None
+    return tokenizers
+
+
+def _byte_characters() -> dict[str, int]:
+    """Character -> byte, as GPT-2 writes bytes: printable ones stand for themselves, others follow 255."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(others)}
+
+
+_BYTES = _byte_characters()

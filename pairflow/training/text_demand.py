@@ -1,0 +1,102 @@
+"""Text on demand: samples of a model, decoded, as many as wanted."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from pairflow.artifacts import require_apart
+from pairflow.config import DemandSettings
+from pairflow.data.tokenisers import load_tokeniser
+from pairflow.errors import InputError
+from pairflow.runtime.progress import bar
+from pairflow.training.choice import choose
+from pairflow.training.demand import PATIENCE, GrowingTable, TooFewAccepted, require_writable
+from pairflow.training.model import Model
+from pairflow.training.options import MODEL_FILES
+
+_OF_TEXT = ("count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail")  # settings
+
+
+class TextStream:
+    """Text on demand: iterating gives `settings.count` texts of the model in `folder`.
+
+    `folder` may also be that of a finished experiment: see `choose`. The texts are a function of the model,
+    the settings and the kind of device; a smaller count gives the first of a larger one. With `unique` a text
+    is given once, and TooFewAccepted is raised if none of the last 20,000 samples is new.
+    """
+
+    def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
+        given = settings.model_dump(exclude_defaults=True, exclude=set(_OF_TEXT))
+        if given:
+            option = "--" + next(iter(given)).replace("_", "-").replace("three-d", "3d")
+            raise InputError(f"{folder}: {option} is for molecules; this model makes text")
+        self.choice = choose(Path(folder), settings.nfe)
+        self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
+        self.model = Model.load(self.choice.folder, device=device)
+        self.tokeniser = load_tokeniser(self.model.vocabulary_file())
+        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        self.drawn = 0
+
+    def __iter__(self) -> Iterator[str]:
+        seen: Counter[str] = Counter()
+        delivered = idle = 0
+        for text in self._texts():
+            self.drawn += 1
+            if self.settings.unique and text in seen:
+                idle += 1
+                if idle >= PATIENCE:
+                    raise TooFewAccepted(f"none of the last {PATIENCE:,} samples was new: ask for fewer")
+                continue
+            seen[text], idle, delivered = 1, 0, delivered + 1
+            yield text
+            if delivered == self.settings.count:
+                return
+
+    def _texts(self) -> Iterator[str]:
+        """Decoded samples without end."""
+        batch = 0
+        while True:
+            rows = self.model.batch_rows
+            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, "demand", batch)
+            yield from map(self.tokeniser.decode, tokens.tolist())
+            batch += 1
+
+
+def deliver_text(stream: TextStream, out: Path, quiet: bool) -> str:
+    """Write the texts of a stream to `out`, and say how many.
+
+    If it is interrupted, the texts so far are written to `<stem>.part<suffix>`, as `demand.deliver` does.
+    """
+    write, settings = _writer(out), stream.settings
+    require_apart({"--out": out}, stream.inputs)
+    require_writable(out)
+    table = GrowingTable(out, settings.count, "texts", write)
+
+    def collect() -> None:
+        with bar(total=settings.count, unit=" texts", quiet=quiet) as texts:
+            for number, text in enumerate(stream, 1):
+                table.rows.append({"name": f"pairflow-{number}", "text": text})
+                texts.update()
+
+    table.fill(collect)
+    kept = f" from {stream.drawn:,} samples" if stream.drawn > settings.count else ""
+    return f"{settings.count:,} texts{kept}, seed {settings.seed} -> {out}"
+
+
+def _writer(out: Path) -> Callable[[Path, list[dict[str, Any]]], None]:
+    """The function that writes the format of a file's suffix; InputError for an unknown one."""
+    if out.suffix == ".txt":
+        return _write_lines
+    if out.suffix == ".csv":
+        return lambda path, rows: pd.DataFrame(rows).to_csv(path, index=False, lineterminator="\n")
+    raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for text")
+
+
+def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    r"""A line for each text; line breaks in it are written as \n, and backslashes twice."""
+    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
+    path.write_text("".join(row["text"].translate(escapes) + "\n" for row in rows), encoding="utf-8")
