@@ -1,6 +1,7 @@
 """The benchmarks of pairing themselves, on a few synthetic rows: they run, and their contenders agree."""
 
 import argparse
+import hashlib
 import importlib.util
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from pairflow.pairing import local_consensus
+from pairflow.pairing.pair import pair
 
 SCRIPTS = Path(__file__).parent.parent / "benchmarks"
 
@@ -43,14 +45,20 @@ def test_the_baselines_compute_what_the_engine_computes(benchmark):
     np.testing.assert_allclose(benchmark.by_one_hot(z, one_hot, 9), expected, rtol=1e-3, atol=1e-6)
 
 
-def test_contenders_run_side_by_side_and_an_estimated_run_says_so(benchmark):
+def test_contenders_run_side_by_side(benchmark):
     found = benchmark.side_by_side(benchmark.clusters(400, 8, 5), 5, turns=1)
     rates = found["pairs_per_second_and_step"]
     assert {"pairflow, 1 thread", "NumPy broadcasting", "torch one-hot, cpu"} <= set(rates)
     assert benchmark.machine()["threads"] >= 1
-    run = benchmark.estimate(benchmark.clusters(400, 8, 5), 5, 3)
-    assert run["estimated"]
-    assert run["seconds"]["min"] > 0
+
+
+def test_a_whole_pairing_is_timed_beside_another_checkout(benchmark):
+    data = benchmark.clusters(40, 8, 5)
+    run = benchmark.whole_run(data, 5, 3, turns=1, beside=SCRIPTS.parent)
+    sources = pair(data, vocabulary_size=5, steps=3, backend="cpu", progress=False)
+    assert run["sources"] == hashlib.sha256(sources.tobytes()).hexdigest()
+    assert run["beside"]["same_bytes"]
+    assert run["beside"]["ratio"]["median"] == run["beside"]["seconds"]["median"] / run["seconds"]["median"]
 
 
 def test_rates_are_pairs_and_steps_over_the_time_of_a_clock_that_is_known(benchmark, monkeypatch):

@@ -171,7 +171,7 @@ def make_pairer(
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 
-def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str) -> None:
+def compile_for(tokens: np.ndarray, *, vocabulary_size: int, backend: str = "auto") -> None:
     """Compile what pairs tokens (M, N) of this dtype and length, so that it costs `pair` no time later.
 
     It pairs two rows in one step; machine code that is on disk is only read. Arguments are those of `pair`.

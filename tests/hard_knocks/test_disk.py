@@ -59,6 +59,13 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         {"out": f"{MINI}/correlation.parquet"},
     ),
     "import": ([ROWS[1], "--vocabulary-size=99"], {"out": f"{MINI}/rows.parquet"}),
+    "preprocess_text": (
+        ["--source=shakespeare", "--tokeniser=characters", "--length=32", "--training-rows=99"],
+        {
+            name: f"{MINI}/text/{name}"
+            for name in ("train", "validation", "judge", "vocabulary", "known", "rejected")
+        },
+    ),
     "preprocess_tokens": (
         ["--source=tokens", f"--file={ROWS[1]}", "--vocabulary-size=99"],
         {name: f"{MINI}/tokens/{name}" for name in ("train", "validation", "vocabulary", "known")},
