@@ -130,7 +130,8 @@ class Place:
 
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
 LOUD = ("diagnose", "report", "gather", "compare", "paper", "import", "adopt")  # without an option --quiet
-LOUD += ("preprocess_text", "preprocess_tokens", "floor_tokens", "evaluate_tokens")
+LOUD += ("preprocess_text", "floor_text", "evaluate_text")
+LOUD += ("preprocess_tokens", "floor_tokens", "evaluate_tokens")
 
 
 @pytest.fixture(scope="session")

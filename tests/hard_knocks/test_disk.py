@@ -21,13 +21,16 @@ from pairflow.runtime.resume import BlockFiles
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
 CHAIN += ["teach", "distill", "report"]
 MINI, DIGITS = "results/mini", "results/mini/digits"
-MODEL = [f"{MINI}/seed0/models/pairflow", f"{DIGITS}/model"]
+MODEL = [f"{MINI}/seed0/models/pairflow", f"{DIGITS}/model", f"{MINI}/text/model"]
 REAL = ["--tokens", f"{DIGITS}/train.parquet", "--validation", f"{DIGITS}/validation.parquet"]
 CLASSIFIER = ["--classifier", f"{DIGITS}/classifier.safetensors"]
 COMPARED = [*REAL, *CLASSIFIER]
 COMPARED += ["--train-reference", f"{DIGITS}/train-reference.parquet"]
 COMPARED += ["--test-reference", f"{DIGITS}/test-reference.parquet"]
 ROWS = ["--tokens", f"{MINI}/data/train.parquet", "--validation", f"{MINI}/data/validation.parquet"]
+TEXT = f"{MINI}/text"
+REAL_TEXT = ["--tokens", f"{TEXT}/train", "--validation", f"{TEXT}/validation", "--judge", f"{TEXT}/judge"]
+REAL_TEXT += ["--vocabulary", f"{TEXT}/vocabulary"]
 LEARN = {
     "method": "udlm",
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
@@ -62,10 +65,13 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
     "preprocess_text": (
         ["--source=shakespeare", "--tokeniser=characters", "--length=32", "--training-rows=99"],
         {
-            name: f"{MINI}/text/{name}"
+            name: f"{TEXT}/{name}"
             for name in ("train", "validation", "judge", "vocabulary", "known", "rejected")
         },
     ),
+    "floor_text": ([*REAL_TEXT, "--samples=9", "--trials=2"], {"out": f"{TEXT}/floor"}),
+    "sample text": (["--model", MODEL[2], "--nfe=1", "--samples=9"], {"out": f"{TEXT}/samples"}),
+    "evaluate_text": ([*REAL_TEXT, "--samples", f"{TEXT}/samples"], {"out": f"{TEXT}/metrics"}),
     "preprocess_tokens": (
         ["--source=tokens", f"--file={ROWS[1]}", "--vocabulary-size=99"],
         {name: f"{MINI}/tokens/{name}" for name in ("train", "validation", "vocabulary", "known")},
@@ -116,12 +122,15 @@ def small(calm, place, disk, model_files):
     made.root.symlink_to(disk / "mini")
     for step in ("teach", "distill"):
         made.finish(step)
-    learn = ["train", "--settings", json.dumps(LEARN), "--data", REAL[1], *REAL[2:], "--quiet"]
-    learn += [f"--{key}={file}" for key, file in model_files(MODEL[1]).items()]
+    learn = ["train", "--settings", json.dumps(LEARN), "--quiet"]
+    images = [*learn, "--data", REAL[1], *REAL[2:]]
+    images += [f"--{key}={file}" for key, file in model_files(MODEL[1]).items()]
+    text = [*learn, "--data", REAL_TEXT[1], *REAL_TEXT[2:4]]
+    text += [f"--{key}={file}" for key, file in model_files(MODEL[2]).items()]
     test = ["reference", "--tokens", REAL[3], *CLASSIFIER, "--out", COMPARED[-1], "--quiet"]
     pair = ["pair", "--tokens", f"{MINI}/data/train.parquet", "--steps", "3", "--quiet"]
     shards = [[*pair, "--shard", f"{k}/2", "--out", f"{MINI}/shards/{k}.parquet"] for k in (1, 2)]
-    before = {"sample images": [learn], "floor": [test], "gather": shards}
+    before = {"sample images": [images], "sample text": [text], "floor": [test], "gather": shards}
     for name in BESIDE:
         for arguments in [*before.get(name, []), made.command(name)]:
             assert made.run(*arguments) == 0, arguments
