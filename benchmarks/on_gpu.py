@@ -78,7 +78,7 @@ class Skipped(Exception):
 
 
 @dataclass
-class Session:
+class Stint:
     """Where the inputs are, what has been recorded, and whether sizes are toys."""
 
     folder: Path
@@ -111,7 +111,7 @@ class Task(NamedTuple):
     stage: str
     name: str
     seconds: float
-    work: Callable[[Session], dict[str, Any]]
+    work: Callable[[Stint], dict[str, Any]]
 
     @property
     def key(self) -> str:
@@ -170,15 +170,15 @@ def main(folder: Path, out: Path | None, minutes, stages, iterations, plan, prep
     if not chosen:
         raise click.ClickException(f"--stages: {stages} names no stage")
     out = out or HERE / "records" / f"on-gpu-{datetime.now(UTC).date()}.json"
-    session = Session(folder, out, toy, iterations, _read_record(out, toy))
+    stint = Stint(folder, out, toy, iterations, _read_record(out, toy))
     if prepare or (toy and not folder.exists()):
-        prepare_inputs(session)
+        prepare_inputs(stint)
     if hashes:
-        write_hashes(session)
+        write_hashes(stint)
     if plan:
-        show_plan(session, chosen)
+        show_plan(stint, chosen)
     elif not (prepare or hashes):
-        run(session, chosen, minutes * 60)
+        run(stint, chosen, minutes * 60)
 
 
 def _read_record(out: Path, toy: bool) -> dict[str, Any]:
@@ -190,30 +190,30 @@ def _read_record(out: Path, toy: bool) -> dict[str, Any]:
     return record
 
 
-def show_plan(session: Session, chosen: list[Task]) -> None:
+def show_plan(stint: Stint, chosen: list[Task]) -> None:
     """Print the tasks; what is finished takes no time."""
     for task in chosen:
-        entry = session.record["tasks"].get(task.key, {})
+        entry = stint.record["tasks"].get(task.key, {})
         print(f"{task.key:44} {task.seconds:6.0f} s  {entry.get('status', '')}")
-    left = sum(task.seconds for task in chosen if session.result(task.key) is None)
+    left = sum(task.seconds for task in chosen if stint.result(task.key) is None)
     print(f"{'together, without what is done':44} {left:6.0f} s")
 
 
-def run(session: Session, chosen: list[Task], seconds: float) -> None:
+def run(stint: Stint, chosen: list[Task], seconds: float) -> None:
     """Do what is not done yet, in processes of their own, until the time is up."""
     deadline = time.monotonic() + seconds
-    if session.toy:
+    if stint.toy:
         small_pairings("cpu")  # compiles, or loads what was compiled, for all processes that follow
-    _, machine = _in_process(_machine, session, seconds)
+    _, machine = _in_process(_machine, stint, seconds)
     name = machine.get("gpu") or machine.get("processor") or "unknown"
-    session.record["machines"][name] = machine
+    stint.record["machines"][name] = machine
     for task in chosen:
         left = deadline - time.monotonic()
-        if session.result(task.key) is not None or left < 1:
+        if stint.result(task.key) is not None or left < 1:
             continue
         started = time.perf_counter()
-        status, result = _in_process(task.work, session, min(left, task.limit))
-        session.record["tasks"][task.key] = {
+        status, result = _in_process(task.work, stint, min(left, task.limit))
+        stint.record["tasks"][task.key] = {
             "status": status,
             "seconds": round(time.perf_counter() - started, 3),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -221,19 +221,19 @@ def run(session: Session, chosen: list[Task], seconds: float) -> None:
             "machine": name,
             "result": result,
         }
-        with atomic(session.out) as [part]:
-            part.write_text(json.dumps(session.record, indent=1) + "\n", encoding="utf-8")
+        with atomic(stint.out) as [part]:
+            part.write_text(json.dumps(stint.record, indent=1) + "\n", encoding="utf-8")
         print(f"{task.key}: {status}, {json.dumps(result)[:300]}", flush=True)
 
 
-def _in_process(work: Callable, session: Session, seconds: float) -> tuple[str, dict[str, Any]]:
+def _in_process(work: Callable, stint: Stint, seconds: float) -> tuple[str, dict[str, Any]]:
     """Status and result of work in a process of its own, which starts as a copy of this one (no CUDA yet).
 
     Its output goes to a file beside the record. When the time is up it is asked to stop, and then made to.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(work, session, sender))
+    process = context.Process(target=_child, args=(work, stint, sender))
     process.start()
     sender.close()
     answer = ("stopped", {"reason": f"it was given {seconds:.0f} s"})
@@ -251,13 +251,13 @@ def _in_process(work: Callable, session: Session, seconds: float) -> tuple[str, 
     return answer
 
 
-def _child(work: Callable, session: Session, sender) -> None:
+def _child(work: Callable, stint: Stint, sender) -> None:
     os.setsid()  # it is stopped together with the processes that it starts
-    with session.out.with_suffix(".log").open("a") as log:
+    with stint.out.with_suffix(".log").open("a") as log:
         for stream in (1, 2):
             os.dup2(log.fileno(), stream)
     try:
-        sender.send(("done", work(session)))
+        sender.send(("done", work(stint)))
     except Skipped as reason:
         sender.send(("skipped", {"reason": str(reason)}))
     except (Exception, SystemExit) as error:
@@ -265,12 +265,12 @@ def _child(work: Callable, session: Session, sender) -> None:
         sender.send(("failed", {"reason": f"{type(error).__name__}: {error}"[:2000]}))
 
 
-def _machine(session: Session) -> dict[str, Any]:
+def _machine(stint: Stint) -> dict[str, Any]:
     """The machine, the libraries, the commit, and the driver where there is a GPU."""
     facts = pairing.machine()
     with suppress(OSError):  # there is no git
         facts["commit"] = pairing.commit()
-    if not session.toy:
+    if not stint.toy:
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
         with suppress(OSError):
             facts["nvidia-smi"] = subprocess.run(
@@ -282,18 +282,18 @@ def _machine(session: Session) -> dict[str, Any]:
 # ---- inputs
 
 
-def prepare_inputs(session: Session) -> None:
+def prepare_inputs(stint: Stint) -> None:
     """Write the token rows of the data sets, and the data of the experiment that is trained."""
-    session.folder.mkdir(parents=True, exist_ok=True)
-    for job in jobs(session.folder, _reduced(EXPERIMENTS["qm9"], 1, session.toy)):
+    stint.folder.mkdir(parents=True, exist_ok=True)
+    for job in jobs(stint.folder, _reduced(EXPERIMENTS["qm9"], 1, stint.toy)):
         if job.rule == "preprocess":
             pairflow_command(_arguments(job), standalone_mode=False)
     for name in PAPER:
-        tokens, symbols, shape = (_toy_rows if session.toy else _paper_rows)(name)
-        np.savez_compressed(session.folder / f"{name}.npz", tokens=tokens, symbols=symbols, shape=shape)
+        tokens, symbols, shape = (_toy_rows if stint.toy else _paper_rows)(name)
+        np.savez_compressed(stint.folder / f"{name}.npz", tokens=tokens, symbols=symbols, shape=shape)
         print(f"{name}: {tokens.shape}, K = {symbols}")
-    size = sum(path.stat().st_size for path in session.folder.rglob("*") if path.is_file())
-    print(f"{session.folder}: {size / 1e6:.1f} MB")
+    size = sum(path.stat().st_size for path in stint.folder.rglob("*") if path.is_file())
+    print(f"{stint.folder}: {size / 1e6:.1f} MB")
 
 
 def _paper_rows(name: str) -> tuple[np.ndarray, int, tuple[int, ...]]:
@@ -323,19 +323,19 @@ def _toy_rows(name: str) -> tuple[np.ndarray, int, tuple[int, ...]]:
     return pairing.clusters(100, int(np.prod(shape)) if shape else 12, symbols), symbols, shape
 
 
-def _load(session: Session, name: str) -> tuple[np.ndarray, int, tuple[int, ...]]:
-    with np.load(session.folder / f"{name}.npz") as file:
+def _load(stint: Stint, name: str) -> tuple[np.ndarray, int, tuple[int, ...]]:
+    with np.load(stint.folder / f"{name}.npz") as file:
         return file["tokens"], int(file["symbols"]), tuple(map(int, file["shape"]))
 
 
 # ---- pairings
 
 
-def gpu_tests(session: Session) -> dict[str, Any]:
+def gpu_tests(stint: Stint) -> dict[str, Any]:
     """The tests with the mark `gpu`; the files that have none may need packages that are not here."""
     tests = HERE.parent / "tests"
     files = [path for path in tests.rglob("test_*.py") if "mark.gpu" in path.read_text(encoding="utf-8")]
-    if session.toy:
+    if stint.toy:
         return {"in place of": f"the tests in {len(files)} files"}
     command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-W", "default", "-p", "no:cacheprovider"]
     run = subprocess.run([*command, *files], capture_output=True, text=True, check=False, cwd=HERE.parent)
@@ -354,9 +354,9 @@ def small_pairings(backend: str) -> None:
         assert np.array_equal(pairflow.pair(data, backend=backend, **rule), expected), (rows, length, symbols)
 
 
-def sanitize(tool: str, session: Session) -> dict[str, Any]:
+def sanitize(tool: str, stint: Stint) -> dict[str, Any]:
     """Small pairings under a tool of compute-sanitizer; what it finds is an error."""
-    if session.toy:
+    if stint.toy:
         small_pairings("cpu")
         return {"in place of": f"compute-sanitizer --tool {tool}"}
     program = shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
@@ -371,32 +371,32 @@ def sanitize(tool: str, session: Session) -> dict[str, Any]:
     return {"summary": run.stdout.splitlines()[-1]}
 
 
-def pair_in_full(name: str, session: Session) -> dict[str, Any]:
+def pair_in_full(name: str, stint: Stint) -> dict[str, Any]:
     """Seconds of a whole pairing, as a user calls it, and whether its bytes are the CPU's."""
-    tokens, symbols, _ = _load(session, name)
-    result = _paired(session, tokens, symbols, EXPERIMENTS[name].pairing.steps, turns=3)
-    known = _hashes().get(_hashed_name(session, name))
+    tokens, symbols, _ = _load(stint, name)
+    result = _paired(stint, tokens, symbols, EXPERIMENTS[name].pairing.steps, turns=3)
+    known = _hashes().get(_hashed_name(stint, name))
     result["equals the CPU"] = known and known == {key: result[key] for key in known}
     if known and not result["equals the CPU"]:
         raise RuntimeError(f"other bytes than on the CPU: {result}, expected {known}")
     return result
 
 
-def pair_many_images(session: Session) -> dict[str, Any]:
+def pair_many_images(stint: Stint) -> dict[str, Any]:
     """As many rows as CIFAR-10 with its mirror images has: each image mirrored or not and moved five ways."""
-    tokens, symbols, shape = _load(session, "cifar10")
+    tokens, symbols, shape = _load(stint, "cifar10")
     images = tokens.reshape(-1, *shape)
     both = np.concatenate([images, images[..., ::-1]])
     moved = np.concatenate([np.roll(both, pixels, axis=-1) for pixels in range(5)])
     rows, steps = moved.reshape(len(moved), -1), EXPERIMENTS["cifar10"].pairing.steps
-    few = [session.pair(rows, symbols, steps, rows=(0, 4), **where) for where in ({}, {"backend": "cpu"})]
+    few = [stint.pair(rows, symbols, steps, rows=(0, 4), **where) for where in ({}, {"backend": "cpu"})]
     if not np.array_equal(*few):
         raise RuntimeError("other bytes than on the CPU")
-    return _paired(session, rows, symbols, steps, turns=1) | {"rows compared with the CPU": len(few[0])}
+    return _paired(stint, rows, symbols, steps, turns=1) | {"rows compared with the CPU": len(few[0])}
 
 
-def _paired(session: Session, tokens: np.ndarray, symbols: int, steps: int, turns: int) -> dict[str, Any]:
-    pair = partial(session.pair, tokens, symbols, steps)
+def _paired(stint: Stint, tokens: np.ndarray, symbols: int, steps: int, turns: int) -> dict[str, Any]:
+    pair = partial(stint.pair, tokens, symbols, steps)
     first = pairing.seconds_of(lambda: pair(rows=(0, 64)))  # compiles, or loads what was compiled
     seconds = []
     for _ in range(turns):
@@ -422,16 +422,16 @@ def _hashes() -> dict[str, Any]:
     return json.loads(HASHES.read_text(encoding="utf-8"))
 
 
-def _hashed_name(session: Session, name: str) -> str:
-    return f"toy {name}" if session.toy else name
+def _hashed_name(stint: Stint, name: str) -> str:
+    return f"toy {name}" if stint.toy else name
 
 
-def write_hashes(session: Session) -> None:
+def write_hashes(stint: Stint) -> None:
     """Pair the data sets on the CPU and write the hashes; what is in the file already is not made again."""
     for name in PAPER:
-        if (key := _hashed_name(session, name)) in _hashes():
+        if (key := _hashed_name(stint, name)) in _hashes():
             continue
-        tokens, symbols, _ = _load(session, name)
+        tokens, symbols, _ = _load(stint, name)
         steps = EXPERIMENTS[name].pairing.steps
         sources = pairflow.pair(tokens, vocabulary_size=symbols, steps=steps, backend="cpu")
         entry = _hash(tokens, sources, steps)
@@ -440,15 +440,15 @@ def write_hashes(session: Session) -> None:
         print(f"{key}: {entry['sources']}")
 
 
-def beside_one_hot(name: str, session: Session) -> dict[str, Any]:
+def beside_one_hot(name: str, stint: Stint) -> dict[str, Any]:
     """Pairs per second and step of the engine and of torch, which computes one step of a few queries."""
-    tokens, symbols, _ = _load(session, name)
-    free = 1 << 30 if session.toy else torch.cuda.mem_get_info()[0]
+    tokens, symbols, _ = _load(stint, name)
+    free = 1 << 30 if stint.toy else torch.cuda.mem_get_info()[0]
     keys = min(len(tokens), int(free / 3 / (4 * tokens.shape[1] * symbols)))
     data, steps = pairing.sample(tokens, keys), EXPERIMENTS[name].pairing.steps
-    queries, one_hot = pairing.noised(data, 64, symbols), pairing.one_hot_keys(data, symbols, session.device)
+    queries, one_hot = pairing.noised(data, 64, symbols), pairing.one_hot_keys(data, symbols, stint.device)
     count = min(keys, 4000)
-    pair = partial(session.pair, data, symbols, steps)
+    pair = partial(stint.pair, data, symbols, steps)
 
     def products(precision: str) -> float:
         torch.set_float32_matmul_precision(precision)
@@ -479,11 +479,11 @@ def beside_one_hot(name: str, session: Session) -> dict[str, Any]:
 # ---- networks
 
 
-def network_speed(name: str, session: Session) -> dict[str, Any]:
+def network_speed(name: str, stint: Stint) -> dict[str, Any]:
     """Seconds of an iteration, and of a row and a sampling step, as the workflow does them."""
-    experiment, size = _network(session, name)
+    experiment, size = _network(stint, name)
     batch, results = experiment.training.batch_size, {}
-    for work in needed(jobs(Path(), experiment), experiment, size, session.device):
+    for work in needed(jobs(Path(), experiment), experiment, size, stint.device):
         if (work.kind, work.batch) in (("train", batch), ("draw", 0)) and work.corruption == "uniform":
             request = {
                 "work": vars(work),
@@ -496,23 +496,23 @@ def network_speed(name: str, session: Session) -> dict[str, Any]:
     return results
 
 
-def side_by_side(name: str, compiled: bool, session: Session) -> dict[str, Any]:
+def side_by_side(name: str, compiled: bool, stint: Stint) -> dict[str, Any]:
     """Rows per second of a training's iterations, of the network as it is and of variants, in turns."""
-    experiment, size = _network(session, name)
+    experiment, size = _network(stint, name)
     settings, batch = experiment.network.model_dump(mode="json"), experiment.training.batch_size
     case = variants.Case(settings, size.length, size.vocabulary_size, batch, size.shape)
-    if compiled and session.toy:
+    if compiled and stint.toy:
         return {"in place of": "torch.compile"}
     kinds = [kind for kind in variants.kinds(case) if kind == "plain" or (kind == "compiled") == compiled]
-    return variants.side_by_side(case, kinds, 2, torch.device(session.device))
+    return variants.side_by_side(case, kinds, 2, torch.device(stint.device))
 
 
-def _network(session: Session, name: str) -> tuple[Experiment, DatasetSize]:
+def _network(stint: Stint, name: str) -> tuple[Experiment, DatasetSize]:
     """The experiment with its network, and the sizes of its data."""
-    tokens, symbols, shape = _load(session, name)
+    tokens, symbols, shape = _load(stint, name)
     size = DatasetSize(len(tokens), 0, symbols, tokens.shape[1], shape or None)
     variants.SECONDS = 2.0
-    if not session.toy:
+    if not stint.toy:
         return EXPERIMENTS[name], size
     measure.SECONDS = variants.SECONDS = 0.01
     return _toy_network(EXPERIMENTS[name], bool(shape)), size
@@ -550,11 +550,11 @@ def _reduced(experiment: Experiment, iterations: int, toy: bool) -> Experiment:
     return Experiment.model_validate(values)
 
 
-def training_scale(session: Session) -> dict[str, Any]:
+def training_scale(stint: Stint) -> dict[str, Any]:
     """How many iterations: as many as three trainings do in their time, by the speed that was measured."""
     full = EXPERIMENTS["qm9"].training.iterations
-    speed = session.result("speed/qm9")
-    iterations = session.iterations or (2 if session.toy else None)
+    speed = stint.result("speed/qm9")
+    iterations = stint.iterations or (2 if stint.toy else None)
     if iterations is None and speed:
         iterations = int(TRAINING_SECONDS / len(METHODS) / speed["train"]["seconds"])
     if iterations is None:
@@ -568,16 +568,16 @@ def training_scale(session: Session) -> dict[str, Any]:
     }
 
 
-def run_jobs(rule: str, method: str | None, session: Session) -> dict[str, Any]:
+def run_jobs(rule: str, method: str | None, stint: Stint) -> dict[str, Any]:
     """The jobs of a rule and a method, by the workflow's commands; of evaluations, the means over trials."""
-    scale = session.result("training/scale")
+    scale = stint.result("training/scale")
     if scale is None:
         raise Skipped("the number of iterations is not known")
     if rule in ("describe_molecules", "evaluate") and find_spec("rdkit") is None:
         raise Skipped("RDKit is not installed; the same command can do this on another machine")
-    experiment = _reduced(EXPERIMENTS["qm9"], scale["iterations"], session.toy)
+    experiment = _reduced(EXPERIMENTS["qm9"], scale["iterations"], stint.toy)
     results = {}
-    for job in jobs(session.folder, experiment):
+    for job in jobs(stint.folder, experiment):
         if (job.rule, job.method) != (rule, method):
             continue
         if lacking := [path for path in job.needed if not path.exists()]:
@@ -585,7 +585,7 @@ def run_jobs(rule: str, method: str | None, session: Session) -> dict[str, Any]:
         pairflow_command(_arguments(job), standalone_mode=False)
         name = f"NFE {job.nfe}" if job.nfe else job.record.name
         results[name] = (
-            _means(job.record) if rule == "evaluate" else str(job.record.relative_to(session.folder))
+            _means(job.record) if rule == "evaluate" else str(job.record.relative_to(stint.folder))
         )
     return results
 

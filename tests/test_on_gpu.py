@@ -33,7 +33,7 @@ def edit(record, *names):
         del record["tasks"][name]
     out.write_text(json.dumps(record))
 
-def save(session):
+def save(stint):
     signal.signal(signal.SIGTERM, lambda *_: (folder / "saved").touch() or os._exit(0))
     time.sleep(60)
 
@@ -44,9 +44,9 @@ ask("no toy", "--plan", toy=())
 edit(json.loads(out.read_text()), "pairing/qm9", "one-hot/qm9")
 np.savez(inputs / "qm9.npz", tokens=np.zeros((70, 12), np.uint8), symbols=8, shape=())
 answers["second record"] = ask("second")
-session = on_gpu.Session(inputs, out, True, None, {})
-answers["stopped"] = on_gpu._in_process(save, session, 1)
-answers["ended"] = on_gpu._in_process(lambda session: os._exit(1), session, 60)
+stint = on_gpu.Stint(inputs, out, True, None, {})
+answers["stopped"] = on_gpu._in_process(save, stint, 1)
+answers["ended"] = on_gpu._in_process(lambda stint: os._exit(1), stint, 60)
 (folder / "answers.json").write_text(json.dumps(answers))
 """
 

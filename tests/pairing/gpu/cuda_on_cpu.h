@@ -100,7 +100,7 @@ UNSEEN inline void end_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
 UNSEEN inline void switch_to(void* fiber) { __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync); }
 UNSEEN inline void leave(char& object) { __tsan_release(&object); }
 UNSEEN inline void enter(char& object) { __tsan_acquire(&object); }
-// Memory that is mapped anew has no history.
+// Memory that is mapped again has no history.
 UNSEEN inline void forget(void* place, size_t bytes) {
     mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -141,7 +141,7 @@ UNSEEN inline unsigned meet(Kind kind, const Place& place, unsigned value) {
     return self.result;
 }
 
-// Lets the threads [first, last) go on if all of them wait at the same place.
+// Lets the threads [first, last) continue if all of them wait at the same place.
 UNSEEN inline bool release(unsigned first, unsigned last, bool of_block) {
     const Thread& one = threads[first];
     const int place = one.waits_at;
