@@ -81,12 +81,12 @@ class Pairer:
         tokens: ArrayLike,
         *,
         vocabulary_size: int,
-        steps: int = 20,
-        subsets: int = 1,
-        seed: int = 0,
-        backend: str = "auto",
-        threads: int | None = None,
-        progress: bool = True,
+        steps: int,
+        subsets: int,
+        seed: int,
+        backend: str,
+        threads: int | None,
+        progress: bool,
     ):
         size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
         self.tokens = checked_tokens(tokens, size)

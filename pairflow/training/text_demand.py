@@ -1,6 +1,5 @@
 """Text on demand: samples of a model, decoded, as many as wanted."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,16 +41,18 @@ class TextStream:
         self.drawn = 0
 
     def __iter__(self) -> Iterator[str]:
-        seen: Counter[str] = Counter()
+        seen: set[str] = set()
         delivered = idle = 0
         for text in self._texts():
             self.drawn += 1
-            if self.settings.unique and text in seen:
+            if text in seen:
                 idle += 1
                 if idle >= PATIENCE:
                     raise TooFewAccepted(f"none of the last {PATIENCE:,} samples was new: ask for fewer")
                 continue
-            seen[text], idle, delivered = 1, 0, delivered + 1
+            if self.settings.unique:
+                seen.add(text)
+            idle, delivered = 0, delivered + 1
             yield text
             if delivered == self.settings.count:
                 return

@@ -27,9 +27,9 @@ class Bitmaps(NamedTuple):
 
 def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.ndarray:
     """`Bitmaps.starts` for `columns` (C, M), the transposed tokens of the keys."""
-    starts = np.zeros(index.none + 2, np.int64)
+    starts, last = np.zeros(index.none + 2, np.int64), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
-        _count_blocks(rows, starts[1:], np.full(len(starts) - 1, -1))
+        _count_blocks(rows, starts[1:], last)
     return np.cumsum(starts, out=starts)
 
 
@@ -40,15 +40,15 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
     real = np.arange(len(valid) * BITS) < keys
     valid.reshape(-1)[:] = np.packbits(real, bitorder="little").view(np.uint64)
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
-    following = starts.copy()
+    following, last = starts.copy(), np.full(index.none, -1)
     for rows in index.rows_of_keys(columns, vocabulary_size):
-        _fill_blocks(rows, following, bitmaps.blocks, bitmaps.places, np.full(len(starts), -1))
+        _fill_blocks(rows, following, bitmaps.blocks, bitmaps.places, last)
     return bitmaps
 
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Adds to `counts` in how many blocks each row of a column occurs; `last` (-1s) is scratch."""
+    """Adds to `counts` in how many blocks each row of a column occurs; `last` are their last ones so far."""
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:

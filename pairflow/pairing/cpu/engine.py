@@ -14,8 +14,8 @@ Why it is fast:
   cheaper of two ways: by the keys that a set and the level have in common, or key by key.
 - All of it is plain LLVM on 512-bit values (`block`): AVX-512 where there is one, any other machine as well.
 
-Memory beyond `keys`: with bitmaps about 6 + P/4 bytes per key and thread, P = bit_length(N), and P more
-where K = 2; with lists 8 bytes.
+Memory beyond `keys`, per key and thread: with bitmaps about 5 + P/4 bytes, P = bit_length(N), and 1 more
+where K = 2; with lists 8.
 """
 
 import threading

@@ -101,7 +101,7 @@ def level_size(counters, matches):
 
 @compiled
 def list_level(counters, matches, listed):
-    """Writes the keys whose counters are equal to `matches` to `listed`, and returns their number."""
+    """Writes the keys whose counters are equal to `matches` to `listed`, ascending."""
     count = 0
     for first in range(0, len(counters), TOGETHER):
         bits = equal_bits(counters, first, np.uint16(matches))
@@ -109,7 +109,6 @@ def list_level(counters, matches, listed):
             listed[count] = first + lowest_bit(bits)
             count += 1
             bits &= bits - np.uint64(1)
-    return count
 
 
 @compiled

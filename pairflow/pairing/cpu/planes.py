@@ -65,12 +65,12 @@ def move_binary(planes, bitmaps, gained, whole):
     summed by carry-save adders, so that the planes are read and written once for all of them. `whole`
     (7, places, 8) is scratch.
     """
-    places = len(planes)
+    places, none = len(planes), len(bitmaps.starts) - 2
     for start in range(0, len(gained), 7):
         rows = gained[start : start + 7]
         for n in range(7):
             _spread(
-                bitmaps.blocks, bitmaps.places, bitmaps.starts, rows[n] if n < len(rows) else -1, whole[n]
+                bitmaps.blocks, bitmaps.places, bitmaps.starts, rows[n] if n < len(rows) else none, whole[n]
             )
         for place in range(places):
             ones, two_a = _full_add(
@@ -88,8 +88,8 @@ def move_binary(planes, bitmaps, gained, whole):
 
 @compiled
 def _spread(blocks, places, starts, row, whole):
-    """Writes a row of the index to `whole` (blocks, 8), with its empty blocks; row -1 is empty."""
-    following, end = (starts[row], starts[row + 1]) if row >= 0 else (0, 0)
+    """Writes a row of the index to `whole` (places, 8), with its empty blocks."""
+    following, end = starts[row], starts[row + 1]
     for place in range(len(whole)):
         bits = fill(np.uint64(0))
         if following < end and places[following] == place:
@@ -161,7 +161,7 @@ def _keep(masks, place, mask):
 
 @compiled
 def clear_untouched(mask, touched, written):
-    """Makes one of the masks (blocks, 8) whole after `split_octave`: zero wherever it wrote nothing."""
+    """Makes one of the masks (places, 8) whole after `split_octave`: zero in all other places."""
     following = 0
     for place in range(len(mask)):
         if following < written and touched[following] == place:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pairflow
+from pairflow.config import PairSettings
 from pairflow.pairing import oracle, pair
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.gpu import engine as gpu
@@ -134,18 +135,22 @@ def fake_gpu(monkeypatch):
     return fake
 
 
+def pairer_of(tokens, vocabulary_size, backend="auto", **settings):
+    options = {"backend": backend, "threads": None, "progress": False}
+    return pair.make_pairer(tokens, PairSettings(**settings), vocabulary_size=vocabulary_size, **options)
+
+
 def test_auto_takes_the_gpu_for_large_data_and_does_not_copy_them(fake_gpu, monkeypatch):
     tokens = np.zeros((30, 4), np.uint8)
-    settings = {"vocabulary_size": 2, "steps": 5, "progress": False}
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 30 * 30 * 4 * 5)
-    pairer = pair.Pairer(tokens, **settings)
+    pairer = pairer_of(tokens, 2, steps=5)
     assert pairer.on_gpu
     pairer.sources((0, 10))
     pairer.sources((10, 30))
     assert [data is tokens for data in fake_gpu.calls] == [True, True]
-    assert not pair.Pairer(tokens[:29], **settings).on_gpu
-    assert not pair.Pairer(tokens, **settings, subsets=2).on_gpu
-    assert pair.Pairer(tokens[:2], **settings, backend="gpu").on_gpu
+    assert not pairer_of(tokens[:29], 2, steps=5).on_gpu
+    assert not pairer_of(tokens, 2, steps=5, subsets=2).on_gpu
+    assert pairer_of(tokens[:2], 2, "gpu", steps=5).on_gpu
 
 
 def test_the_cpu_takes_over_where_the_gpu_has_too_little_memory(fake_gpu, monkeypatch, capsys, clustered):
@@ -156,7 +161,7 @@ def test_the_cpu_takes_over_where_the_gpu_has_too_little_memory(fake_gpu, monkey
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
     monkeypatch.setattr(fake_gpu, "pair_rows", full)
     pair._note_that_the_cpu_pairs.cache_clear()
-    pairer = pair.Pairer(tokens, **settings)
+    pairer = pairer_of(tokens, 5)
     expected = pairflow.pair(tokens, **settings, backend="reference")
     assert np.array_equal(pairer.sources(), expected)
     assert not pairer.on_gpu
