@@ -118,6 +118,10 @@ def value_of(wildcards, name):
     return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
 
 
+def judge_transformer(wildcards):
+    return as_json(experiment_of(wildcards).judge_settings().transformer)
+
+
 def teach_settings(wildcards):
     return as_json(experiment_of(wildcards).teach_settings(distilled(wildcards), int(wildcards.seed)))
 
@@ -142,6 +146,10 @@ def extractor_files(wildcards):
     return paths.extractor_files(
         root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
     )
+
+
+def judge_files(wildcards):
+    return paths.judge_files(root_of(wildcards), experiment_of(wildcards))
 
 
 def compared_images(wildcards):

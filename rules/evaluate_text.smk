@@ -1,6 +1,35 @@
+# Text that no generator has seen -> the second judge of samples, a transformer.
+rule train_judge:
+    input:
+        judge="results/{experiment}/data/judge.parquet",
+        vocabulary="results/{experiment}/data/vocabulary.json",
+    output:
+        weights="results/{experiment}/reference/judge.safetensors",
+        description="results/{experiment}/reference/judge.json",
+    log:
+        "results/{experiment}/logs/train-judge.log",
+    benchmark:
+        "results/{experiment}/benchmarks/train-judge.tsv"
+    wildcard_constraints:
+        experiment=only("text"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(480),
+    params:
+        settings=judge_transformer,
+    shell:
+        "python -m pairflow.steps.train_judge --settings {params.settings:q} --threads {threads}"
+        " --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
+        " --out {output.weights:q} --description {output.description:q} > {log:q} 2>&1"
+
+
 # Real text -> metric rows of held-out text and of the controls, at the numbers of an evaluation.
 rule floor_text:
     input:
+        unpack(judge_files),
         tokens="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
         judge="results/{experiment}/data/judge.parquet",
@@ -24,12 +53,15 @@ rule floor_text:
     shell:
         "python -m pairflow.steps.floor_text --settings {params.settings:q}"
         " --evaluation {wildcards.evaluation:q} --tokens {input.tokens:q} --validation {input.validation:q}"
-        " --judge {input.judge:q} --vocabulary {input.vocabulary:q} --out {output.metrics:q} > {log:q} 2>&1"
+        " --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
+        " --judge-weights results/{wildcards.experiment}/reference/judge.safetensors"
+        " --out {output.metrics:q} > {log:q} 2>&1"
 
 
 # Samples of text -> metric rows.
 rule evaluate_text:
     input:
+        unpack(judge_files),
         samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
         tokens="results/{experiment}/data/train.parquet",
         validation="results/{experiment}/data/validation.parquet",
@@ -55,4 +87,5 @@ rule evaluate_text:
         "python -m pairflow.steps.evaluate_text --settings {params.settings:q}"
         " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --tokens {input.tokens:q}"
         " --validation {input.validation:q} --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
+        " --judge-weights results/{wildcards.experiment}/reference/judge.safetensors"
         " --out {output.metrics:q} > {log:q} 2>&1"

@@ -21,7 +21,7 @@ def main(settings: Judge, samples: Path, real: TextFiles, evaluation: str, out: 
     from pairflow.metrics.text.measure import RealText, measure_trials
 
     provenance = Provenance()
-    text = RealText.read(real, settings.order)
+    text = RealText.read(real, settings)
     trials, metadata = text.read_samples(samples)
     sampling = metadata.parameters
     shared = {key: sampling[key] for key in ("method", "nfe", "seed")}

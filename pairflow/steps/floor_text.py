@@ -23,7 +23,7 @@ def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path):
     from pairflow.metrics.text.measure import RealText, measure_real
 
     provenance = Provenance()
-    text = RealText.read(real, settings.order)
+    text = RealText.read(real, settings)
     written = Metadata(
         kind="metrics",
         vocabulary=text.real.metadata.vocabulary,

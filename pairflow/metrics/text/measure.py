@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
-from pairflow.config import RealDraws
+from pairflow.config import Judge, RealDraws
 from pairflow.data.tokenisers import load_tokeniser
+from pairflow.errors import InputError
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.text import TextFiles
 from pairflow.metrics.text.controls import CONTROLS
@@ -28,6 +29,9 @@ from pairflow.metrics.text.ngrams import (
 from pairflow.metrics.text.words import known_share, list_words
 from pairflow.metrics.tokens import RealRows
 
+if TYPE_CHECKING:
+    from pairflow.metrics.text.transformer import TransformerJudge
+
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
 
@@ -35,25 +39,31 @@ Row = dict[str, Any]
 Trials = dict[int, np.ndarray]
 
 
+class TextJudge(Protocol):
+    """A model of text, which gives rows (B, N) a perplexity."""
+
+    def perplexity(self, rows: np.ndarray) -> float:
+        """exp of the mean negative log-probability of all tokens of the rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class RealText:
     """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `decode` makes text of a row, `cut` says that rows may begin and end within words, and `judge_name` is
-    what metric rows call the judge.
+    `judges` has the judges by what metric rows call them; the n-gram model comes first and leads. `decode`
+    makes text of a row, and `cut` says that rows may begin and end within words.
     """
 
     real: RealRows
-    judge: KneserNey
-    judge_name: str
+    judges: dict[str, TextJudge]
     decode: Callable[[np.ndarray], str]
     padding: int | None
     cut: bool
     inputs: dict[str, str]
 
     @classmethod
-    def read(cls, files: TextFiles, order: int) -> "RealText":
-        """Read the files and fit the judge; InputError unless they are the parts of one data set."""
+    def read(cls, files: TextFiles, settings: Judge) -> "RealText":
+        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
@@ -62,10 +72,14 @@ class RealText:
         padding, size = tokeniser.padding, real.metadata.dimensions[1]
         # Rows of the judge follow one another in the text, so that their n-grams may cross rows.
         stream = mark_padding(token_array(table["tokens"]), padding).reshape(1, -1)
-        name = f"kneser-ney-{order}-{digest(files.judge)[:8]}"
         inputs = {**real.inputs, "judge": digest(files.judge)}
-        judge, cut = KneserNey.fit(stream, size, order), not tokeniser.lines
-        return cls(real, judge, name, tokeniser.decode, padding, cut, inputs)
+        name = f"kneser-ney-{settings.order}-{inputs['judge'][:8]}"
+        judges: dict[str, TextJudge] = {name: KneserNey.fit(stream, size, settings.order)}
+        if settings.transformer:
+            second = _load_transformer(files.judge_weights, inputs["judge"])
+            judges[second.name] = second
+            inputs["judge_weights"] = second.weights
+        return cls(real, judges, tokeniser.decode, padding, not tokeniser.lines, inputs)
 
     @cached_property
     def train(self) -> np.ndarray:
@@ -99,7 +113,8 @@ class RealText:
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
         """Those metrics for which held-out rows can stand in place of samples."""
-        yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.judge_name)
+        for name, judge in self.judges.items():
+            yield _row("judge_ppl", judge.perplexity(rows), extractor=name)
         yield _row("entropy", float(token_entropy(rows).mean()))
         yield _row("known_words", known_share(self._spell(rows), self.known_words, self.cut), "train")
         yield _row("rep_4", float(repeated_share(rows, SPAN).mean()))
@@ -119,6 +134,17 @@ class RealText:
             counted = {"trial": trial, "samples": len(own)}
             yield {**_row("copied_span", float(own.mean()), "train"), **counted}
             yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
+
+
+def _load_transformer(weights: Path | None, judge: str) -> "TransformerJudge":
+    """The second judge; `judge` is the hash of the rows that it must have learnt from."""
+    from pairflow.metrics.text.transformer import TransformerJudge  # imports torch
+
+    if weights is None:
+        raise InputError(
+            "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
+        )
+    return TransformerJudge.load(weights, judge)
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
