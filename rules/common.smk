@@ -118,6 +118,15 @@ def value_of(wildcards, name):
     return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
 
 
+def judge_gpu(wildcards):
+    """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
+    return gpu(wildcards) if experiment_of(wildcards).judge_settings().gen_ppl else 0
+
+
+def judge_memory(wildcards, attempt):
+    return attempt * (16000 if experiment_of(wildcards).judge_settings().gen_ppl else 4000)
+
+
 def judge_transformer(wildcards):
     return as_json(experiment_of(wildcards).judge_settings().transformer)
 

@@ -46,12 +46,13 @@ rule floor_text:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
+        gpu=judge_gpu,
+        mem_mb=judge_memory,
+        runtime=grown(120),
     params:
         settings=settings_of("judged_draws", "evaluation"),
     shell:
-        "python -m pairflow.steps.floor_text --settings {params.settings:q}"
+        "python -m pairflow.steps.floor_text --settings {params.settings:q} --threads {threads}"
         " --evaluation {wildcards.evaluation:q} --tokens {input.tokens:q} --validation {input.validation:q}"
         " --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
         " --judge-weights results/{wildcards.experiment}/reference/judge.safetensors"
@@ -79,12 +80,13 @@ rule evaluate_text:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
+        gpu=judge_gpu,
+        mem_mb=judge_memory,
+        runtime=grown(120),
     params:
         settings=settings_of("judge_settings"),
     shell:
-        "python -m pairflow.steps.evaluate_text --settings {params.settings:q}"
+        "python -m pairflow.steps.evaluate_text --settings {params.settings:q} --threads {threads}"
         " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --tokens {input.tokens:q}"
         " --validation {input.validation:q} --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
         " --judge-weights results/{wildcards.experiment}/reference/judge.safetensors"

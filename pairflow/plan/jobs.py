@@ -89,7 +89,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
             out = {"metrics": paths.floor(root, name)}
             settings = experiment.judged_draws(name) if of_text else experiment.real_draws(name)
             real = _real_text(root, experiment) if of_text else _real_rows(root)
-            yield Job("floor", real, out, settings)
+            yield Job("floor", real, out, settings, gpu=experiment.judge_settings().gen_ppl)
         return
     if experiment.modality == "molecules":
         smiles = {"smiles": files["smiles"]}
@@ -208,6 +208,7 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
     molecules, images = experiment.modality == "molecules", experiment.modality == "images"
+    gpu = images or experiment.judge_settings().gen_ppl
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
@@ -217,7 +218,7 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
             outputs = {"metrics": paths.metrics(root, run, extractor)}
             if molecules:
                 outputs["properties"] = paths.properties(root, run)
-            yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
+            yield Job("evaluate", samples | compared, outputs, settings, gpu=gpu, origin=sampling, **names)
 
 
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:

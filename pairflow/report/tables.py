@@ -124,6 +124,7 @@ METRICS = {
     "copies": _of_rows("share of copies", "of training rows", chart=False, group="rows"),
     "distinct": _of_rows("share of distinct rows", "", chart=False, group="rows"),
     "judge_ppl": _of_text("judge perplexity", best="lowest", headline="the judge’s perplexity", log=True),
+    "gen_ppl": _of_text("generative perplexity", best="lowest", log=True),
     "entropy": _of_text("entropy (nats)", digits=2),
     "known_words": _of_text("share of known words", best="highest"),
     "js_trigram": _of_text("trigram distance", "to held-out text", "lowest", group="ngrams"),

@@ -13,7 +13,7 @@ import pytest
 
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment, check
-from pairflow.data.tokenisers import load_tokeniser
+from pairflow.data.tokenisers import Characters, load_tokeniser
 from pairflow.metrics.text.kneser_ney import KneserNey
 from pairflow.metrics.text.ngrams import mark_padding, token_entropy
 from pairflow.metrics.text.transformer import TransformerJudge
@@ -173,6 +173,36 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, re
         "(the first: a.txt, '\ufffd')\n"
     )
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
+
+
+def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_path, monkeypatch, step):
+    """With a reader in its place: every row is decoded, whatever it is, and N tokens of it count."""
+    data, heard = finished / ROOT / "data", []
+
+    class Reader:
+        name, sha256 = "gpt2-large-01234567", "0" * 64
+
+        def perplexity(self, texts, length):
+            heard.append((texts, length))
+            return float(len(heard))
+
+    monkeypatch.setattr("pairflow.metrics.text.gpt2.GPT2.load", lambda device: Reader())
+    monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
+    files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
+    files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
+    settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
+    out = tmp_path / "floor.parquet"
+    run = step("floor_text", **files, settings=settings, evaluation="main", out=out, device="cpu")
+    assert run.exit_code == 0, run.output
+    table, metadata = read_table(out, "metrics")
+    own = table.to_pandas().query("metric == 'gen_ppl'")
+    assert own.value.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert own.method.unique().tolist() == [*CONTROLS]
+    assert set(own.extractor) == {Reader.name}
+    assert metadata.inputs["gpt2"] == Reader.sha256
+    texts, length = heard[0]
+    assert (len(texts), length) == (30, N)
+    assert {word for text in texts for word in text.split()} == {"sun", "mn", "star"}
 
 
 @pytest.fixture(scope="module")
