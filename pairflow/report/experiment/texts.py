@@ -17,8 +17,8 @@ FLOOR = "held-out text"
 _SECOND = "second_ppl"  # what `Values` call the perplexity under the second judge
 _COLUMNS = {
     "judge_ppl": "Perplexity",
-    _SECOND: "… by the transformer",
-    "gen_ppl": "… by GPT-2 large",
+    _SECOND: "Transformer’s",
+    "gen_ppl": "GPT-2’s",
     "entropy": "Entropy",
     "known_words": "Known words",
     "js_trigram": "Trigrams",
@@ -51,12 +51,12 @@ class TextRow:
 class TextDetails:
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
-    `judge` is what the perplexity is measured by, and `digits` are the decimals of what was measured.
+    `judges` are what the perplexity is measured by, and `digits` are the decimals of what was measured.
     `charts` show the perplexity against the entropy: through the numbers of steps, and then through the
     temperatures at each number of steps, where there are several.
     """
 
-    judge: str
+    judges: list[str]
     parts: list[list[TextRow]]
     digits: Mapping[str, int]
     legend: Legend
@@ -89,7 +89,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     for place, name in enumerate(points):
         keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
-        _name_judge(contents.measured, evaluation),
+        _name_judges(contents.measured, evaluation),
         [others, rows],
         {
             name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
@@ -121,14 +121,15 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
 
 
-def _name_judge(rows: pd.DataFrame, evaluation: str) -> str:
-    """`kneser-ney-6-1a2b3c4d` in words, and the second judge."""
+def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
+    """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
     own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
     *_, order, digits = own.extractor[~_is_second(own)].iloc[0].split("-")
-    text = f"a Kneser-Ney model of {order}-grams, {digits}"
-    for name in own.extractor[_is_second(own)].unique():
-        text += f", beside a {name.replace('-', ' ')}"
-    return text
+    others = own.extractor[_is_second(own)].unique()
+    return [
+        f"a Kneser-Ney model of {order}-grams, {digits}",
+        *(f"a {name.replace('-', ', ')}" for name in others),
+    ]
 
 
 def _is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
