@@ -1,4 +1,4 @@
-"""How many tensors of the shape (B, N, K) training and sampling hold at once: with text each may have gigabytes."""
+"""How many tensors (B, N, K) training and sampling hold at once: with text each may have gigabytes."""
 
 import numpy as np
 import pytest
