@@ -1,11 +1,11 @@
-"""What text in the paper's vocabulary takes: memory and CPU time of an iteration, a sampling step and a pairing.
+"""The memory of text in the paper's vocabulary: of an iteration, a sampling step and a pairing.
 
     python benchmarks/memory.py --out benchmarks/records/memory.json
 
 Each task runs in a process of its own, whose peak memory (RSS) is recorded, beside what the process has after
 its imports. `iteration` is two iterations of UDLM (the first makes AdamW's moments): forward, backward, AdamW
 and the moving average. A sampling step is UDLM's and PairFlow's, with its greedy tail; `rows_at_once` is how
-many rows the workflow draws together. The rows are random tokens.
+many rows the workflow draws together. Tokens are random, by Zipf's law.
 """
 
 import argparse
@@ -86,25 +86,20 @@ def peak() -> int:
 def prepare(options: argparse.Namespace):
     """A function that does the task, and facts about it."""
     size, length, batch, task = options.vocabulary, options.length, options.batch, options.task
-    rows = np.random.default_rng(0).integers(size, size=(options.rows, length)).astype(np.uint16)
+    rows = (size ** np.random.default_rng(0).random((options.rows, length))).astype(np.uint16)  # Zipf's law
     if task == "pairing":
         compile_for(rows, vocabulary_size=size, backend="cpu")
         return lambda: pair(
             rows, vocabulary_size=size, steps=options.steps, backend="cpu", progress=False
         ), {}
     blocks, corruption = options.blocks, Uniform(size)
-    network = networks.build(
-        dict(
-            name="transformer", width=options.width, blocks=blocks, heads=blocks, time_width=128, dropout=0.1
-        ),
-        length=length,
-        vocabulary_size=size,
-    )
+    settings = {"width": options.width, "blocks": blocks, "heads": blocks, "time_width": 128, "dropout": 0.1}
+    network = networks.build({"name": "transformer", **settings}, length=length, vocabulary_size=size)
     facts = {"parameters": sum(tensor.numel() for tensor in network.parameters())}
     if task == "iteration":
         objective = FlowObjective(rows, None, corruption, batch, "nelbo", 0, torch.device("cpu"))
-        settings = Optimisation(batch_size=batch, iterations=2, learning_rate=3e-4, decay="constant")
-        return lambda: optimise(network, objective, settings, seed=0, progress=False), facts
+        schedule = Optimisation(batch_size=batch, iterations=2, learning_rate=3e-4, decay="constant")
+        return lambda: optimise(network, objective, schedule, seed=0, progress=False), facts
     sampler, _, at_once = task.partition("_")
     count = corruption.rows_at_once(length) if at_once else batch
     x0 = corruption.source((count, length))
