@@ -1,11 +1,11 @@
 """How far sources lie from their rows, over how far independent ones do, for many K, N, M and T.
 
-    python benchmarks/coupling.py --out benchmarks/records/coupling.json
+    python benchmarks/coupling.py --out benchmarks/records/coupling.json --plot docs/figures/coupling.svg
 
 Pairs rows of Tiny Shakespeare (27 symbols, and subwords), random rows by Zipf's law, up to a million with the
 K and N of LM1B, and QM9, MNIST-Binary and CIFAR-10 where PAIRFLOW_DATA_DIR has them. `ratio` is the mean
 Hamming distance over N (K - 1) / K: at 1 the pairs are those of independent sources. It stands beside
-`expected`, and the record beside a plot (.svg). It takes about ten minutes of two cores, and 4 GB.
+`expected`. It takes about ten minutes of two cores, and 4 GB.
 """
 
 import argparse
@@ -43,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--toy", action="store_true", help="seconds, at sizes that measure nothing")
     parser.add_argument("--out", type=Path, help="the JSON record")
+    parser.add_argument("--plot", type=Path, help="a figure (.svg)")
     options = parser.parse_args()
     results = []
     for name, size, draw, lengths, rows in cases(options.toy):
@@ -61,7 +62,8 @@ def main() -> None:
         lines = ",\n  ".join(map(json.dumps, results))  # a result on each line
         head = json.dumps(record, indent=1).removesuffix("\n}")
         options.out.write_text(f'{head},\n "results": [\n  {lines}\n ]\n}}\n', encoding="utf-8")
-        plot(results, options.out.with_suffix(".svg"))
+    if options.plot:
+        plot(results, options.plot)
 
 
 def cases(toy: bool) -> Iterator[tuple[str, int, Draw, Sequence[int], Sequence[int]]]:

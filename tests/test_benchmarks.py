@@ -101,7 +101,9 @@ def test_a_rival_that_computes_something_else_is_not_timed(rivals):
 def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(SCRIPTS)
     coupling = load("coupling")
-    monkeypatch.setattr("sys.argv", ["coupling.py", "--toy", "--out", str(tmp_path / "coupling.json")])
+    outputs = {"--out": tmp_path / "coupling.json", "--plot": tmp_path / "coupling.svg"}
+    words = [str(word) for pair in outputs.items() for word in pair]
+    monkeypatch.setattr("sys.argv", ["coupling.py", "--toy", *words])
     coupling.main()
     record = json.loads((tmp_path / "coupling.json").read_text())
     assert {(result["data"], result["K"]) for result in record["results"]} >= {("text", 27), ("zipf", 256)}
