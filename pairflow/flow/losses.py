@@ -29,8 +29,8 @@ def uniform_nelbo(
     q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
     Minimised by the leave-one-out p(x1^i | x_t without position i).
 
-    Of more than `NELBO_VALUES` log-probabilities a few rows are looked at together, and once more for their
-    gradients, so that nothing else of the shape (B, N, K) is kept. That changes no bit.
+    Of more than `NELBO_VALUES` log-probabilities only a few rows are looked at together, and once more for
+    their gradients, so that nothing else of the shape (B, N, K) is kept. No bit of the result changes.
     """
     batch = len(log_probabilities)
     levels = (per_row(level, log_probabilities).expand(batch, 1) for level in (alpha, alpha_derivative))
@@ -39,8 +39,9 @@ def uniform_nelbo(
         return _uniform_nelbo(*inputs)
     rows = max(1, NELBO_VALUES // log_probabilities[0].numel())
     parts = zip(*(tensor.split(rows) for tensor in inputs), strict=True)
-    options = {"use_reentrant": False, "preserve_rng_state": False}
-    return torch.cat([checkpoint(_uniform_nelbo, *part, **options) for part in parts])
+    return torch.cat(
+        [checkpoint(_uniform_nelbo, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    )
 
 
 def _uniform_nelbo(
