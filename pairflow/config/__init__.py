@@ -33,6 +33,7 @@ from pairflow.config.steps import (
     PairSettings,
     RealDraws,
     SampleSettings,
+    ScoreSettings,
     TeachSettings,
     TrainSettings,
     parse_range,
