@@ -14,7 +14,7 @@ from torch import nn
 
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.flow.posterior import leave_one_out_to_posterior
-from pairflow.training.bound import LARGEST_P, bound_row, stratified_pairs
+from pairflow.training.bound import LARGEST_W, bound_row, stratified_pairs
 from pairflow.training.objectives import Validator
 
 K, N = 4, 3
@@ -150,4 +150,4 @@ def test_a_row_has_its_own_noise_and_padding_may_be_left_out():
 
 def test_each_stratum_has_two_places():
     places = stratified_pairs(8, torch.Generator().manual_seed(0)).view(2, 8)
-    assert torch.equal((places / LARGEST_P * 8).floor(), torch.arange(8.0).double().expand(2, 8))
+    assert torch.equal((places / LARGEST_W * 8).floor(), torch.arange(8.0).double().expand(2, 8))
