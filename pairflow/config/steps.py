@@ -171,6 +171,18 @@ class DemandSettings(Update):
         description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
         "the folder of an experiment, whose metrics then decide.",
     )
+    prefix: str | None = Field(
+        None,
+        min_length=1,
+        exclude_if=lambda value: value is None,
+        description="Start of every sample, as SMILES or text, which all updates keep.",
+    )
+    template: str | None = Field(
+        None,
+        min_length=1,
+        exclude_if=lambda value: value is None,
+        description="Like --prefix, but each `*` leaves one token open.",
+    )
     raw: bool = Field(
         False,
         description="Write every sample as the string that the model made, whether or not RDKit can read it.",
@@ -204,6 +216,12 @@ class DemandSettings(Update):
         "Drops molecules for which there are none.",
     )
     seed: Seed = Field(0, description="Seed of the source states, of the sampler and of --3d.")
+
+    @model_validator(mode="after")
+    def _one_start(self) -> "DemandSettings":
+        if self.prefix is not None and self.template is not None:
+            raise ValueError("template: does not go with prefix; write the start into the template")
+        return self
 
     @model_validator(mode="after")
     def _raw_strings_are_not_filtered(self) -> "DemandSettings":

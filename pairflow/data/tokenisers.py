@@ -65,6 +65,11 @@ class Tokeniser(ABC):
         return None
 
     @property
+    def start(self) -> int | None:
+        """The symbol that each row begins with, if there is one."""
+        return None
+
+    @property
     def unknown(self) -> int | None:
         """The symbol of text that cannot be encoded, if there can be such text."""
         return None
@@ -254,6 +259,10 @@ class WordPieces(Tokeniser):
     @property
     def mask(self) -> int | None:
         return self._places["[MASK]"]
+
+    @property
+    def start(self) -> int | None:
+        return self._places["[CLS]"]
 
     @property
     def unknown(self) -> int | None:

@@ -75,6 +75,7 @@ class Corruption(ABC):
         greedy_tail: bool = True,
         temperature: float = 1.0,
         generator: Generator | None = None,
+        given: Tensor | None = None,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings."""
         return self.samplers[sampler](
@@ -86,6 +87,7 @@ class Corruption(ABC):
             greedy_tail=greedy_tail,
             temperature=temperature,
             generator=generator,
+            given=given,
         )
 
     def rows_at_once(self, length: int) -> int:

@@ -9,7 +9,7 @@ other kind it is converted, unless `convert` is False. generator: on the device 
 greedy_tail: end with the argmax of the denoiser's own output at the last time (one more call), as Duo's
 greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
 others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
-an argmax.
+an argmax. given: (N,) symbols that the positions hold from x0 to the end, FREE where a position is drawn.
 
 See docs/method.md, "Sampling".
 """
@@ -28,6 +28,7 @@ from pairflow.flow.posterior import (
 )
 from pairflow.flow.schedule import DIFFUSION, Linear
 
+FREE = -1  # in place of a given symbol
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
@@ -58,13 +59,14 @@ class Sampler:
         greedy_tail: bool = True,
         temperature: float = 1.0,
         generator: Generator | None = None,
+        given: Tensor | None = None,
     ) -> Tensor:
-        x, convert = x0, convert and prediction != self.takes
+        x, convert = keep(x0, given), convert and prediction != self.takes
         denoise = heat(denoise, temperature)
         alphas = alpha_grid(steps, schedule)
         for alpha_t, alpha_s in pairwise(alphas):
-            x = draw(self.transition(denoise, x, alpha_t, alpha_s, convert=convert), generator)
-        return _denoise(denoise, x, alphas[-1]).argmax(dim=-1) if greedy_tail else x
+            x = keep(draw(self.transition(denoise, x, alpha_t, alpha_s, convert=convert), generator), given)
+        return keep(_denoise(denoise, x, alphas[-1]).argmax(dim=-1), given) if greedy_tail else x
 
     def transition(
         self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
@@ -134,6 +136,11 @@ def draw(probabilities: Tensor, generator: Generator | None = None) -> Tensor:
     u = torch.rand(total.shape, generator=generator, device=total.device, dtype=total.dtype)
     symbols = torch.searchsorted(cumulative, u * total, right=True)[..., 0]  # (B, N)
     return symbols.clamp_(max=probabilities.shape[-1] - 1)
+
+
+def keep(x: Tensor, given: Tensor | None) -> Tensor:
+    """The state x (B, N) with the given symbols (N,) in their positions; x itself if there are none."""
+    return x if given is None else torch.where(given == FREE, x, given)
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:

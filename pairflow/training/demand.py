@@ -18,6 +18,7 @@ from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.choice import choose, no_molecules
+from pairflow.training.given import describe_kept, given_molecule, given_places
 from pairflow.training.model import Model
 from pairflow.training.options import MODEL_FILES
 
@@ -59,6 +60,7 @@ class MoleculeStream:
         if self.model.shape or not self.model.vocabulary:
             raise no_molecules(Path(folder), "images" if self.model.shape else "token rows")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
+        self.given = given_molecule(settings, self.vocabulary, self.model.length)
         self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None
         self.training_smiles = self._training_smiles() if settings.nearest else None
 
@@ -90,12 +92,17 @@ class MoleculeStream:
                 raise TooFewAccepted(_reason(self.selection.since))
 
     def _strings(self) -> Iterator[str]:
-        """Decoded samples without end."""
-        batch = 0
+        """Decoded samples without end; `early` counts those that end within the template."""
+        from pairflow.data.molecules import EOS
+
+        batch = self.early = 0
+        places = 0 if self.given is None else given_places(self.given)
         while True:
             rows = self.model.batch_rows
-            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, "demand", batch)
+            labels = ("demand", batch)
+            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, *labels, given=self.given)
             for ids in tokens.tolist():
+                self.early += EOS in ids[:places]
                 yield self.vocabulary.decode(ids)
             batch += 1
 
@@ -143,7 +150,9 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     seconds = time.perf_counter() - started
     noun = "strings" if settings.raw else "molecules"
     summary = (
-        f"{settings.count:,} {noun}{_describe_known(stream, table.rows)} from {_shares(stream.selection)}, "
+        f"{settings.count:,} {noun}{_describe_known(stream, table.rows)}"
+        f"{describe_kept(settings, [row['smiles'] for row in table.rows])} from {_shares(stream.selection)}"
+        f"{_early_ends(stream)}, "
         f"{seconds:,.1f} s, seed {settings.seed} -> {out}{replaced}"
     )
     valid = stream.selection.shares()["valid"]
@@ -241,6 +250,13 @@ def _describe_known(stream: MoleculeStream, rows: list[dict[str, Any]]) -> str:
 
     known = KnownMolecules.load(stream.model.known_file())
     return f" ({sum(row['smiles'] in known for row in rows):,} of them in the data set)"
+
+
+def _early_ends(stream: MoleculeStream) -> str:
+    """The share of samples that lack the rest of a template, as their string ends in an open place."""
+    if stream.settings.template is None:
+        return ""
+    return f", {stream.early / stream.selection.counts.total():.1%} of them end within the template"
 
 
 def _shares(selection: "Selection") -> str:

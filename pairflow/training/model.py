@@ -185,13 +185,20 @@ class Model:
         return self.corruption.rows_at_once(self.length)
 
     def draw(
-        self, settings: Any, nfe: int, rows: int, *labels: str | int, repeats: int = 1
+        self,
+        settings: Any,
+        nfe: int,
+        rows: int,
+        *labels: str | int,
+        repeats: int = 1,
+        given: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
 
         They are a function of `settings.seed` and the `labels`; the sampler's other settings are those that
         `settings` has (`sampler`, `conversion`, `greedy_tail`, `temperature`). Every model with the same
         corruption, and every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
+        `given` symbols (N,) are kept, as `flow.samplers` explains.
         """
         seed = rng.stream_seed(settings.seed, *labels)
         generator = torch.Generator(self.device).manual_seed(seed)
@@ -200,6 +207,8 @@ class Model:
         x0 = x0.repeat_interleave(repeats, dim=0)
         update = settings.model_dump(include={"sampler", "conversion", "greedy_tail", "temperature"})
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
+        if given is not None:
+            sampling["given"] = given.to(self.device)
         return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
 
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:

@@ -14,10 +14,21 @@ from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 from pairflow.training.choice import choose
 from pairflow.training.demand import PATIENCE, GrowingTable, TooFewAccepted, require_writable
+from pairflow.training.given import given_places, given_text
 from pairflow.training.model import Model
 from pairflow.training.options import MODEL_FILES
 
-_OF_TEXT = ("count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail")  # settings
+_OF_TEXT = (
+    "count",
+    "nfe",
+    "unique",
+    "seed",
+    "sampler",
+    "conversion",
+    "greedy_tail",
+    "prefix",
+    "template",
+)  # settings
 
 
 class TextStream:
@@ -37,6 +48,7 @@ class TextStream:
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
         self.model = Model.load(self.choice.folder, device=device)
         self.tokeniser = load_tokeniser(self.model.vocabulary_file())
+        self.given = given_text(settings, self.tokeniser, self.model.length)
         self.inputs = [self.choice.folder / name for name in MODEL_FILES]
         self.drawn = 0
 
@@ -62,7 +74,8 @@ class TextStream:
         batch = 0
         while True:
             rows = self.model.batch_rows
-            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, "demand", batch)
+            labels = ("demand", batch)
+            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, *labels, given=self.given)
             yield from map(self.tokeniser.decode, tokens.tolist())
             batch += 1
 
@@ -85,6 +98,10 @@ def deliver_text(stream: TextStream, out: Path, quiet: bool) -> str:
 
     table.fill(collect)
     kept = f" from {stream.drawn:,} samples" if stream.drawn > settings.count else ""
+    if settings.prefix is not None and stream.given is not None:
+        start = stream.tokeniser.decode(stream.given[: given_places(stream.given)].tolist())
+        share = sum(row["text"].startswith(start) for row in table.rows) / settings.count
+        kept += f" ({share:.1%} of them begin with the prefix)"
     return f"{settings.count:,} texts{kept}, seed {settings.seed} -> {out}"
 
 

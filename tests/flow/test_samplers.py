@@ -12,7 +12,17 @@ import torch.nn.functional as F
 
 from pairflow.flow.corruption import Absorbing, Uniform, in_parts
 from pairflow.flow.posterior import leave_one_out_to_posterior
-from pairflow.flow.samplers import LAST_TIME, CachedDenoiser, alpha_grid, ancestral, draw, euler, heat
+from pairflow.flow.samplers import (
+    FREE,
+    LAST_TIME,
+    CachedDenoiser,
+    alpha_grid,
+    ancestral,
+    draw,
+    euler,
+    heat,
+    keep,
+)
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -296,3 +306,75 @@ def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
     actual = in_parts(network, x_t, sigma)
     assert seen == [83, 83, 34]
     assert torch.equal(actual, network(x_t, sigma))
+
+
+# Given symbols: the first of two positions holds 0, of which the data have three rows of six.
+
+GIVEN = torch.tensor([0, FREE])
+SKEWED = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 0], [1, 0], [1, 0]])
+CONDITIONAL = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)  # of the second position
+LAST_TWO = torch.tensor([[0, 0, 1], [0, 1, 0], [0, 1, 0], [0, 1, 0], [1, 1, 1]])
+
+
+def kept_law(name, data, given, steps):
+    """The exact law of `sampled_law` where given symbols are kept, of every state."""
+    sampler, denoiser_of = UPDATES[name]
+    every, free = states(data.shape[1]), given == FREE
+    start = (every[:, free] == MASK).all(-1) if name == "mdlm" else torch.ones(len(every), dtype=torch.bool)
+    start = (start & (every == keep(every, given)).all(-1)).double()
+    probability = start / start.sum()
+    kept = F.one_hot(given.clamp(min=0), K).double()
+    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, FROM_NOISE)):
+        q = sampler.transition(denoiser_of(data), every, alpha_t, alpha_s, convert=False)
+        q = torch.where(free[:, None], q, kept)
+        step = torch.stack([q[:, i, every[:, i]] for i in range(len(given))]).prod(0)
+        probability = probability @ step
+    return probability
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_given_symbols_are_kept_by_every_update_and_the_others_follow_the_exact_law(name):
+    sampler, denoiser_of = UPDATES[name]
+    seen = []
+
+    def denoise(x_t, kappa):
+        seen.append(x_t)
+        return denoiser_of(SKEWED)(x_t, kappa)
+
+    x0 = torch.full((20_000, 2), MASK) if name == "mdlm" else source(20_000, 2)
+    options = {"steps": 4, "prediction": sampler.takes, "schedule": FROM_NOISE}
+    x = sampler(
+        denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=GIVEN, greedy_tail=False
+    )
+    assert len(seen) == 4
+    assert all((x_t[:, 0] == 0).all() for x_t in [*seen, x])
+    expected = kept_law(name, SKEWED, GIVEN, 4).view(K, K)[0]
+    share = torch.bincount(x[:, 1], minlength=K) / len(x)
+    assert ((share - expected).abs() <= 4 * (expected * (1 - expected) / len(x)).sqrt() + 1e-12).all()
+    greedy = sampler(denoise, x0, **options, generator=torch.Generator().manual_seed(3), given=GIVEN)
+    assert (greedy[:, 0] == 0).all()
+
+
+def test_with_masks_samples_follow_the_conditional_of_the_data():
+    assert torch.allclose(kept_law("mdlm", SKEWED, GIVEN, 1).view(K, K)[0, :2], CONDITIONAL, atol=1e-4)
+    given = torch.tensor([0, FREE, FREE])
+    data = law(LAST_TWO).view(K, K, K)
+    conditional = data[0] / data[0].sum()
+    gaps = [
+        (kept_law("mdlm", LAST_TWO, given, steps).view(K, K, K)[0] - conditional).abs().sum().item()
+        for steps in (16, 32, 64)
+    ]
+    assert gaps[1] == pytest.approx(gaps[0] / 2, rel=0.1)  # two positions are drawn at once less often
+    assert gaps[2] == pytest.approx(gaps[1] / 2, rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "share"), [("ancestral", 0.431), ("euler", 0.442)])
+def test_uniform_noise_takes_given_symbols_for_noisy_ones(name, share):
+    """The limit of many steps lies between the conditional, 1/3, and the marginal of the data, 2/3.
+
+    The numbers are in docs/method.md. What the given symbols rule out is not drawn, but for the last time.
+    """
+    after = {steps: kept_law(name, SKEWED, GIVEN, steps).view(K, K)[0] for steps in (64, 256)}
+    assert after[256][0] == pytest.approx(share, abs=1e-3)
+    assert after[64][0] == pytest.approx(share, abs=3e-3)
+    assert after[256][2] < 1e-5

@@ -517,3 +517,48 @@ def test_rows_without_any_score_and_models_of_other_rows_are_refused(score, made
     )
     refused(score(folder=made / "bare"), "score", "bare/vocabulary.json: no such file")
     refused(score(folder=made), "score", "model.json: no such file")
+
+
+def test_a_prefix_is_kept_and_the_share_with_its_structure_is_said(sample, tmp_path):
+    for name, options in (("a", {"prefix": "CC("}), ("b", {"prefix": "C1C", "sampler": "euler", "nfe": 2})):
+        assert sample(f"{name}.csv", raw=True, **options).exit_code == 0
+        strings = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False).smiles
+        assert strings.str.startswith(options["prefix"]).all()
+    run = sample("x.smi", prefix="CO")
+    found = sum("CO" in text or "OC" in text or "O" in text for text in smiles_of(tmp_path / "x.smi"))
+    assert found == 20
+    assert re.search(r"20 molecules .*\(100\.0% of them with the substructure CO\) from ", run.stderr)
+    assert "the prefix is no molecule by itself" in sample("x.smi", prefix="C(").stderr
+    assert sample("p.parquet", prefix="CO").exit_code == 0
+    assert read_table(tmp_path / "p.parquet", "molecules")[1].parameters["prefix"] == "CO"
+    assert sample("q.parquet").exit_code == 0
+    parameters = read_table(tmp_path / "q.parquet", "molecules")[1].parameters
+    assert not {"prefix", "template"} & set(parameters)  # as in the files of earlier versions
+
+
+def test_a_template_leaves_its_stars_open(sample, tmp_path):
+    run = sample("x.csv", raw=True, template="C*C*O", count=40)
+    strings = pd.read_csv(tmp_path / "x.csv", keep_default_na=False).smiles
+    whole = [text for text in strings if len(text) >= 5]
+    assert whole
+    assert all(text[0] == "C" for text in strings)
+    assert all((text[2], text[4]) == ("C", "O") for text in whole if "<" not in text)
+    assert len({text[1] for text in whole}) > 1
+    share = sum(len(text) < 5 for text in strings) / 40
+    assert f", {share:.1%} of them end within the template, " in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"prefix": "CBr"}, "prefix: unknown token Br; the model has none like it"),
+        ({"prefix": "C*"}, "prefix: unknown token *; the model has none like it"),
+        ({"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to no token"),
+        ({"prefix": 15 * "C"}, "prefix: too long (15 tokens, limit 14)"),
+        ({"template": "**"}, "template: no token is given, only *"),
+        ({"prefix": "C", "template": "C*"}, "settings: template: does not go with prefix"),
+    ],
+)
+def test_a_start_that_the_model_cannot_write_is_refused(sample, tmp_path, refused, options, text):
+    refused(sample("x.smi", **options), "sample", text)
+    assert not list(tmp_path.glob("x.*"))

@@ -138,6 +138,11 @@ def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step):
     model = finished / ROOT / "seed0/models/udlm"
     table = tmp_path / "samples.csv"
     options = {"model": model, "nfe": 2, "quiet": True}
+    run = step("sample", **options, count=20, prefix="star m", out=out)
+    assert "20 texts (100.0% of them begin with the prefix), seed 0" in run.stderr
+    assert all(line.startswith("star m") for line in out.read_text().splitlines())
+    assert step("sample", **options, count=20, template="s*n m", out=out).exit_code == 0
+    assert {(line[:1], line[2:5]) for line in out.read_text().splitlines() if len(line) > 4} == {("s", "n m")}
     assert step("sample", **options, count=30, unique=True, out=table).exit_code == 0
     texts = pd.read_csv(table, keep_default_na=False).text
     assert texts.is_unique
@@ -150,6 +155,8 @@ def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step):
     [
         ({"novel": True}, "--novel is for molecules; this model makes text"),
         ({"weight": ":100"}, "--weight is for molecules; this model makes text"),
+        ({"prefix": "Zug"}, "prefix: unknown symbol 'Z'"),
+        ({"template": "sun*moon star"}, "template: too long (13 tokens, limit 11)"),
         ({"out": "x.sdf"}, "x.sdf: unknown suffix '.sdf'; expected .txt or .csv for text"),
     ],
 )
