@@ -96,9 +96,9 @@ def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
     """Source states x0 (len(rows), d) float32 from N(0, I), d = `length`: those of continuous data.
 
     `rows` (B,) are the rows' global numbers. Words 0 and 1 make u, words 2 and 3 make v, and the method of
-    Box and Muller makes two numbers of them in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and the
-    same with sin at position j + ceil(d / 2). Mathematical libraries differ in their last bit: after rounding
-    to float32, a number in about 10^8 may differ between machines.
+    Box and Muller makes two numbers of them in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and
+    the same with sin at position j + ceil(d / 2). Mathematical libraries differ in their last bit: after
+    rounding to float32, a number in about 10^8 may differ between machines.
     """
     rows = np.asarray(rows, dtype=np.uint64)
     half = -(-length // 2)

@@ -11,8 +11,8 @@ last one lands on it. Two facts save most of the work, and change nothing:
 
 1. The flow of data shifted by c is the flow of the data, seen from x - t c. So the data are centred first,
    which keeps the digits of float32.
-2. Once a data point has all the weight, it keeps it. With z = (x - t d) / (1 - t), constant on the straight line
-   to d, and r = t / (1 - t), the log of the ratio of the weights of d and another point e is
+2. Once a data point has all the weight, it keeps it. With z = (x - t d) / (1 - t), which is constant on the
+   straight line to d, and r = t / (1 - t), the log of the ratio of the weights of d and another point e is
 
        L(r) = r z.(d - e) + r^2 |d - e|^2 / 2,   so that L(r') >= (r' / r) L(r) for r' > r, if L(r) > 0.
 
@@ -50,8 +50,8 @@ class Coupled(NamedTuple):
 def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
     """v_t(x) = (sum_m w_m d_m - x) / (1 - t), the closed-form velocity of `data`, as the equation says.
 
-    `x` (B, d) and `data` (M, d) are real numbers, `t` is in [0, 1). Returns (B, d) float64: slow and plainly right.
-    Raises InputError for shapes that do not fit and for `t` outside [0, 1).
+    `x` (B, d) and `data` (M, d) are real numbers, `t` is in [0, 1). Returns (B, d) float64. It is slow and
+    obviously right. Raises InputError for shapes that do not fit and for `t` outside [0, 1).
     """
     x, data = np.asarray(x, dtype=np.float64), np.asarray(data, dtype=np.float64)
     if x.ndim != 2 or data.ndim != 2 or x.shape[1] != data.shape[1] or not data.size:
