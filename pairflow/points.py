@@ -26,9 +26,8 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
     if not points.size:
         raise InputError(f"{name}: expected at least one row and one number, found shape {points.shape}")
     flat = points.reshape(len(points), -1)
-    # A NaN is not below anything. The extremes of float16 are finite in any case.
-    if not (flat.max() <= LARGEST and flat.min() >= -LARGEST):
-        row, position = np.argwhere(~(np.abs(flat) <= LARGEST))[0]
+    if not (float(flat.max()) <= LARGEST and float(flat.min()) >= -LARGEST):  # a NaN is not below anything
+        row, position = np.argwhere(~(np.abs(flat.astype(np.float64)) <= LARGEST))[0]
         raise InputError(
             f"{name}: row {row}, position {position}: expected a finite number of at most {LARGEST:g}, "
             f"found {flat[row, position]}"
