@@ -324,7 +324,12 @@ class Vectors(Settings):
     training_rows: TrainingRows = Field(
         None, description="Number of training vectors; none: 50,000 of two_moons, all of your own."
     )
-    validation_rows: int = Field(5_000, ge=1, le=10**8, description="Number of vectors that are held out.")
+    validation_rows: int | None = Field(
+        None,
+        ge=1,
+        le=10**8,
+        description="Number of vectors that are held out; none: 5,000 of two_moons, a tenth of your own.",
+    )
     split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
 
     @model_validator(mode="after")

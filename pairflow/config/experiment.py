@@ -7,7 +7,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
 from pairflow.config.methods import BASES, parse_method
-from pairflow.config.networks import Network
+from pairflow.config.networks import CONTINUOUS, Network
 from pairflow.config.sampling import (
     CLASSIFIERS,
     Chemistry,
@@ -192,8 +192,12 @@ class Experiment(Settings):
             raise ValueError(
                 f"training.loss: expected {expected} in a {self.flow} flow, found {self.training.loss}"
             )
-        if self.modality not in (("vectors", "images") if continuous else set(_MODALITIES.values()) - {"vectors"}):
+        if self.modality not in (
+            ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
+        ):
             raise ValueError(f"data: a {self.flow} flow is not for {self.modality}; see `flow`")
+        if self.network.name not in (CONTINUOUS if continuous else ("transformer", "mlp", "unet")):
+            raise ValueError(f"network: '{self.network.name}' is no network of a {self.flow} flow")
         if continuous:
             self._refuse_discrete_settings()
         return self

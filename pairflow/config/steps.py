@@ -114,6 +114,9 @@ class TeachSettings(TeacherPairs):
 class SolveSettings(SolvedPairs):
     """What a file of pairs for ReFlow depends on, besides the teacher."""
 
+    solver: Literal["euler"] = Field(
+        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
+    )
     method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
     seed: Seed = Field(0, description="Seed of the sources.")
 

@@ -11,7 +11,7 @@ from pairflow.config import BASES, DISTILLATIONS
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 TWO_SEEDS = "2 seeds decide almost nothing"
-_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi"}
+_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi", "rf": "ReFlow"}
 
 
 def format_number(value: float, digits: int, sign: str = "") -> str:

@@ -6,28 +6,36 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Provenance, token_column, token_dtype
-from pairflow.config import TeachSettings, parse_method
+from pairflow.artifacts import Provenance, row_column, token_column, token_dtype
+from pairflow.config import SolveSettings, TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import existing, on_device, out, resumable, step
 
 
-@step(TeachSettings)
+@step(TeachSettings, solver=SolveSettings)
 @existing("--model", help="Folder of the teacher.")
 @out("--out", help="Output file for the pairs (Parquet): x0, x1.")
 @resumable
 @on_device
-def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions, device, threads, quiet):
-    """Draw pairs for the distillation ReDi: uniform source states x0, each with the sample x1 that the
-    teacher generates from it.
+def main(
+    settings: TeachSettings | SolveSettings,
+    model: Path,
+    out: Path,
+    resume: ResumeOptions,
+    device,
+    threads,
+    quiet,
+):
+    """Draw pairs for the distillations ReDi and, with --solver, ReFlow: source states x0, each with the
+    sample x1 that the teacher makes of it.
 
     An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
     """
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar
+    from pairflow.training import redi, rf
     from pairflow.training.model import Model
-    from pairflow.training.redi import draw_pairs
 
     provenance = Provenance()
     device = choose(device, threads, provenance)
@@ -35,17 +43,27 @@ def main(settings: TeachSettings, model: Path, out: Path, resume: ResumeOptions,
     parent = parse_method(settings.method).parent
     if parent != teacher.method:
         raise InputError(f"{model}: a model of {teacher.method}, but {settings.method} needs {parent}")
+    if teacher.continuous != isinstance(settings, SolveSettings):
+        raise InputError(f"{model}: --solver is needed with a model of a continuous flow, and only then")
     parameters = {"coupling": settings.method, **settings.model_dump(mode="json")}
-    metadata = teacher.metadata("pairs", parameters, mask=teacher.mask)
+    kind = "vector pairs" if teacher.continuous else "pairs"
+    metadata = teacher.metadata(kind, parameters, mask=teacher.mask)
     table = ResumableTable(out, metadata, settings.method, resume, provenance, device)
 
     def draw(block: BlockKey) -> np.ndarray:
-        return draw_pairs(teacher, settings, *block).numpy().astype(token_dtype(teacher.corruption.symbols))
+        if isinstance(settings, SolveSettings):
+            return rf.draw_pairs(teacher, settings, *block).numpy()
+        return (
+            redi.draw_pairs(teacher, settings, *block).numpy().astype(token_dtype(teacher.corruption.symbols))
+        )
 
     batches = split_rows(settings.count, teacher.batch_rows)
-    bar = partial(network_bar, teacher.network, settings.steps + 1, quiet)
+    bar = partial(network_bar, teacher.network, settings.steps + (not teacher.continuous), quiet)
     columns = zip(("x0", "x1"), np.concatenate(table.make(batches, draw, bar), axis=1), strict=True)
-    table.write(pa.table({name: token_column(rows, teacher.vocabulary_size) for name, rows in columns}))
+    if teacher.continuous:
+        return table.write(pa.table({name: row_column(rows) for name, rows in columns}))
+    size = teacher.dimensions[1]
+    table.write(pa.table({name: token_column(rows, size) for name, rows in columns}))
 
 
 if __name__ == "__main__":
