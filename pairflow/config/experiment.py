@@ -61,7 +61,7 @@ class Pairing(Settings):
         20,
         ge=1,
         le=10_000,
-        description="Steps of the pairing (T): from data to source, in a continuous flow from source to data.",
+        description="Steps of the pairing (T): from data to source, or in a continuous flow the other way.",
     )
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
     coverage_steps: int | None = Field(

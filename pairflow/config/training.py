@@ -50,8 +50,8 @@ class Training(Optimisation):
 
     loss: Literal["nelbo", "cross_entropy", "velocity"] = Field(
         "nelbo",
-        description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a continuous "
-        "flow, the squared error of the velocity.",
+        description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a "
+        "continuous flow, the squared error of the velocity.",
     )
     ignore_padding: bool = Field(
         False,

@@ -62,6 +62,17 @@ _IMAGES: tuple[ImageSource, ...] = (
         copies="mnist/*.gz",
         readers={"mnist": image_files.read_idx_files},
     ),
+    # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
+    PublishedImages(
+        name="mnist",
+        size=DatasetSize.for_images(60_000, 10_000, 256, (1, 32, 32)),
+        torchvision="MNIST",
+        cached="MNIST",
+        url=_MNIST,
+        copies="mnist/*.gz",
+        readers={"mnist": image_files.read_idx_files},
+        rim=2,
+    ),
     PublishedImages(
         name="cifar10",
         size=DatasetSize.for_images(50_000, 10_000, 256, (3, 32, 32)),

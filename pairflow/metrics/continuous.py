@@ -1,11 +1,15 @@
 """Distances between samples of points, and the paths that lead there. See docs/continuous.md, "Metrics"."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow.errors import InputError
-from pairflow.flow.continuous import Trajectories
 from pairflow.points import checked_points
+
+if TYPE_CHECKING:
+    from pairflow.flow.continuous import Trajectories  # needs torch
 
 TREE_DIMENSIONS = 8  # a tree in more dimensions looks at nearly all pairs, and slower
 _CHUNK = 1 << 22  # distances held at a time
@@ -36,7 +40,7 @@ def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.sqrt(costs[linear_sum_assignment(costs)].mean()))
 
 
-def path_energy(paths: Trajectories) -> float:
+def path_energy(paths: "Trajectories") -> float:
     """E of the integral over t of |v|^2, along the paths of a model's own solver (`flow.continuous.trace`).
 
     It is at least E |x1 - x0|^2, and equal to it for straight paths.
@@ -44,7 +48,7 @@ def path_energy(paths: Trajectories) -> float:
     return float(paths.energy.mean())
 
 
-def straightness(paths: Trajectories) -> float:
+def straightness(paths: "Trajectories") -> float:
     """E of the integral over t of |v - (x1 - x0)|^2 along a model's paths, x1 their own end: 0 if straight.
 
     It is the S of rectified flow (Liu et al. 2023); one Euler step is then exact.

@@ -22,9 +22,9 @@ _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored
 class Job:
     """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `rule` is the rule's name without the ending `_images`, `_text`, `_tokens` or `_vectors`, `settings` the one parameter
-    of its command. `origin` are the settings of the pairs or samples that the job measures. `threads` None
-    means all cores, and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without the ending `_images`, `_text`, `_tokens` or `_vectors`, `settings` the
+    one parameter of its command. `origin` are the settings of the pairs or samples that the job measures.
+    `threads` None means all cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str

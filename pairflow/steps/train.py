@@ -11,7 +11,7 @@ from pairflow.training.options import FitOptions, ModelPaths
 @step(TrainSettings)
 @existing(
     "--data",
-    help="Token rows or vectors (for mdlm, udlm, condot and ot), or pairs (for random and pairflow), Parquet.",
+    help="Token rows or vectors (for mdlm, udlm, condot, ot), or pairs (for random, pairflow), Parquet.",
 )
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")
