@@ -84,8 +84,8 @@ class Experiment(Settings):
     flow: Flow = Field(
         "discrete",
         exclude_if=lambda flow: flow == "discrete",  # so that nothing of earlier versions is made again
-        description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors, or "
-        "of images whose pixels count as numbers from -1 to 1.",
+        description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
+        "of images, whose pixels count as numbers from -1 to 1.",
     )
     seeds: tuple[Seed, ...] = Field(
         (0,), min_length=1, description="Seeds; everything after the split of the data is run once for each."

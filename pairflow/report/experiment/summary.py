@@ -19,7 +19,8 @@ def write_summary(contents: Contents) -> list[str]:
     texts = [_describe_distance(contents), _describe_cost(contents)]
     if panel := leading_panel(contents.metrics, contents.modality):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
-        compared = [text for name in baselines(contents.experiment) for text in _compare(panel, paired, name)]
+        against = baselines(contents.experiment)
+        compared = [text for baseline in against for text in _compare(panel, paired, baseline)]
         texts = [*compared, _rank(panel, contents), *texts]
     return [text for text in texts if text]
 
