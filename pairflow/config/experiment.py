@@ -398,7 +398,7 @@ class Experiment(Settings):
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
 # The data sets of the paper's tables.
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b")
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b", "mnist", "two_moons")
 
 
 class Configuration(Settings):

@@ -9,7 +9,8 @@ from markupsafe import Markup
 from pairflow.config import BASES, DISTILLATIONS, Experiment
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
-_BASELINES = {"discrete": (BASELINE,), "continuous": ("condot", "ot")}
+CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
+_BASELINES = {"discrete": (BASELINE,), "continuous": (CONTINUOUS_BASELINE, "ot")}
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 TWO_SEEDS = "2 seeds decide almost nothing"
 _DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi", "rf": "ReFlow"}

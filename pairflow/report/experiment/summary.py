@@ -15,7 +15,7 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 
 
 def write_summary(contents: Contents) -> list[str]:
-    """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling's distance and cost."""
+    """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling and its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
     if panel := leading_panel(contents.metrics, contents.modality):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
