@@ -4,6 +4,7 @@ import re
 import resource
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -98,7 +99,7 @@ def main(
     provenance = Provenance()
     _check_suffix(out, shard)
     if settings.flow == "continuous":
-        return _pair_points(settings, tokens, out, backend, shard, resume, provenance, threads)
+        return _pair_points(settings, tokens, out, backend, shard, dry_run, resume, provenance, threads)
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
@@ -110,10 +111,9 @@ def main(
         return _estimate(settings, x1, pairer)
     first, last = _rows(len(x1), shard)
     written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
-    _check_output(out, written)
-    table = ResumableTable(out, written, settings.coupling, resume, provenance)
-    ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    _write(table, _pair(table, ranges, pairer), x1[first:last], metadata.dimensions[1])
+    table = _open(out, written, resume, provenance)
+    x0 = _pair(table, _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets), pairer)
+    _write(table, x0, x1[first:last], metadata.dimensions[1])
 
 
 def _pair_points(
@@ -122,6 +122,7 @@ def _pair_points(
     out: Path,
     backend: str,
     shard: tuple[int, int] | None,
+    dry_run: bool,
     resume: ResumeOptions,
     provenance: Provenance,
     threads: int | None,
@@ -131,16 +132,17 @@ def _pair_points(
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.runtime.device import choose
 
-    if backend == "reference" or out.suffix == ".npy":
-        raise InputError("--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu")
+    if backend == "reference" or out.suffix == ".npy" or dry_run:
+        raise InputError(
+            "--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu, and has no dry run"
+        )
     device = choose({"gpu": "cuda"}.get(backend, backend), threads, provenance)
     source, metadata = read_table(path, "vectors", "tokens")
     points = points_of(source, metadata)
     first, last = _rows(len(points), shard)
     metadata = _metadata(settings, metadata, path, shard and {"rows": [first, last], "of": len(points)})
     written = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
-    _check_output(out, written)
-    table = ResumableTable(out, written, settings.coupling, resume, provenance, device)
+    table = _open(out, written, resume, provenance, device)
 
     def walk(rows: BlockKey) -> np.ndarray:
         walked = pair_continuous(
@@ -198,6 +200,14 @@ def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: d
         parameters={**settings.model_dump(mode="json"), **(shard or {})},
         inputs={"tokens": digest(tokens)},
     )
+
+
+def _open(
+    out: Path, wanted: Metadata, resume: ResumeOptions, provenance: Provenance, device: Any = None
+) -> ResumableTable:
+    """The table of these pairs; InputError if `out` exists and was made from something else."""
+    _check_output(out, wanted)
+    return ResumableTable(out, wanted, wanted.parameters["coupling"], resume, provenance, device)
 
 
 def _check_output(out: Path, wanted: Metadata) -> None:

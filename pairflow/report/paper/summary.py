@@ -36,8 +36,9 @@ def _effects(sections: Sequence[PaperSection]) -> Iterator[str]:
         return
     parts = [f"{counts[comparison]:,} {word}" for comparison, (word, _) in _WORDS.items()]
     yield (
-        "Each method of PairFlow is compared with UDLM, or in a continuous flow with CondOT, at the same NFE "
-        f"and with the same distillations. Of the {counts.total():,} effects that compare, {join_words(parts)}."
+        "Each method of PairFlow is compared with UDLM, or in continuous flows with CondOT, at the same "
+        "NFE and with the same distillations. Of the "
+        f"{counts.total():,} effects that compare, {join_words(parts)}."
     )
 
 
