@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -57,8 +58,8 @@ def test_dopri5_meets_the_exact_solution_with_any_number_of_steps():
 
 
 def test_dopri5_without_its_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torchdiffeq", None)
-    message = "solver: dopri5 needs the package torchdiffeq; install pairflow's extra `continuous`"
+    monkeypatch.setitem(sys.modules, "torchdiffeq", None)
+    message = 'solver: dopri5 needs the package torchdiffeq: pip install "pairflow[continuous]"'
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         solve(decay, torch.ones(1, 1), 1, "dopri5")
 
