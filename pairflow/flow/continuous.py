@@ -110,7 +110,7 @@ def _dopri5(velocity: Velocity, x0: Tensor) -> Tensor:
         from torchdiffeq import odeint
     except ImportError:
         raise InputError(
-            "solver: dopri5 needs the package torchdiffeq; install pairflow's extra `continuous`"
+            'solver: dopri5 needs the package torchdiffeq: pip install "pairflow[continuous]"'
         ) from None
     times = torch.tensor([0.0, 1.0], device=x0.device)
     path = odeint(

@@ -21,14 +21,15 @@ def chamfer(a: ArrayLike, b: ArrayLike) -> float:
     `a` (A, d) and `b` (B, d) are samples. Distances are squared (PairFlow, appendix E).
     """
     a, b = _samples(a, b)
-    return float(_nearest_squares(a, b).mean() + _nearest_squares(b, a).mean())
+    from_a, from_b = _nearest_squares(a, b)
+    return float(from_a.mean() + from_b.mean())
 
 
 def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
     """The 2-Wasserstein distance of two samples (n, d) of one size, exactly.
 
     It is the root of the smallest mean of |a_i - b_order(i)|^2 over all orders of b. The time grows with n^3:
-    about a second for n = 2,000.
+    half a second for n = 2,000.
     """
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
@@ -56,16 +57,21 @@ def straightness(paths: "Trajectories") -> float:
     return float(paths.straightness.mean())
 
 
-def _nearest_squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """min over b of |a - b|^2, (A,) float64: by a tree in few dimensions, and by all pairs in many."""
+def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """min over b of |a - b|^2 (A,), and min over a (B,): by trees in few dimensions, else by all pairs."""
     from scipy.spatial import KDTree
-    from scipy.spatial.distance import cdist
 
     if a.shape[1] <= TREE_DIMENSIONS:
-        return KDTree(b).query(a)[0] ** 2
+        return KDTree(b).query(a)[0] ** 2, KDTree(a).query(b)[0] ** 2
+    centre = b.mean(axis=0)  # keeps the digits of |a|^2 - 2 a.b + |b|^2, which one matrix product gives
+    a, b = a - centre, b - centre
+    b_squares, from_b, from_a = (b * b).sum(axis=1), np.full(len(b), np.inf), []
     size = max(1, _CHUNK // len(b))
-    chunks = [cdist(a[start : start + size], b, "sqeuclidean") for start in range(0, len(a), size)]
-    return np.concatenate([chunk.min(axis=1) for chunk in chunks])
+    for chunk in np.split(a, range(size, len(a), size)):
+        squares = (chunk * chunk).sum(axis=1)[:, None] - 2 * chunk @ b.T + b_squares
+        from_a.append(squares.min(axis=1))
+        from_b = np.minimum(from_b, squares.min(axis=0))
+    return np.maximum(np.concatenate(from_a), 0), np.maximum(from_b, 0)
 
 
 def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

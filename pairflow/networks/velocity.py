@@ -111,15 +111,10 @@ def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
         if len(shape) != 3:
             raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
         halvable_shape(shape, len(arguments["multipliers"]))
-    if name == "encoder":
-        if len(shape) != 1 or shape[0] % 2:
-            raise InputError(
-                f"network encoder needs vectors of an even length; the data have rows of shape {shape}"
-            )
-        if arguments["width"] % arguments["heads"]:
-            raise InputError(
-                f"network encoder: {arguments['heads']} heads do not divide the width {arguments['width']}"
-            )
+    if name == "encoder" and (len(shape) != 1 or shape[0] % 2):
+        raise InputError(
+            f"network encoder needs vectors of an even length; the data have rows of shape {shape}"
+        )
     return VELOCITIES[name](shape, **arguments)
 
 

@@ -95,7 +95,6 @@ def test_the_unet_of_continuous_mnist_has_64_channels_and_three_halvings():
             (2, 2),
             "network encoder needs vectors of an even length; the data have rows of shape (2, 2)",
         ),
-        ({**ENCODER, "heads": 3}, (4,), "network encoder: 3 heads do not divide the width 16"),
         (UNET, (4,), "network unet needs images (C, H, W); the data have rows of shape (4,)"),
         (UNET, (1, 5, 4), "network unet: 2 scales halve an image 1 times, but 2 does not divide 1 x 5 x 4"),
     ],

@@ -145,6 +145,19 @@ def test_shards_give_the_same_bytes_as_the_whole(size):
     assert same(whole, [np.concatenate(parts) for parts in zip(*shards, strict=True)])
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("size", [2, 100])
+def test_a_gpu_pairs_as_a_cpu_and_its_shards_are_slices(size):
+    """Sources are the same; of 300 walks a few, which stand between two points, may differ."""
+    data = points(300, size)
+    on_cpu, on_gpu = pair(data, seed=2), pair(data, seed=2, device="cuda")
+    assert np.array_equal(on_cpu.x0, on_gpu.x0)
+    assert np.count_nonzero(on_cpu.target != on_gpu.target) <= 3
+    shards = [pair(data, seed=2, device="cuda", rows=rows) for rows in ((0, 99), (99, 300))]
+    assert same(on_gpu, [np.concatenate(parts) for parts in zip(*shards, strict=True)])
+
+
 def test_seed_and_steps_matter():
     data = points(50, 2)
     assert not np.array_equal(pair(data).x0, pair(data, seed=1).x0)
