@@ -26,8 +26,8 @@ _JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's job
 class Work:
     """A kind of work with its sizes: `train`, `dcd` (an iteration), `draw` (a row and a step), `pair` (all).
 
-    `corruption` is `CONTINUOUS` in a continuous flow. `network` is its settings as JSON, `batch` the rows of an iteration, `steps` and `subsets` those of a
-    pairing, whose `rows` are the training rows.
+    `corruption` is `CONTINUOUS` in a continuous flow. `network` is its settings as JSON, `batch` the rows of
+    an iteration, `steps` and `subsets` those of a pairing, whose `rows` are the training rows.
     """
 
     kind: str

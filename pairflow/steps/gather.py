@@ -11,7 +11,9 @@ from pairflow.artifacts import (
     Provenance,
     read_provenance,
     read_table,
+    row_column,
     save_table,
+    token_array,
 )
 from pairflow.errors import InputError
 from pairflow.steps.command import out, step
@@ -26,7 +28,16 @@ def main(shards: tuple[Path, ...], out: Path):
     tables, metadata = _read(shards)
     for path in shards:
         provenance.add(read_provenance(path))
-    save_table(out, pa.concat_tables(tables).combine_chunks(), metadata, provenance)
+    joined = pa.concat_tables(tables)
+    columns = {name: _plain(joined[name]) for name in joined.column_names}
+    save_table(out, pa.table(columns), metadata, provenance)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """A column made again from its numbers, so that a file of it has the bytes of an unsharded one."""
+    if pa.types.is_fixed_size_list(column.type):
+        return row_column(token_array(column))
+    return pa.array(column.to_numpy())
 
 
 def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
