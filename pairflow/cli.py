@@ -36,6 +36,7 @@ STEPS = (
     "evaluate_images",
     "floor_tokens",
     "evaluate_tokens",
+    "train_judge",
     "floor_text",
     "evaluate_text",
     "correlate",

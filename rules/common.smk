@@ -118,6 +118,19 @@ def value_of(wildcards, name):
     return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
 
 
+def judge_gpu(wildcards):
+    """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
+    return gpu(wildcards) if experiment_of(wildcards).judge_settings().gen_ppl else 0
+
+
+def judge_memory(wildcards, attempt):
+    return attempt * (16000 if experiment_of(wildcards).judge_settings().gen_ppl else 4000)
+
+
+def judge_transformer(wildcards):
+    return as_json(experiment_of(wildcards).judge_settings().transformer)
+
+
 def teach_settings(wildcards):
     return as_json(experiment_of(wildcards).teach_settings(distilled(wildcards), int(wildcards.seed)))
 
@@ -142,6 +155,10 @@ def extractor_files(wildcards):
     return paths.extractor_files(
         root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
     )
+
+
+def judge_files(wildcards):
+    return paths.judge_files(root_of(wildcards), experiment_of(wildcards))
 
 
 def compared_images(wildcards):

@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import importlib.util
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -95,3 +96,37 @@ def test_a_rival_that_computes_something_else_is_not_timed(rivals):
     wrong = rivals.RIVALS[0]._replace(build=lambda data, symbols: lambda z: np.ones((len(z), len(data))))
     with pytest.raises(AssertionError, match="NumKong, bytes: not the distances of the reference"):
         rivals.checked(wrong, data, data, 9)
+
+
+def test_the_distances_of_couplings_are_measured_beside_what_is_expected(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    coupling = load("coupling")
+    outputs = {"--out": tmp_path / "coupling.json", "--plot": tmp_path / "coupling.svg"}
+    words = [str(word) for pair in outputs.items() for word in pair]
+    monkeypatch.setattr("sys.argv", ["coupling.py", "--toy", *words])
+    coupling.main()
+    record = json.loads((tmp_path / "coupling.json").read_text())
+    assert {(result["data"], result["K"]) for result in record["results"]} >= {("text", 27), ("zipf", 256)}
+    assert all(0.7 < result["expected"] <= result["ratio"] <= 1 for result in record["results"])
+    assert "N = 16" in (tmp_path / "coupling.svg").read_text()
+
+
+def test_the_expected_distance_is_that_of_long_random_rows(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    coupling = load("coupling")
+    assert coupling.expected(np.full(50, 1 / 50), 10_000, 10, 20) == pytest.approx(
+        1
+    )  # only the own weight counts
+    rows = np.random.default_rng(0).integers(20, size=(2000, 64), dtype=np.uint8)
+    [found] = coupling.measure("random", 20, rows, [40])
+    assert found["expected"] == pytest.approx(found["ratio"], abs=0.015)
+    assert found["ratio"] < 0.95
+
+
+def test_the_memory_of_each_task_is_measured(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    memory = load("memory")
+    sizes = {"vocabulary": 50, "length": 8, "batch": 2, "rows": 30, "steps": 2, "width": 16, "blocks": 1}
+    for task in memory.TASKS:
+        found = memory.perform(argparse.Namespace(**sizes, task=task))
+        assert found["peak_mib"] >= found["imports_mib"] > 0

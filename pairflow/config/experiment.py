@@ -115,8 +115,8 @@ class Experiment(Settings):
     chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
     judge: Judge | None = Field(
         None,
-        description="The n-gram model that judges samples of text; none: of order 6 for characters, 3 for "
-        "pieces of words.",
+        description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
+        "characters, 3 for pieces of words.",
         exclude_if=lambda value: value is None,
     )
 
@@ -378,9 +378,10 @@ class Experiment(Settings):
         return self.chemistry or Chemistry()
 
     def judge_settings(self) -> Judge:
-        if self.judge is None and isinstance(self.data, Text):
-            return Judge(order=6 if self.data.tokeniser == "characters" else 3)
-        return self.judge or Judge()
+        judge = self.judge or Judge()
+        if isinstance(self.data, Text) and "order" not in judge.model_fields_set:
+            return judge.model_copy(update={"order": 6 if self.data.tokeniser == "characters" else 3})
+        return judge
 
     def judged_draws(self, evaluation: str) -> JudgedDraws:
         """Settings of the floor and of the controls of text."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pairflow.artifacts import token_dtype
 from pairflow.estimate.rates import CONTINUOUS, Rate, Work
 
 SECONDS = 1.0  # of a measurement
@@ -64,12 +65,14 @@ def _pair(work: Work, tokens: str | None) -> dict:
 
 def _clusters(work: Work) -> np.ndarray:
     """Rows (M, N) in clusters, like real ones: copies of centres with three tenths of the tokens redrawn."""
-    generator = np.random.default_rng(0)
-    shape = (work.rows, work.length)
-    centres = generator.integers(work.vocabulary_size, size=(max(1, work.rows // 50), work.length))
+    generator, size = np.random.default_rng(0), work.vocabulary_size
+    dtype = token_dtype(size)
+    centres = generator.integers(size, size=(max(1, work.rows // 50), work.length), dtype=dtype)
     rows = centres[generator.integers(len(centres), size=work.rows)]
-    redrawn = generator.random(shape) < 0.3
-    return np.where(redrawn, generator.integers(work.vocabulary_size, size=shape), rows)
+    for part in np.array_split(rows, -(-len(rows) // 100_000)):  # views: of millions of rows, a few at a time
+        redrawn = generator.random(part.shape) < 0.3
+        np.copyto(part, generator.integers(size, size=part.shape, dtype=dtype), where=redrawn)
+    return rows
 
 
 def _network(work: Work, shape):

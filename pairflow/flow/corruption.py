@@ -154,7 +154,7 @@ class Absorbing(Corruption):
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
         logits = network(x_t, torch.zeros_like(kappa)).float()  # (B, N, K)
         logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
-        itself = F.one_hot(x_t, self.symbols).to(logits).log()  # 0 at x_t, else -inf
+        itself = torch.full_like(logits, -torch.inf).scatter_(-1, x_t[..., None], 0)  # 0 at x_t, else -inf
         return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
 
     def bound(

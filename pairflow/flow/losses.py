@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 Level = Tensor | float
 """kappa or its derivative: (B,) or a scalar."""
+
+NELBO_VALUES = 2**24  # log-probabilities at once, 64 MiB: text in tens of thousands of symbols has more
 
 
 def uniform_nelbo(
@@ -26,12 +29,31 @@ def uniform_nelbo(
     q = K alpha x_theta + 1 - alpha (xbar_theta). It is >= 0, and 0 exactly when x_theta = onehot(x1).
     Minimised by the leave-one-out p(x1^i | x_t without position i).
 
+    Of more than `NELBO_VALUES` log-probabilities only a few rows are looked at together, and once more for
+    their gradients, so that nothing else of the shape (B, N, K) is kept. No bit of the result changes.
+    """
+    batch = len(log_probabilities)
+    levels = (per_row(level, log_probabilities).expand(batch, 1) for level in (alpha, alpha_derivative))
+    inputs = (log_probabilities, x1, x_t, *levels)
+    if log_probabilities.numel() <= NELBO_VALUES:
+        return _uniform_nelbo(*inputs)
+    rows = max(1, NELBO_VALUES // log_probabilities[0].numel())
+    parts = zip(*(tensor.split(rows) for tensor in inputs), strict=True)
+    return torch.cat(
+        [checkpoint(_uniform_nelbo, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
+    )
+
+
+def _uniform_nelbo(
+    log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor
+) -> Tensor:
+    """`uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
+
     a_j is the same u for all j but x1, so sum_j log q_j and the entries of q at x1 and x_t are all it takes.
     """
     vocabulary_size = log_probabilities.shape[-1]
-    alpha = per_row(alpha, log_probabilities)  # (B, 1)
     scale = vocabulary_size * alpha
-    weight = per_row(alpha_derivative, log_probabilities) / scale
+    weight = slope / scale
     probabilities = log_probabilities.exp()  # (B, N, K)
     # q = 1 + alpha (K x_theta - 1): log1p keeps its digits where alpha is small and every q is near 1.
     log_q = torch.log1p(alpha[..., None] * (vocabulary_size * probabilities - 1))  # (B, N, K)

@@ -26,8 +26,9 @@ def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alph
     a, b = (per_row(alpha, x)[..., None] for alpha in (alpha_t, alpha_s))  # (B, 1, 1)
     r, vocabulary_size, z = a / b, x.shape[-1], x_t[..., None]
     seen = vocabulary_size * a * x.gather(-1, z)  # (B, N, 1)
-    moved = (b - a) * x + (1 - r) * (1 - b) / vocabulary_size  # (B, N, K)
-    return moved.scatter_add(-1, z, seen + r - a) / (seen + 1 - a)
+    moved = (b - a) * x  # (B, N, K), filled in place: with K in the thousands such tensors are large
+    moved += (1 - r) * (1 - b) / vocabulary_size
+    return moved.scatter_add_(-1, z, seen + r - a).div_(seen + 1 - a)
 
 
 def leave_one_out_to_posterior(log_probabilities: Tensor, x_t: Tensor, alpha: Level) -> Tensor:

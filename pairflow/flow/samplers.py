@@ -70,10 +70,11 @@ class Sampler:
         self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
     ) -> Tensor:
         """Distribution (B, N, K) float64 of every position after one update from alpha_t to alpha_s."""
-        log_probabilities = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K)
+        predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K), large if K is
         if convert:
-            log_probabilities = _CONVERSIONS[self.takes](log_probabilities, x_t, alpha_t)
-        return self.update(log_probabilities.exp(), x_t, alpha_t, alpha_s)
+            predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
+        predicted = predicted.exp()
+        return self.update(predicted, x_t, alpha_t, alpha_s)
 
 
 def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float) -> Tensor:

@@ -83,10 +83,13 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
     if experiment.modality in ("text", "tokens", "vectors"):
         of_text = experiment.modality == "text"
+        if of_text:
+            yield from _judge(root, experiment)
         for name in experiment.evaluations:
             out = {"metrics": paths.floor(root, name)}
             settings = experiment.judged_draws(name) if of_text else experiment.real_draws(name)
-            yield Job("floor", _real_text(root) if of_text else _real_rows(root), out, settings)
+            real = _real_text(root, experiment) if of_text else _real_rows(root)
+            yield Job("floor", real, out, settings, gpu=experiment.judge_settings().gen_ppl)
         return
     if experiment.modality == "molecules":
         smiles = {"smiles": files["smiles"]}
@@ -118,10 +121,22 @@ def _real_rows(root: Path) -> dict[str, Path]:
     return {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
 
 
-def _real_text(root: Path) -> dict[str, Path]:
-    """The rows that samples of text are compared with, those of the judge, and the tokeniser."""
+def _judge(root: Path, experiment: Experiment) -> Iterator[Job]:
+    """The training of the second judge of text, if there is one."""
+    if files := paths.judge_files(root, experiment):
+        outputs = {"weights": files["judge_weights"], "description": files["judge_description"]}
+        yield Job("train_judge", _judge_text(root), outputs, experiment.judge_settings().transformer)
+
+
+def _judge_text(root: Path) -> dict[str, Path]:
+    """The rows that judges of text learn from, and the tokeniser."""
     files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
-    return _real_rows(root) | {name: paths.data(root, file) for name, file in files.items()}
+    return {name: paths.data(root, file) for name, file in files.items()}
+
+
+def _real_text(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """What samples of text are compared with, and judged by."""
+    return _real_rows(root) | _judge_text(root) | paths.judge_files(root, experiment)
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -193,6 +208,7 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
     molecules, images = experiment.modality == "molecules", experiment.modality == "images"
+    gpu = images or experiment.judge_settings().gen_ppl
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
@@ -202,13 +218,13 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
             outputs = {"metrics": paths.metrics(root, run, extractor)}
             if molecules:
                 outputs["properties"] = paths.properties(root, run)
-            yield Job("evaluate", samples | compared, outputs, settings, gpu=images, origin=sampling, **names)
+            yield Job("evaluate", samples | compared, outputs, settings, gpu=gpu, origin=sampling, **names)
 
 
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
     if experiment.modality == "text":
-        return _real_text(root), experiment.judge_settings()
+        return _real_text(root, experiment), experiment.judge_settings()
     if experiment.modality in ("tokens", "vectors"):
         return _real_rows(root), None
     if experiment.modality == "images":

@@ -95,6 +95,14 @@ def extractor_files(root: Path, experiment: Experiment, extractor: str | None = 
     return {"classifier": weights, "description": weights.with_suffix(".json")}
 
 
+def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """The files of the second judge of text, if the experiment has one."""
+    if not experiment.judge_settings().transformer:
+        return {}
+    weights = root / "reference" / "judge.safetensors"
+    return {"judge_weights": weights, "judge_description": weights.with_suffix(".json")}
+
+
 def references(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
     """Statistics of the real images, train and test."""
     end = f"{_ending(extractor)}.parquet"

@@ -138,6 +138,7 @@ METRICS = {
     "path_energy": _of_vectors("path energy", "", digits=3, group="paths"),
     "straightness": _of_vectors("deviation from straight paths", "", digits=3, group="paths"),
     "judge_ppl": _of_text("judge perplexity", best="lowest", headline="the judge’s perplexity", log=True),
+    "gen_ppl": _of_text("generative perplexity", best="lowest", log=True),
     "entropy": _of_text("entropy (nats)", digits=2),
     "known_words": _of_text("share of known words", best="highest"),
     "js_trigram": _of_text("trigram distance", "to held-out text", "lowest", group="ngrams"),

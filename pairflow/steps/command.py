@@ -165,6 +165,9 @@ real_text = grouped(
     existing("--validation", help="Held-out rows (Parquet)."),
     existing("--judge", help="Rows of text that only the judge learns from (Parquet)."),
     existing("--vocabulary", help="The tokeniser (JSON)."),
+    existing(
+        "--judge-weights", required=False, help="Weights of the second judge, if the settings have one."
+    ),
 )
 
 real_tokens = together(

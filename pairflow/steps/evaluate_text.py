@@ -7,7 +7,7 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import Judge
 from pairflow.metrics.text import TextFiles
-from pairflow.steps.command import evaluation, existing, out, real_text, step
+from pairflow.steps.command import device, evaluation, existing, out, real_text, step, threads
 
 
 @step(Judge)
@@ -15,13 +15,15 @@ from pairflow.steps.command import evaluation, existing, out, real_text, step
 @real_text
 @evaluation
 @out("--out", help="Output file for the metric rows (Parquet).")
-def main(settings: Judge, samples: Path, real: TextFiles, evaluation: str, out: Path):
-    """Measure each trial's samples of text: their perplexity under an n-gram model of text that no generator
+@device
+@threads
+def main(settings: Judge, samples: Path, real: TextFiles, evaluation: str, out: Path, device, threads):
+    """Measure each trial's samples of text: their perplexity under judges of text that no generator
     has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
     from pairflow.metrics.text.measure import RealText, measure_trials
 
     provenance = Provenance()
-    text = RealText.read(real, settings.order)
+    text = RealText.read(real, settings, device, threads, provenance)
     trials, metadata = text.read_samples(samples)
     sampling = metadata.parameters
     shared = {key: sampling[key] for key in ("method", "nfe", "seed")}

@@ -7,14 +7,16 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import JudgedDraws
 from pairflow.metrics.text import TextFiles
-from pairflow.steps.command import evaluation, out, real_text, step
+from pairflow.steps.command import device, evaluation, out, real_text, step, threads
 
 
 @step(JudgedDraws)
 @real_text
 @evaluation
 @out("--out", help="Output file for the metric rows of real text and of the controls (Parquet).")
-def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path):
+@device
+@threads
+def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path, device, threads):
     """Compute the floor and the controls: the same metrics as for samples, but of other rows.
 
     Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from the
@@ -23,7 +25,7 @@ def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path):
     from pairflow.metrics.text.measure import RealText, measure_real
 
     provenance = Provenance()
-    text = RealText.read(real, settings.order)
+    text = RealText.read(real, settings, device, threads, provenance)
     written = Metadata(
         kind="metrics",
         vocabulary=text.real.metadata.vocabulary,

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from pairflow.flow import losses
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import ancestral_posterior, leave_one_out_to_posterior
@@ -152,3 +153,19 @@ def test_the_mdlm_loss_is_zero_where_nothing_is_masked():
     x1, half = torch.tensor([[0, 1]]), torch.tensor([0.5])
     log_p = Absorbing(3, mask=2).log_probabilities(lambda x, _: torch.randn(1, 2, 3), x1, half)
     assert absorbing_nelbo(log_p, x1, x1, half, 1.0).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("alpha", ["rows", 0.3])
+def test_a_large_nelbo_is_computed_in_parts_to_the_same_bits(monkeypatch, alpha):
+    *batch, alphas = random_batch(40, torch.float32)
+    logits = batch[0].clone().requires_grad_()
+    level = alphas if alpha == "rows" else alpha
+
+    def value_and_gradient():
+        nelbo = uniform_nelbo(logits.log_softmax(-1), *batch[1:], level, 0.999)
+        return nelbo.detach(), *torch.autograd.grad(nelbo.mean(), logits)
+
+    whole = value_and_gradient()
+    monkeypatch.setattr(losses, "NELBO_VALUES", 150 * 5 * 40)  # 150 of 400 rows
+    for part, expected in zip(value_and_gradient(), whole, strict=True):
+        assert torch.equal(part, expected)

@@ -105,6 +105,7 @@ def run_job(step):
 
     def run(root: Path, job, modality: str) -> None:
         inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
+        inputs.pop("judge_description", None)  # beside the weights
         outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
         options = {
             name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())
@@ -124,7 +125,7 @@ def run_job(step):
                 }
             case "report":
                 inputs = {"root": root}
-        named = {"pairs": "out", "samples": "out", "page": "out"} | (
+        named = {"pairs": "out", "samples": "out", "page": "out", "weights": "out"} | (
             {"metrics": "out"} if len(outputs) == 1 else {}
         )
         outputs = {named.get(name, name): path for name, path in outputs.items()}

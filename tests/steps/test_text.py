@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.artifacts import read_table, token_array
+from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment, check
-from pairflow.data.tokenisers import load_tokeniser
+from pairflow.data.tokenisers import Characters, load_tokeniser
 from pairflow.metrics.text.kneser_ney import KneserNey
 from pairflow.metrics.text.ngrams import mark_padding, token_entropy
+from pairflow.metrics.text.transformer import TransformerJudge
 from pairflow.plan.jobs import jobs
 
 ROOT, N = Path("results/lines"), 12
@@ -34,7 +35,7 @@ SETTINGS = {
     },
     "methods": ["udlm", "pairflow"],
     "evaluations": {"main": {"nfe": [1, 2], "samples": 30, "trials": 2, "temperatures": [0.5]}},
-    "judge": {"order": 3},
+    "judge": {"order": 3, "transformer": {"width": 16, "blocks": 1, "heads": 2, "iterations": 40}},
 }
 CONTROLS = ("data", "shuffled", "chain", "snippet")
 METRICS = {
@@ -174,6 +175,36 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, re
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
 
 
+def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_path, monkeypatch, step):
+    """With a reader in its place: every row is decoded, whatever it is, and N tokens of it count."""
+    data, heard = finished / ROOT / "data", []
+
+    class Reader:
+        name, sha256 = "gpt2-large-01234567", "0" * 64
+
+        def perplexity(self, texts, length):
+            heard.append((texts, length))
+            return float(len(heard))
+
+    monkeypatch.setattr("pairflow.metrics.text.gpt2.GPT2.load", lambda device: Reader())
+    monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
+    files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
+    files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
+    settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
+    out = tmp_path / "floor.parquet"
+    run = step("floor_text", **files, settings=settings, evaluation="main", out=out, device="cpu")
+    assert run.exit_code == 0, run.output
+    table, metadata = read_table(out, "metrics")
+    own = table.to_pandas().query("metric == 'gen_ppl'")
+    assert own.value.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert own.method.unique().tolist() == [*CONTROLS]
+    assert set(own.extractor) == {Reader.name}
+    assert metadata.inputs["gpt2"] == Reader.sha256
+    texts, length = heard[0]
+    assert (len(texts), length) == (30, N)
+    assert {word for text in texts for word in text.split()} == {"sun", "mn", "star"}
+
+
 @pytest.fixture(scope="module")
 def rows(finished):
     return pd.read_parquet(finished / ROOT / "metrics.parquet")
@@ -208,10 +239,53 @@ def test_the_values_are_those_of_the_samples_under_a_judge_of_its_own_text(finis
     own = rows[
         (rows.method == "pairflow") & (rows.evaluation == "main") & (rows.nfe == 2) & (rows.trial == 0)
     ]
-    values = own.set_index("metric").value
-    assert values["judge_ppl"] == pytest.approx(judge.perplexity(samples))
-    assert values["entropy"] == pytest.approx(token_entropy(samples).mean())
-    assert re.fullmatch(r"kneser-ney-3-[0-9a-f]{8}", own.set_index("metric").extractor["judge_ppl"])
+    first, second = own[own.metric == "judge_ppl"][["extractor", "value"]].to_numpy()
+    assert first[1] == pytest.approx(judge.perplexity(samples))
+    assert re.fullmatch(r"kneser-ney-3-[0-9a-f]{8}", first[0])
+    file = finished / ROOT / "data/judge.parquet"
+    network = TransformerJudge.load(finished / ROOT / "reference/judge.safetensors", digest(file))
+    assert second.tolist() == [network.name, pytest.approx(network.perplexity(samples))]
+    assert own.set_index("metric").value["entropy"] == pytest.approx(token_entropy(samples).mean())
+
+
+def test_both_judges_find_shuffled_text_worse_than_real_text(finished, rows):
+    own = rows[(rows.metric == "judge_ppl") & (rows.evaluation == "main")]
+    means = own.groupby(["extractor", "method"]).value.mean().unstack()
+    assert means.index.str.partition("-").get_level_values(0).tolist() == ["kneser", "transformer"]
+    assert (1.5 * means["data"] < means["shuffled"]).all()
+    page = (finished / ROOT / "report.html").read_text()
+    assert f", and a {means.index[1].replace('-', ', ')}, which have learnt from text" in page
+    for text in ("Transformer’s", "judge perplexity (kneser-ney-3)", "judge perplexity (transformer)"):
+        assert text in page
+    assert "GPT-2’s" not in page
+
+
+def test_a_second_judge_of_other_text_or_with_other_weights_is_refused(finished, tmp_path, step, refused):
+    """And it is the same network each time it is trained."""
+    data, weights = finished / ROOT / "data", tmp_path / "judge.safetensors"
+    files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
+    files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
+    settings = SETTINGS["judge"]["transformer"]
+    learn = {key: files[key] for key in ("judge", "vocabulary")} | {"out": weights}
+    run = step(
+        "train_judge", settings=settings, **learn, description=weights.with_suffix(".json"), quiet=True
+    )
+    assert run.exit_code == 0, run.output
+    assert weights.read_bytes() == (finished / ROOT / "reference/judge.safetensors").read_bytes()
+    judged = {"settings": SETTINGS["judge"] | {"samples": 9}, "evaluation": "main", "out": tmp_path / "x"}
+    run = step("floor_text", **files, **judged)
+    refused(run, "floor_text", "judge.transformer: needs --judge-weights, the file that")
+    facts = json.loads(weights.with_suffix(".json").read_text())
+    weights.write_bytes(weights.read_bytes()[:-1])
+    run = step("floor_text", **files, **judged, judge_weights=weights)
+    refused(run, "floor_text", "judge.safetensors: these are not the weights that")
+    facts["inputs"]["judge"] = "0" * 64
+    weights.with_suffix(".json").write_text(json.dumps(facts))
+    run = step("floor_text", **files, **judged, judge_weights=weights)
+    refused(run, "floor_text", "judge.json: this judge learnt from other rows than those of --judge")
+    weights.with_suffix(".json").unlink()
+    run = step("floor_text", **files, **judged, judge_weights=weights)
+    refused(run, "floor_text", "judge.json: no such file; `pairflow train_judge` writes it")
 
 
 def test_the_bounds_are_one_number_in_three_units(finished, rows, experiment):

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 
 class TextFiles(NamedTuple):
-    """The files of a text's token rows, and of its tokeniser."""
+    """The files of a text's token rows, of its tokeniser, and of the second judge, if there is one."""
 
     tokens: Path
     validation: Path
     judge: Path
     vocabulary: Path
+    judge_weights: Path | None = None

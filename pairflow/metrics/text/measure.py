@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, digest, read_table, token_array
-from pairflow.config import RealDraws
+from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_array
+from pairflow.config import Judge, RealDraws
 from pairflow.data.tokenisers import load_tokeniser
+from pairflow.errors import InputError
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.text import TextFiles
 from pairflow.metrics.text.controls import CONTROLS
@@ -28,6 +29,10 @@ from pairflow.metrics.text.ngrams import (
 from pairflow.metrics.text.words import known_share, list_words
 from pairflow.metrics.tokens import RealRows
 
+if TYPE_CHECKING:
+    from pairflow.metrics.text.gpt2 import GPT2
+    from pairflow.metrics.text.transformer import TransformerJudge
+
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
 
@@ -35,25 +40,39 @@ Row = dict[str, Any]
 Trials = dict[int, np.ndarray]
 
 
+class TextJudge(Protocol):
+    """A model of text, which gives rows (B, N) a perplexity."""
+
+    def perplexity(self, rows: np.ndarray) -> float:
+        """exp of the mean negative log-probability of all tokens of the rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class RealText:
     """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `decode` makes text of a row, `cut` says that rows may begin and end within words, and `judge_name` is
-    what metric rows call the judge.
+    `judges` has the judges by what metric rows call them; the n-gram model comes first and leads. `decode`
+    makes text of a row, and `cut` says that rows may begin and end within words. `gpt2` reads that text
+    without the symbol `mask`, if the settings ask for it.
     """
 
     real: RealRows
-    judge: KneserNey
-    judge_name: str
+    judges: dict[str, TextJudge]
     decode: Callable[[np.ndarray], str]
     padding: int | None
     cut: bool
     inputs: dict[str, str]
+    mask: int | None = None
+    gpt2: "GPT2 | None" = None
 
     @classmethod
-    def read(cls, files: TextFiles, order: int) -> "RealText":
-        """Read the files and fit the judge; InputError unless they are the parts of one data set."""
+    def read(
+        cls, files: TextFiles, settings: Judge, device: str, threads: int | None, provenance: Provenance
+    ) -> "RealText":
+        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set.
+
+        Device and threads are for the networks among the judges.
+        """
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
@@ -62,10 +81,18 @@ class RealText:
         padding, size = tokeniser.padding, real.metadata.dimensions[1]
         # Rows of the judge follow one another in the text, so that their n-grams may cross rows.
         stream = mark_padding(token_array(table["tokens"]), padding).reshape(1, -1)
-        name = f"kneser-ney-{order}-{digest(files.judge)[:8]}"
         inputs = {**real.inputs, "judge": digest(files.judge)}
-        judge, cut = KneserNey.fit(stream, size, order), not tokeniser.lines
-        return cls(real, judge, name, tokeniser.decode, padding, cut, inputs)
+        name = f"kneser-ney-{settings.order}-{inputs['judge'][:8]}"
+        judges: dict[str, TextJudge] = {name: KneserNey.fit(stream, size, settings.order)}
+        if settings.transformer:
+            second = _load_transformer(files.judge_weights, inputs["judge"], threads)
+            judges[second.name] = second
+            inputs["judge_weights"] = second.weights
+        gpt2 = _load_gpt2(device, threads, provenance) if settings.gen_ppl else None
+        if gpt2:
+            inputs["gpt2"] = gpt2.sha256
+        cut = not tokeniser.lines
+        return cls(real, judges, tokeniser.decode, padding, cut, inputs, tokeniser.mask, gpt2)
 
     @cached_property
     def train(self) -> np.ndarray:
@@ -99,7 +126,12 @@ class RealText:
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
         """Those metrics for which held-out rows can stand in place of samples."""
-        yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.judge_name)
+        for name, judge in self.judges.items():
+            yield _row("judge_ppl", judge.perplexity(rows), extractor=name)
+        if self.gpt2:
+            texts = [self.decode(row[(row >= 0) & (row != self.mask)]) for row in rows]
+            value = self.gpt2.perplexity(texts, rows.shape[1])
+            yield _row("gen_ppl", value, extractor=self.gpt2.name)
         yield _row("entropy", float(token_entropy(rows).mean()))
         yield _row("known_words", known_share(self._spell(rows), self.known_words, self.cut), "train")
         yield _row("rep_4", float(repeated_share(rows, SPAN).mean()))
@@ -119,6 +151,26 @@ class RealText:
             counted = {"trial": trial, "samples": len(own)}
             yield {**_row("copied_span", float(own.mean()), "train"), **counted}
             yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
+
+
+def _load_transformer(weights: Path | None, judge: str, threads: int | None) -> "TransformerJudge":
+    """The second judge, on the CPU; `judge` is the hash of the rows that it must have learnt from."""
+    from pairflow.metrics.text.transformer import TransformerJudge  # imports torch, as the next one
+    from pairflow.runtime.device import choose
+
+    choose("cpu", threads)
+    if weights is None:
+        raise InputError(
+            "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
+        )
+    return TransformerJudge.load(weights, judge)
+
+
+def _load_gpt2(device: str, threads: int | None, provenance: Provenance) -> "GPT2":
+    from pairflow.metrics.text.gpt2 import GPT2  # imports torch, as the next one
+    from pairflow.runtime.device import choose
+
+    return GPT2.load(choose(device, threads, provenance))
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:

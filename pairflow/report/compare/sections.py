@@ -116,9 +116,8 @@ class MetricGrid:
 
     @property
     def label(self) -> str:
-        """The name, and whose features images are compared by."""
-        by_features = self.kind.extractor and self.about.modality == "images"
-        return f"{self.name}, by {self.kind.extractor}" if by_features else self.name
+        """The name, and whose features images are compared by, or who judges text."""
+        return f"{self.name}, by {self.kind.extractor}" if self.kind.extractor else self.name
 
     @property
     def samples(self) -> str:

@@ -191,13 +191,14 @@ def _describe_vectors(leading: Panel, best: MethodLine, measures: Mapping[str, M
 
 def _measure_text(contents: Contents, leading: Panel) -> dict[str, Measure]:
     """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
-    measures = {}
+    measures: dict[str, Measure] = {}
     for panel in panels(contents.metrics, contents.modality, leading.evaluation):
         if not panel.about.group:
             real = panel.floor.mean if panel.floor else np.nan
             digits = max(panel.about.digits, choose_digits([*panel.means.values(), real]))
             text = format_number(real, digits)
-            measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+            measure = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+            measures.setdefault(panel.metric, measure)  # of several judges the first one leads
     bounds = {run: np.exp(contents.bounds.get(run[0], np.nan)) for run in leading.means}
     bits = {run: contents.bits.get(run[0], np.nan) for run in leading.means}
     measures["ppl_bound"] = Measure("perplexity bound", "ppl_bound", bounds, digits=2, sign="≤ ")

@@ -142,9 +142,13 @@ def _count_seeds(rows: pd.DataFrame) -> int:
 
 
 def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: int) -> Table:
-    """A panel's table, which names its extractor where another panel has the same metric by another one."""
+    """A panel's table, which names its extractor where another panel has the same metric by another one.
+
+    Judges of text go without their digits, which stand below the table of controls.
+    """
     rivals = {other.extractor for other in others if other.metric == panel.metric}
-    beside = f"{panel.beside} ({panel.extractor})" if len(rivals) > 1 else panel.beside
+    name = panel.extractor.rpartition("-")[0] if contents.modality == "text" else panel.extractor
+    beside = f"{panel.beside} ({name})".strip() if len(rivals) > 1 else panel.beside
     return tables.make_table(
         tables.summarise(panel.rows).assign(all_seeds=seeds),
         panel.evaluation,

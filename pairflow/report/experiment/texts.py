@@ -14,8 +14,11 @@ from pairflow.report.tables import METRICS, REAL, choose_digits
 from pairflow.report.words import format_number
 
 FLOOR = "held-out text"
+_SECOND = "second_ppl"  # what `Values` call the perplexity under the second judge
 _COLUMNS = {
     "judge_ppl": "Perplexity",
+    _SECOND: "Transformer’s",
+    "gen_ppl": "GPT-2’s",
     "entropy": "Entropy",
     "known_words": "Known words",
     "js_trigram": "Trigrams",
@@ -23,6 +26,7 @@ _COLUMNS = {
     "distinct_4": "Distinct",
     "copied_span": "Copied",
 }  # metric -> heading
+_METRICS = {name: "judge_ppl" if name == _SECOND else name for name in _COLUMNS}
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
 
@@ -47,12 +51,12 @@ class TextRow:
 class TextDetails:
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
-    `judge` is what the perplexity is measured by, and `digits` are the decimals of the metrics. `charts` show
-    the perplexity against the entropy: through the numbers of steps, and then through the temperatures at
-    each number of steps, where there are several.
+    `judges` are what the perplexity is measured by, and `digits` are the decimals of what was measured.
+    `charts` show the perplexity against the entropy: through the numbers of steps, and then through the
+    temperatures at each number of steps, where there are several.
     """
 
-    judge: str
+    judges: list[str]
     parts: list[list[TextRow]]
     digits: Mapping[str, int]
     legend: Legend
@@ -60,8 +64,13 @@ class TextDetails:
 
     @property
     def columns(self) -> dict[str, str]:
+        """Heading of a column -> the name of its values."""
+        return {_COLUMNS[name]: name for name in self.digits}
+
+    @property
+    def metrics(self) -> dict[str, str]:
         """Heading of a column -> its metric."""
-        return {heading: name for name, heading in _COLUMNS.items()}
+        return {_COLUMNS[name]: _METRICS[name] for name in self.digits}
 
     def text(self, row: TextRow, metric: str) -> str:
         return format_number(row.values.get(metric, np.nan), self.digits[metric])
@@ -80,11 +89,12 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     for place, name in enumerate(points):
         keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
-        _name_judge(contents.measured, evaluation),
+        _name_judges(contents.measured, evaluation),
         [others, rows],
         {
-            name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
-            for name in _COLUMNS
+            name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
+            for name, metric in _METRICS.items()
+            if any(name in own for own in values)
         },
         keys,
         _draw(contents, evaluation, rows, points, prefix),
@@ -111,11 +121,20 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
 
 
-def _name_judge(rows: pd.DataFrame, evaluation: str) -> str:
-    """`kneser-ney-6-1a2b3c4d` in words."""
-    named = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")].extractor.dropna()
-    *_, order, digits = named.iloc[0].split("-")
-    return f"a Kneser-Ney model of {order}-grams, {digits}"
+def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
+    """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
+    own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
+    *_, order, digits = own.extractor[~_is_second(own)].iloc[0].split("-")
+    others = own.extractor[_is_second(own)].unique()
+    return [
+        f"a Kneser-Ney model of {order}-grams, {digits}",
+        *(f"a {name.replace('-', ', ')}" for name in others),
+    ]
+
+
+def _is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each row is of the second judge."""
+    return rows.extractor.astype("object").fillna("").str.startswith("transformer")
 
 
 def _find_points(contents: Contents, evaluation: str) -> dict[str, Values]:
@@ -143,6 +162,7 @@ def find_warnings(values: Values, real: Values, shuffled: Values) -> list[str]:
 def _means(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
     """Key -> metric -> the mean over seeds and trials."""
     own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
+    own = own.assign(metric=own.metric.mask(_is_second(own), _SECOND))
     means = own.groupby([*keys, "metric"])["value"].mean()
     found: dict[tuple, dict[str, float]] = {}
     for (*key, metric), value in means.items():

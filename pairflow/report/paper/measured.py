@@ -53,7 +53,7 @@ _SOURCES = {
     "nn_cosine_dinov2_train": (MetricSource("nn_cosine", "train", "dinov2", reason=_WEIGHTS),),
     "generative_perplexity": (
         MetricSource("gen_ppl"),
-        MetricSource("judge_ppl", reason="not GPT-2 large"),
+        MetricSource("judge_ppl", extractor="kneser-ney", reason="not GPT-2 large"),
     ),
     "entropy": (MetricSource("entropy"),),
     "total_correlation": (MetricSource("total_correlation", evaluation="correlation"),),

@@ -275,3 +275,19 @@ def test_times_are_shown_and_never_judged(make_run):
     assert list(texts.values()) == ["10", "", "3", "0.5"]
     found = cell([run], "QM9", "base (minutes)", "computation_cost_table")
     assert (found.status, found.measured.reason) == (Status.UNJUDGED, "another machine (cpu)")
+
+
+def test_the_generative_perplexity_is_judged_and_that_of_another_judge_is_not(make_run, metric_rows):
+    """The n-gram judge stands in for GPT-2 large; the transformer does not."""
+    values = {("udlm", 4): [[299.0], [300.0], [298.0]]}
+    judged = [
+        metric_rows(values, "judge_ppl", extractor=name) for name in ("transformer-abc", "kneser-ney-3-abc")
+    ]
+    gpt2 = metric_rows(values, "gen_ppl", extractor="gpt2-large-abc")
+    place = {"name": "UDLM", "column": "4", "table": "lm1b_gen_ppl"}
+    settings = {"name": "lm1b_n16", "source": "lm1b_n16"}
+    found = cell([make_run(pd.concat([*judged, gpt2]), **settings)], **place)
+    assert (found.text, found.difference, found.status) == ("299.00", "−0.18", Status.AGREES)
+    found = cell([make_run(pd.concat(judged), **settings)], **place)
+    assert (found.difference, found.status) == ("", Status.EFFECT)
+    assert found.measured.reason == "perplexity by kneser-ney-3-abc, not GPT-2 large"
