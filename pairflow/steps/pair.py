@@ -32,6 +32,7 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
+FEW_WEIGHTS = 3 * 10**10  # of a continuous pairing: a minute of one core, where more threads mostly wait
 PROBE_SECONDS = 3.0  # how long a dry run measures
 
 
@@ -136,10 +137,11 @@ def _pair_points(
         raise InputError(
             "--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu, and has no dry run"
         )
-    device = choose({"gpu": "cuda"}.get(backend, backend), threads, provenance)
     source, metadata = read_table(path, "vectors", "tokens")
     points = points_of(source, metadata)
     first, last = _rows(len(points), shard)
+    threads = 1 if (last - first) * len(points) * (settings.steps or 1) < FEW_WEIGHTS else threads
+    device = choose({"gpu": "cuda"}.get(backend, backend), threads, provenance)
     metadata = _metadata(settings, metadata, path, shard and {"rows": [first, last], "of": len(points)})
     written = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
     table = _open(out, written, resume, provenance, device)
