@@ -9,7 +9,7 @@ from pairflow.config.check import nearest
 
 # Besides the steps, in the order of a user's day.
 GROUPS = {
-    "Molecules and results": ("sample", "new", "run", "compare"),
+    "Molecules and results": ("sample", "score", "new", "run", "compare"),
     "Before you start": ("doctor", "init", "estimate"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

@@ -36,6 +36,7 @@ from pairflow.config.steps import (
     PairSettings,
     RealDraws,
     SampleSettings,
+    ScoreSettings,
     SolveSettings,
     TeachSettings,
     TrainSettings,

@@ -156,6 +156,20 @@ class FlowSampleSettings(Settings):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
+class ScoreSettings(Settings):
+    """What scores depend on, besides the model and the rows."""
+
+    draws: int = Field(
+        128,
+        ge=2,
+        le=10**6,
+        multiple_of=2,
+        description="Noised copies of each row, an even number. The standard error falls at least as fast as "
+        "one over its square root.",
+    )
+    seed: Seed = Field(0, description="Seed of the noise, which depends on nothing else but the row.")
+
+
 def parse_range(text: str) -> tuple[float, float]:
     """The bounds of a range LOW:HIGH, an open one infinite; ValueError if the text is not such a range."""
     low, colon, high = text.partition(":")

@@ -66,6 +66,19 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 
 
+def choose_for_scores(folder: Path) -> ModelChoice:
+    """The model that `choose` takes without a number of steps, of which scores need none.
+
+    Raises InputError for what makes neither molecules nor text.
+    """
+    for vocabulary in (folder / VOCABULARY, paths.data(folder, VOCABULARY)):
+        if kind := _OTHER_ROWS.get(_kind(vocabulary)):
+            raise InputError(f"{folder}: scores are for molecules and text; this makes {kind}")
+    finished = (folder / "metrics.parquet").is_file() and not (folder / "model.json").is_file()
+    choice = choose(folder, None if finished else 1)
+    return choice._replace(reason=f"{folder}: takes {choice.folder.name}" if finished else "")
+
+
 def makes_text(folder: Path) -> bool:
     """Whether the model in `folder`, or the experiment whose folder it is, is one of text."""
     return any(_kind(path) in _TEXT for path in (folder / VOCABULARY, paths.data(folder, VOCABULARY)))

@@ -99,6 +99,7 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         ["--model", MODEL[0], "--count=3", "--nfe=1", "--raw"],
         {"out": f"{MINI}/molecules.smi"},
     ),
+    "score": ([f"{MINI}/few.smi", "--model", MODEL[0], "--draws=2"], {"out": f"{MINI}/scores.csv"}),
 }
 NO_WRITERS = {"doctor", "estimate"}
 # Tests of their own; steps run by Snakemake; a table like that of `reference`, by an optional package.
@@ -124,6 +125,7 @@ def small(calm, place, disk, model_files):
     shutil.copytree(calm.root, disk / "mini")
     made.root.parent.mkdir()
     made.root.symlink_to(disk / "mini")
+    (made.root / "few.smi").write_text("C\nCC\nCO\n")
     for step in ("teach", "distill"):
         made.finish(step)
     learn = ["train", "--settings", json.dumps(LEARN), "--quiet"]

@@ -1,4 +1,4 @@
-"""Molecules on demand, from a model that a moment's training has taught a few hundred molecules."""
+"""Molecules on demand, and their scores, from a model that was trained on a few hundred for a moment."""
 
 import dataclasses
 import itertools
@@ -435,3 +435,85 @@ def test_a_warning_keeps_what_is_found_until_all_is_there(sample, tmp_path, at_s
     assert seen == [["C", "CC", "CCC"]]
     assert smiles_of(tmp_path / "x.smi") == [length * "C" for length in range(1, 21)]
     assert not (tmp_path / "x.part.smi").exists()
+
+
+ODD = ["CCO ethanol", "OCC again", "C1CC", "CCBr bromide", "CCCCCCCCCCCCCCCC long", "C", "c1ccccc1 benzene"]
+
+
+@pytest.fixture
+def score(step, model, tmp_path):
+    """Score a file of odd rows, by the option --model of another folder if one is given."""
+    (tmp_path / "odd.smi").write_text("\n".join(ODD) + "\n")
+
+    def scored(out="scores.csv", rows="odd.smi", folder=model, **options):
+        options = {"threads": 1, "device": "cpu", "draws": 16, "quiet": True, **options}
+        return step("score", tmp_path / rows, model=folder, out=tmp_path / out, **options)
+
+    return scored
+
+
+def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
+    run = score()
+    assert run.exit_code == 0
+    table = pd.read_csv(tmp_path / "scores.csv", keep_default_na=False, na_values={"nll_bound": ""})
+    assert table.line.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert table.name.tolist() == ["ethanol", "again", "", "bromide", "long", "", "benzene"]
+    assert table.smiles.tolist() == ["CCO", "CCO", "C1CC", "CCBr", 16 * "C", "C", "c1ccccc1"]
+    reasons = ["", "", "unparsable", "unknown token Br", "too long (16 tokens, limit 14)", ""]
+    assert table.reason.tolist()[:6] == reasons
+    assert table.nll_bound.isna().tolist() == [bool(reason) for reason in table.reason]
+    scored = table[table.reason == ""]
+    assert (scored.nll_bound > 0).all()
+    assert scored.nll_bound.iloc[0] == scored.nll_bound.iloc[1]  # the noise depends on the molecule
+    assert scored.tokens.tolist()[:3] == ["5", "5", "3"]
+    shares = scored.nll_bound / scored.tokens.astype(int)
+    assert scored.nll_per_token.astype(float).tolist() == pytest.approx(shares.tolist(), abs=1e-4)
+    number = len(scored)
+    assert f"{number} molecules: -log p is at most " in run.stderr
+    assert f"; {7 - number} rows have no score (1 unparsable, 1 unknown token Br, 1 too long" in run.stderr
+    assert read_provenance(tmp_path / "scores.csv")["device"] == "cpu"
+
+
+def test_scores_are_a_function_of_model_molecule_and_settings(score, tmp_path):
+    for name, options in (("a", {}), ("b", {}), ("c", {"seed": 1}), ("d", {"draws": 512})):
+        assert score(f"{name}.parquet", **options).exit_code == 0
+    a, c, d = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "acd")
+    assert digest(tmp_path / "a.parquet") == digest(tmp_path / "b.parquet")
+    assert (a.nll_bound.dropna() != c.nll_bound.dropna()).all()
+    assert d.standard_error.mean() < a.standard_error.mean() / 2
+    (tmp_path / "one.csv").write_text("ID,Structure\nx,OCC\n")
+    assert score("e.parquet", rows="one.csv", column="Structure").exit_code == 0
+    assert pd.read_parquet(tmp_path / "e.parquet").nll_bound.tolist() == [a.nll_bound[0]]
+    metadata = read_table(tmp_path / "a.parquet", "scores")[1]
+    assert metadata.parameters == {"method": "udlm", "draws": 16, "seed": 0}
+
+
+def test_a_model_finds_its_molecules_likelier_than_others_that_it_can_write(score, made, tmp_path):
+    known = pd.read_parquet(made / "data/smiles.parquet").smiles[::40].tolist()
+    others = [smiles for smiles in ("FOF", "OOOOO", "FN(F)N(F)F", "C#CC#C") if smiles not in known]
+    (tmp_path / "mixed.smi").write_text("\n".join([*known, *others]) + "\n")
+    assert score("mixed.parquet", rows="mixed.smi", draws=64).exit_code == 0
+    bounds = pd.read_parquet(tmp_path / "mixed.parquet").nll_per_token
+    assert bounds[len(known) :].mean() > bounds[: len(known)].mean()
+
+
+@pytest.mark.parametrize(
+    ("out", "options", "text"),
+    [
+        ("x.xlsx", {}, "x.xlsx: unknown suffix '.xlsx'; expected .csv or .parquet"),
+        ("x.csv", {"rows": "missing.smi"}, "missing.smi: no such file"),
+        ("x.csv", {"draws": 3}, "settings: draws: input should be a multiple of 2, found 3"),
+        ("odd.smi", {}, "odd.smi: is an input of this command; choose another name"),
+    ],
+)
+def test_a_score_that_cannot_be_given_is_refused(score, refused, out, options, text):
+    refused(score(out, **options), "score", text)
+
+
+def test_rows_without_any_score_and_models_of_other_rows_are_refused(score, made, tmp_path, refused):
+    (tmp_path / "none.smi").write_text("C1CC\nCCBr\n")
+    refused(
+        score(rows="none.smi"), "score", "none.smi: no molecule can be scored: unparsable (the first of 2)"
+    )
+    refused(score(folder=made / "bare"), "score", "bare/vocabulary.json: no such file")
+    refused(score(folder=made), "score", "model.json: no such file")

@@ -111,6 +111,20 @@ def test_the_page_shows_text_and_pairs(finished):
         assert word not in said
 
 
+def test_lines_of_text_are_scored_and_garbled_ones_stand_out(finished, tmp_path, step):
+    lines = ["sun moon", "moon sun", "nus noom", "no umlaut ä", "a line that is far too long"]
+    (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = {"model": finished / ROOT, "draws": 64, "quiet": True}
+    run = step("score", tmp_path / "lines.txt", out=tmp_path / "scores.parquet", **options)
+    assert run.exit_code == 0
+    assert "takes udlm\n" in run.stderr or "takes pairflow\n" in run.stderr
+    table = pd.read_parquet(tmp_path / "scores.parquet")
+    assert table.text.tolist() == lines
+    assert [bool(reason) for reason in table.reason] == [False, False, False, True, True]
+    assert table.nll_bound[2] > table.nll_bound[:2].max()
+    assert table.tokens.tolist()[:3] == [9, 9, 9]  # with the end
+
+
 def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step):
     out = tmp_path / "samples.txt"
     run = step("sample", model=finished / ROOT, count=20, out=out, quiet=True)

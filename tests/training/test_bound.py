@@ -14,6 +14,7 @@ from torch import nn
 
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.flow.posterior import leave_one_out_to_posterior
+from pairflow.training.bound import LARGEST_W, bound_row, stratified_pairs
 from pairflow.training.objectives import Validator
 
 K, N = 4, 3
@@ -79,15 +80,17 @@ def test_the_bound_is_the_entropy_for_the_exact_denoiser_and_above_it_for_anothe
 
 
 class Exact(nn.Module):
-    """The exact denoiser as a network, which is given sigma = -log alpha."""
+    """The exact denoiser as a network, which is given sigma = -log alpha, or with masks nothing."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, corruption=UNIFORM):
         super().__init__()
-        self.kind = kind
+        self.kind, self.corruption = kind, corruption
 
     def forward(self, x_t, sigma):
-        alpha = torch.exp(-sigma.double())
-        log_p = exact(UNIFORM, x_t, alpha[:, None, None])
+        alpha = (
+            torch.exp(-sigma.double()) if self.corruption is UNIFORM else torch.full_like(sigma, 0.5).double()
+        )
+        log_p = exact(self.corruption, x_t, alpha[:, None, None])
         return leave_one_out_to_posterior(log_p, x_t, alpha) if self.kind == "posterior" else log_p
 
 
@@ -100,3 +103,51 @@ def test_the_validation_measures_this_bound_on_rows_whichever_kind_of_denoiser_i
     ]
     assert bounds[0] == pytest.approx(ENTROPY, abs=0.06)
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("corruption", "kind"),
+    [(UNIFORM, "leave_one_out"), (UNIFORM, "posterior"), (MASKS, "posterior")],
+    ids=["uniform", "posterior", "masks"],
+)
+def test_the_exact_denoiser_gives_each_row_its_own_log_probability_within_the_error(corruption, kind):
+    """For the exact denoiser the bound holds with equality, for every single row."""
+    deviations = []
+    for sentence, probability in zip(SENTENCES.numpy(), WEIGHTS.tolist(), strict=True):
+        if probability:
+            bound = bound_row(Exact(kind, corruption), corruption, kind, sentence, draws=4000, seed=0)
+            deviations.append((bound.value + np.log(probability)) / bound.error)
+            assert bound.error < 0.1
+    assert len(deviations) == 8
+    assert np.abs(deviations).max() < 3.5
+
+
+def test_the_error_shrinks_with_the_draws_and_is_that_of_repetitions():
+    row = SENTENCES[0].numpy()
+
+    def repeat(draws):
+        bounds = [
+            bound_row(Exact("leave_one_out"), UNIFORM, "leave_one_out", row, draws=draws, seed=seed)
+            for seed in range(60)
+        ]
+        values, errors = np.array(bounds).T
+        return values.std(ddof=1), np.sqrt((errors**2).mean())
+
+    (few, stated_few), (many, stated_many) = repeat(16), repeat(256)
+    assert stated_few == pytest.approx(few, rel=0.35)
+    assert stated_many == pytest.approx(many, rel=0.35)
+    assert stated_many < stated_few / 3
+
+
+def test_a_row_has_its_own_noise_and_padding_may_be_left_out():
+    network, row = Exact("leave_one_out"), SENTENCES[0].numpy()
+    bound = bound_row(network, UNIFORM, "leave_one_out", row, draws=64, seed=0)
+    assert bound == bound_row(network, UNIFORM, "leave_one_out", row.astype(np.uint8), draws=64, seed=0)
+    assert bound != bound_row(network, UNIFORM, "leave_one_out", row, draws=64, seed=1)
+    text = bound_row(network, UNIFORM, "leave_one_out", row, draws=64, seed=0, padding=int(row[-1]))
+    assert text.value < bound.value
+
+
+def test_each_stratum_has_two_places():
+    places = stratified_pairs(8, torch.Generator().manual_seed(0)).view(2, 8)
+    assert torch.equal((places / LARGEST_W * 8).floor(), torch.arange(8.0).double().expand(2, 8))

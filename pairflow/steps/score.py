@@ -1,0 +1,48 @@
+"""Molecules or texts to scores: how improbable a model finds each of them."""
+
+from pathlib import Path
+
+import click
+
+from pairflow.artifacts import Provenance
+from pairflow.config import ScoreSettings
+from pairflow.steps.command import existing, on_device, out, step
+
+
+@step(ScoreSettings)
+@click.argument("rows", type=click.Path(path_type=Path))
+@existing(
+    "--model", help="Folder of a model, or of a finished experiment, whose metrics then choose the model."
+)
+@out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
+@click.option(
+    "--column", default="smiles", show_default=True, help="SMILES column, if ROWS is a table of molecules."
+)
+@on_device
+def main(settings: ScoreSettings, rows: Path, model: Path, out: Path, column: str, device, threads, quiet):
+    """Score the molecules, or the texts, in the file ROWS: an upper bound on -log p under a model, in nats.
+
+    Rows that stand out have a large bound per token. Rows that cannot be scored keep their place in the
+    table, with the reason: RDKit cannot read them, they hold symbols that the model does not know, or they
+    are longer than its rows.
+
+    \b
+      pairflow score molecules.smi --model results/demo --out scores.csv
+      pairflow score text.txt --model results/shakespeare --draws 512 --out scores.parquet
+    """
+    provenance = Provenance()
+    with provenance.uncounted():
+        from pairflow.runtime.device import choose
+
+        device = choose(device, threads, provenance)
+    from pairflow.training.score import Scorer, write_scores
+
+    scorer = Scorer(model, settings, device)
+    if scorer.choice.reason:
+        click.echo(scorer.choice.reason, err=True)
+    click.echo(write_scores(scorer, rows, out, column, quiet), err=True)
+    provenance.write(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The NELBO of a single row: an upper bound on its -log p, by Monte Carlo, with the error of the estimate.
+
+Levels of noise are drawn as kappa = 1 - (1 - w)^2 for w uniform, because the bound varies most near the
+data. w is stratified, with two draws in each stratum, whose differences give the error. See docs/method.md,
+"Noising and losses".
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pairflow.flow.corruption import Corruption, Network, interpolate
+from pairflow.flow.schedule import DIFFUSION
+from pairflow.training.objectives import random_generator
+
+LEAST_NOISE = 1e-5  # 1 - kappa: at kappa = 1 both bounds divide by 0
+LARGEST_W = 1 - LEAST_NOISE**0.5
+
+
+class RowBound(NamedTuple):
+    """The bound of a row in nats, and the standard error of this estimate."""
+
+    value: float
+    error: float
+
+
+@torch.no_grad()
+def bound_row(
+    network: Network,
+    corruption: Corruption,
+    prediction: str,
+    row: np.ndarray,
+    *,
+    draws: int,
+    seed: int,
+    padding: int | None = None,
+    device: torch.device | None = None,
+) -> RowBound:
+    """The NELBO of a row (N,) from an even number of noised copies of it, `draws`.
+
+    The noise is a function of the seed and the row, so that the result does not depend on other rows.
+    Positions that hold the symbol `padding`, if it is given, are left out of the sum.
+    """
+    device = device or torch.device("cpu")
+    # Drawn on the CPU, so that the noise is the same on every device.
+    generator = random_generator(torch.device("cpu"), seed, "bound", *map(int, row))
+    w = stratified_pairs(draws // 2, generator)  # (D,)
+    alpha, slope = 1 - (1 - w) ** 2, 2 * (1 - w)
+    x1 = torch.from_numpy(row.astype(np.int64)).expand(draws, -1)  # (D, N)
+    x_t = interpolate(corruption.source(tuple(x1.shape), generator), x1, alpha, generator)
+    shown = alpha.clamp(min=DIFFUSION.kappa(0.0)).float()  # networks know no more noise than samplers
+    counts = torch.ones_like(x1) if padding is None else x1 != padding
+    size = corruption.rows_at_once(len(row))
+    parts = (tensor.to(device).split(size) for tensor in (x1, x_t, alpha, slope, shown))
+    bounds = []
+    for part_x1, part_x_t, part_alpha, part_slope, kappa in zip(*parts, strict=True):
+        log_p = corruption.log_probabilities(network, part_x_t, kappa).double()  # (B, N, K)
+        bounds.append(corruption.bound(log_p, prediction, part_x1, part_x_t, part_alpha, part_slope).cpu())
+    values = LARGEST_W * (torch.cat(bounds) * counts).sum(-1).view(2, -1)  # (2, D / 2)
+    error = (values[0] - values[1]).square().sum().sqrt() / draws
+    return RowBound(float(values.mean()), float(error))
+
+
+def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
+    """Two independent places in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
+    u = torch.rand((2, strata), generator=generator, dtype=torch.float64)
+    return (LARGEST_W * (torch.arange(strata) + u) / strata).flatten()
