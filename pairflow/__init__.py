@@ -9,14 +9,25 @@ from pairflow.errors import InputError
 if TYPE_CHECKING:
     from pairflow import pairing
     from pairflow.artifacts.pairs import write_pairs
+    from pairflow.pairing.continuous import pair_continuous
     from pairflow.pairing.pair import pair
     from pairflow.report.results import results
     from pairflow.training.sample import sample
 
-__all__ = ["InputError", "__version__", "pair", "pairing", "results", "sample", "write_pairs"]
+__all__ = [
+    "InputError",
+    "__version__",
+    "pair",
+    "pair_continuous",
+    "pairing",
+    "results",
+    "sample",
+    "write_pairs",
+]
 
 _HOMES = {  # function -> its module
     "pair": "pairflow.pairing.pair",
+    "pair_continuous": "pairflow.pairing.continuous",
     "results": "pairflow.report.results",
     "sample": "pairflow.training.sample",
     "write_pairs": "pairflow.artifacts.pairs",

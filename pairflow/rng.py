@@ -6,10 +6,10 @@ Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"
     counter = (position, step, row mod 2^32, row div 2^32)
 
 It returns four 32-bit words. Words 0 and 1 make the uniform number ((w0 + 2^32 w1) >> 11) * 2^-53 in
-[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 is unused.
+[0, 1), and word 2 makes the choice (w2 * n) >> 32 in [0, n). Word 3 serves only normal numbers.
 
 Steps T..1 belong to Algorithm 1. Step 0 holds the uniform source (positions below N) and the order of rows
-(position 2^32 - 1).
+(position 2^32 - 1). Step 2^32 - 1 holds the normal source of continuous data.
 
 `philox4x32`, `uniform`, `choose` and `split` take uint64 arrays under NumPy and uint64 scalars under Numba,
 which compiles them as they stand.
@@ -32,6 +32,7 @@ _WEYL_1 = np.uint64(0xBB67AE85)
 _SPARE_BITS = np.uint64(11)
 _CHUNK = 1 << 20  # counters at a time: bounds the memory of `uniform_tokens`
 _ORDER_POSITION = np.uint64(0xFFFFFFFF)
+_NORMAL_STEP = 0xFFFFFFFF
 
 Word = Any  # uint64, a scalar or an array: NumPy and Numba both run these functions
 
@@ -72,7 +73,7 @@ def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarra
     `rows` (B,) are the rows' global numbers, `length` is N.
     """
     positions = np.arange(length, dtype=np.uint64)
-    w0, w1, w2 = _words(seed, rows, step, positions)
+    w0, w1, w2, _ = _words(seed, rows, step, positions)
     return uniform(w0, w1), w2
 
 
@@ -91,9 +92,32 @@ def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int
     return tokens
 
 
+def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
+    """Source states x0 (len(rows), d) float32 from N(0, I), d = `length`: those of continuous data.
+
+    `rows` (B,) are the rows' global numbers. Words 0 and 1 make u, words 2 and 3 make v, and the method of
+    Box and Muller makes two numbers of them in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and
+    the same with sin at position j + ceil(d / 2). Mathematical libraries differ in their last bit: after
+    rounding to float32, a number in about 10^8 may differ between machines.
+    """
+    rows = np.asarray(rows, dtype=np.uint64)
+    half = -(-length // 2)
+    positions = np.arange(half, dtype=np.uint64)
+    numbers = np.empty((len(rows), length), dtype=np.float32)
+    size = max(1, _CHUNK // half)
+    for start in range(0, len(rows), size):
+        chunk = slice(start, start + size)
+        w0, w1, w2, w3 = _words(seed, rows[chunk], _NORMAL_STEP, positions)
+        radius = np.sqrt(-2 * np.log1p(-uniform(w0, w1)))
+        angle = 2 * np.pi * uniform(w2, w3)
+        numbers[chunk, :half] = radius * np.cos(angle)
+        numbers[chunk, half:] = (radius * np.sin(angle))[:, : length - half]
+    return numbers
+
+
 def random_order(seed: int, count: int) -> np.ndarray:
     """A random permutation of 0..count-1, (count,) int64: the rows, sorted by a random 64-bit number each."""
-    w0, w1, _ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
+    w0, w1, *_ = _words(seed, np.arange(count), 0, _ORDER_POSITION)
     return np.argsort((w0 | (w1 << _HALF))[:, 0], kind="stable")
 
 
@@ -104,7 +128,6 @@ def stream_seed(*labels: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _words(seed: int, rows: ArrayLike, step: int, positions: Word) -> tuple[Word, Word, Word]:
+def _words(seed: int, rows: ArrayLike, step: int, positions: Word) -> tuple[Word, Word, Word, Word]:
     low, high = split(np.asarray(rows, dtype=np.uint64)[:, None])
-    w0, w1, w2, _ = philox4x32(positions, np.uint64(step), low, high, *split(np.uint64(seed)))
-    return w0, w1, w2
+    return philox4x32(positions, np.uint64(step), low, high, *split(np.uint64(seed)))

@@ -118,3 +118,32 @@ rule preprocess_tokens:
         "python -m pairflow.steps.preprocess_tokens --settings {params.settings:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
         " --known {output.known:q} > {log:q} 2>&1"
+
+
+# Vectors, drawn at random or a user's own -> those for training, those that are held out, and a vocabulary that says d.
+rule preprocess_vectors:
+    input:
+        raw=raw_file,
+    output:
+        train="results/{experiment}/data/train.parquet",
+        validation="results/{experiment}/data/validation.parquet",
+        vocabulary="results/{experiment}/data/vocabulary.json",
+        known="results/{experiment}/data/known.parquet",
+    log:
+        "results/{experiment}/logs/preprocess.log",
+    benchmark:
+        "results/{experiment}/benchmarks/preprocess.tsv"
+    wildcard_constraints:
+        experiment=only("vectors"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, input, attempt: attempt * int(2000 + 4 * input.size_mb),
+        runtime=grown(60),
+    params:
+        settings=data_settings,
+    shell:
+        "python -m pairflow.steps.preprocess_vectors --settings {params.settings:q}"
+        " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
+        " --known {output.known:q} > {log:q} 2>&1"

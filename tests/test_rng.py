@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.stats
 
 from pairflow import rng
 from pairflow.pairing.cpu import trajectory
@@ -61,6 +62,20 @@ def test_uniform_tokens_are_uniform_and_do_not_depend_on_their_neighbours(monkey
     assert np.array_equal(rng.uniform_tokens(0, [17, 4999], 8, 10), tokens[[17, 4999]])
     assert np.array_equal(rng.uniform_tokens(0, np.arange(5000), 8, 10), tokens)
     assert rng.uniform_tokens(0, [0], 3, 65536).dtype == np.uint16
+
+
+def test_normals_are_normal_and_a_function_of_seed_row_and_position(monkeypatch):
+    numbers = rng.normals(0, np.arange(4000), 5)
+    assert (numbers.shape, numbers.dtype) == ((4000, 5), np.float32)
+    assert scipy.stats.kstest(numbers.ravel(), "norm").pvalue > 0.001
+    assert np.abs(np.corrcoef(numbers.T) - np.eye(5)).max() < 0.06  # four standard deviations
+    # Box and Muller's two numbers of the counter of row 0, position 0.
+    w = rng.philox4x32(*np.array([0, 2**32 - 1, 0, 0, 0, 0], dtype=np.uint64))
+    radius, angle = np.sqrt(-2 * np.log(1 - rng.uniform(*w[:2]))), 2 * np.pi * rng.uniform(*w[2:])
+    assert numbers[0, [0, 3]] == pytest.approx(radius * np.array([np.cos(angle), np.sin(angle)]), rel=1e-6)
+    monkeypatch.setattr(rng, "_CHUNK", 9)
+    assert np.array_equal(rng.normals(0, [17, 3999], 5), numbers[[17, 3999]])
+    assert not np.array_equal(rng.normals(1, [17], 5), numbers[[17]])
 
 
 def test_random_order_is_a_permutation_of_its_own_for_each_seed():

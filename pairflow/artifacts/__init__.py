@@ -3,7 +3,7 @@
 from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
-from pairflow.artifacts.rows import read_rows
+from pairflow.artifacts.rows import read_array, read_rows
 from pairflow.artifacts.tables import (
     METRIC_COLUMNS,
     Metadata,

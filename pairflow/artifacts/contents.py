@@ -18,6 +18,12 @@ from pairflow.limits import MAX_VOCABULARY
 Check = Callable[[pa.DataType], bool]
 
 _TOKENS = {"tokens": ["tokens"], "samples": ["tokens"], "pairs": ["x0", "x1"], "shard of pairs": ["x0", "x1"]}
+_VECTORS = {
+    "vectors": ["values"],
+    "vector samples": ["values"],
+    "vector pairs": ["x0", "x1"],
+    "shard of vector pairs": ["x0", "x1"],
+}
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -34,6 +40,11 @@ def _any(kind: pa.DataType) -> bool:
 
 _COLUMNS: dict[str, dict[str, Check]] = {
     "samples": {"trial": types.is_integer},
+    "vector samples": {
+        "trial": types.is_integer,
+        "energy": types.is_floating,
+        "straightness": types.is_floating,
+    },
     "known molecules": {"hash": types.is_uint64},
     "smiles": {"smiles": _is_text, "split": _is_text},
     "training molecules": {"smiles": _is_text, "fingerprint": lambda kind: kind == pa.binary(256)},
@@ -51,12 +62,15 @@ def require_contents(path: Path, table: pa.Table, kind: str, facts: dict[str, An
 
     `facts` are its metadata: `length` (N), `vocabulary_size` (K), `shape`, `mask`, `padding` and `split`.
     """
-    columns = dict.fromkeys(_TOKENS.get(kind, []), types.is_fixed_size_list) | _COLUMNS.get(kind, {})
+    rows = {**_TOKENS, **_VECTORS}.get(kind, [])
+    columns = dict.fromkeys(rows, types.is_fixed_size_list) | _COLUMNS.get(kind, {})
     for name, fits in columns.items():
         if name not in table.column_names:
             raise InputError(f"{path}: no column '{name}', which a table of {kind} has")
         if not fits(table[name].type):
             raise InputError(f"{path}: column '{name}' cannot be of type {table[name].type} in {kind}")
+    for name in _VECTORS.get(kind, []):
+        _require_numbers(f"{path}: column '{name}'", table[name], facts["length"])
     if kind not in _TOKENS:
         return
     _require_sizes(path, **{key: fact for key, fact in facts.items() if key != "split"})
@@ -78,6 +92,18 @@ def _require_sizes(path: Path, length: Any, vocabulary_size: Any, shape: Any, **
     sizes = isinstance(shape, list) and len(shape) == 3 and all(type(n) is int and n > 0 for n in shape)
     if not sizes or math.prod(shape) != length:
         raise InputError(f"{path}: shape: expected C, H, W of {length} pixel values, found {shape!r}")
+
+
+def _require_numbers(place: str, column: pa.ChunkedArray, length: Any) -> None:
+    """InputError unless each row holds d finite numbers in float32, and there is a row."""
+    if column.type.list_size != length or not types.is_float32(column.type.value_type):
+        raise InputError(f"{place}: expected {length} float32 numbers in each row, found {column.type}")
+    if not len(column):
+        raise InputError(f"{place}: holds no rows")
+    for chunk in column.chunks:
+        numbers = chunk.flatten()
+        if chunk.null_count or numbers.null_count or not np.isfinite(numbers.to_numpy()).all():
+            raise InputError(f"{place}: has missing or infinite numbers")
 
 
 def _require_tokens(place: str, column: pa.ChunkedArray, length: Any, vocabulary_size: int) -> None:

@@ -22,11 +22,11 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected token rows in {expected}")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    rows = _read_array(path) if path.suffix == ".npy" else _read_column(path)
+    rows = read_array(path) if path.suffix == ".npy" else _read_column(path)
     return checked_tokens(rows, vocabulary_size, str(path))
 
 
-def _read_array(path: Path) -> np.ndarray:
+def read_array(path: Path) -> np.ndarray:
     try:
         rows = np.load(path, allow_pickle=False)
     except OSError as error:

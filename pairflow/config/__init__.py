@@ -10,12 +10,14 @@ from pairflow.config.data import (
     LONGEST,
     MOLECULE_SOURCES,
     TEXT_SOURCES,
+    VECTOR_SOURCES,
     DataSettings,
     Images,
     Molecules,
     Standardisation,
     Text,
     Tokens,
+    Vectors,
 )
 from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, Modality, PaperSettings
 from pairflow.config.methods import BASES, Method, parse_method
@@ -28,14 +30,16 @@ from pairflow.config.steps import (
     DemandSettings,
     DistillSettings,
     FloorSettings,
+    FlowSampleSettings,
     JudgedDraws,
     NewSettings,
     PairSettings,
     RealDraws,
     SampleSettings,
     ScoreSettings,
+    SolveSettings,
     TeachSettings,
     TrainSettings,
     parse_range,
 )
-from pairflow.config.training import DISTILLATIONS, BaseTraining, Dcd, Optimisation, Redi, Training
+from pairflow.config.training import DISTILLATIONS, BaseTraining, Dcd, Flow, Optimisation, Redi, Rf, Training

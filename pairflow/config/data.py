@@ -1,4 +1,4 @@
-"""Settings of the data: molecules, images, text or a user's own tokens to token rows."""
+"""Settings of the data: molecules, images, text or a user's own tokens to token rows, and vectors."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -33,6 +33,7 @@ TrainingRows = Annotated[
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
+VECTOR_SOURCES = ("two_moons", "vectors")
 
 
 def _without_braces(file: str) -> str:
@@ -108,8 +109,10 @@ class Molecules(Standardisation):
             raise ValueError(f"'{source}' is text: see `pairflow preprocess_text`")
         if source == TOKEN_SOURCE:
             raise ValueError("your own token rows: see `pairflow preprocess_tokens`")
+        if source in VECTOR_SOURCES:
+            raise ValueError(f"'{source}' are vectors: see `pairflow preprocess_vectors`")
         if source not in MOLECULE_SOURCES and not set("/.") & set(source):
-            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES, *TEXT_SOURCES, TOKEN_SOURCE)
+            names = (*MOLECULE_SOURCES, *IMAGE_SOURCES, *TEXT_SOURCES, TOKEN_SOURCE, *VECTOR_SOURCES)
             expected = f"known are {', '.join(names)}, and paths of files"
             raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
         return _without_braces(source)
@@ -127,9 +130,9 @@ class Molecules(Standardisation):
 class Images(Settings):
     """Raw images to token rows: N = channels x height x width, K grey levels."""
 
-    source: Literal["digits", "mnist_binary", "cifar10", "ffhq64", "image_folder"] = Field(
-        description="Data set: digits (embedded, 8 x 8), mnist_binary, cifar10, ffhq64, or image_folder "
-        "(your own)."
+    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
+        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
     )
     folder: str | None = Field(
         None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
@@ -177,7 +180,7 @@ class Images(Settings):
             if getattr(self, key) is not None:
                 why = f"only the source image_folder takes this key, {self.source} has its own"
                 raise ValueError(f"{key}: {why}")
-        if self.source in ("mnist_binary", "cifar10") and self.validation_fraction != 0.1:
+        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
 
@@ -294,9 +297,55 @@ class Text(Settings):
         return self.own if self.file is None else None
 
 
+class Vectors(Settings):
+    """Vectors of d real numbers, for continuous flows."""
+
+    source: Literal["two_moons", "vectors"] = Field(
+        description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
+        "`vectors`: your own, from `file`.",
+    )
+    file: OwnFile | None = Field(
+        None, description="File of your own vectors: .npy with a two-dimensional array of numbers."
+    )
+    dims: int | None = Field(
+        None,
+        ge=2,
+        le=MAX_LENGTH,
+        multiple_of=2,
+        description="Numbers in a vector (d), an even number; only for two_moons.",
+    )
+    noise: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Standard deviation of the noise on each coordinate, where the half-circles have radius "
+        "1; none: 0.05. Only for two_moons.",
+    )
+    training_rows: TrainingRows = Field(
+        None, description="Number of training vectors; none: 50,000 of two_moons, all of your own."
+    )
+    validation_rows: int | None = Field(
+        None,
+        ge=1,
+        le=10**8,
+        description="Number of vectors that are held out; none: 5,000 of two_moons, a tenth of your own.",
+    )
+    split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Vectors":
+        needed, others = ("file", ("dims", "noise")) if self.source == "vectors" else ("dims", ("file",))
+        if getattr(self, needed) is None:
+            raise ValueError(f"{needed}: the source {self.source} needs this key; found none")
+        for key in others:
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: the source {self.source} has no such key")
+        return self
+
+
 IMAGE_SOURCES = get_args(Images.model_fields["source"].annotation)
 TOKEN_SOURCE = "tokens"
-DataSettings = Molecules | Images | Text | Tokens
+DataSettings = Molecules | Images | Text | Tokens | Vectors
 
 
 def _modality(data: Any) -> str:
@@ -310,6 +359,8 @@ def _modality(data: Any) -> str:
         return "<tokens>"
     if source in TEXT_SOURCES or "tokeniser" in values:
         return "<text>"
+    if source in VECTOR_SOURCES:
+        return "<vectors>"
     return "<images>" if source in IMAGE_SOURCES else "<molecules>"
 
 
@@ -317,6 +368,7 @@ Data = Annotated[
     Annotated[Molecules, Tag("<molecules>")]
     | Annotated[Images, Tag("<images>")]
     | Annotated[Text, Tag("<text>")]
-    | Annotated[Tokens, Tag("<tokens>")],
+    | Annotated[Tokens, Tag("<tokens>")]
+    | Annotated[Vectors, Tag("<vectors>")],
     Discriminator(_modality),
 ]

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from pairflow.config.check import Seed, Settings, nearest
-from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens
-from pairflow.config.methods import parse_method
-from pairflow.config.networks import Network
+from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
+from pairflow.config.methods import BASES, parse_method
+from pairflow.config.networks import CONTINUOUS, Network
 from pairflow.config.sampling import (
     CLASSIFIERS,
     Chemistry,
@@ -18,6 +18,7 @@ from pairflow.config.sampling import (
     ExtractorSettings,
     Features,
     Judge,
+    Update,
 )
 from pairflow.config.steps import (
     AdoptSettings,
@@ -26,14 +27,16 @@ from pairflow.config.steps import (
     CoverSettings,
     DistillSettings,
     FloorSettings,
+    FlowSampleSettings,
     JudgedDraws,
     PairSettings,
     RealDraws,
     SampleSettings,
+    SolveSettings,
     TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import BaseTraining, Distillations, Redraw, Training
+from pairflow.config.training import BaseTraining, Distillations, Flow, Redraw, Training
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
@@ -41,19 +44,25 @@ CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured
 OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
 
 
-Modality = Literal["molecules", "images", "text", "tokens"]
+Modality = Literal["molecules", "images", "text", "tokens", "vectors"]
 _MODALITIES: dict[type, Modality] = {
     Molecules: "molecules",
     Images: "images",
     Text: "text",
     Tokens: "tokens",
+    Vectors: "vectors",
 }
 
 
 class Pairing(Settings):
-    """Algorithm 1."""
+    """Algorithm 1, or in a continuous flow its counterpart."""
 
-    steps: int = Field(20, ge=1, le=10_000, description="Backward steps from data to source (T).")
+    steps: int = Field(
+        20,
+        ge=1,
+        le=10_000,
+        description="Steps of the pairing (T): from data to source, or in a continuous flow the other way.",
+    )
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
     coverage_steps: int | None = Field(
         None,
@@ -71,6 +80,12 @@ class Experiment(Settings):
     description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
         description="`paper` if all numbers are those of the paper's protocol, otherwise `reduced`."
+    )
+    flow: Flow = Field(
+        "discrete",
+        exclude_if=lambda flow: flow == "discrete",  # so that nothing of earlier versions is made again
+        description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
+        "of images, whose pixels count as numbers from -1 to 1.",
     )
     seeds: tuple[Seed, ...] = Field(
         (0,), min_length=1, description="Seeds; everything after the split of the data is run once for each."
@@ -166,6 +181,44 @@ class Experiment(Settings):
         return self
 
     @model_validator(mode="after")
+    def _fits_the_flow(self) -> "Experiment":
+        continuous = self.flow == "continuous"
+        for name in self.methods:
+            if self.flow not in parse_method(name).flows:
+                bases = ", ".join(base for base, own in BASES.items() if self.flow in own.flows)
+                raise ValueError(f"methods: '{name}' has no {self.flow} flow; expected one of {bases}")
+        if continuous != (self.training.loss == "velocity"):
+            expected = "velocity" if continuous else "nelbo or cross_entropy"
+            raise ValueError(
+                f"training.loss: expected {expected} in a {self.flow} flow, found {self.training.loss}"
+            )
+        if self.modality not in (
+            ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
+        ):
+            raise ValueError(f"data: a {self.flow} flow is not for {self.modality}; see `flow`")
+        if self.network.name not in (CONTINUOUS if continuous else ("transformer", "mlp", "unet")):
+            raise ValueError(f"network: '{self.network.name}' is no network of a {self.flow} flow")
+        if continuous:
+            self._refuse_discrete_settings()
+        return self
+
+    def _refuse_discrete_settings(self) -> None:
+        """ValueError for the first setting that a continuous flow does not have."""
+        absent = {
+            "correlation": self.correlation is not None,
+            "pairing.coverage": self.pairing.coverage,
+            "pairing.redraw": self.pairing.redraw is not None,
+            "training.ignore_padding": self.training.ignore_padding,
+        }
+        update = Update()
+        for name, evaluation in self.evaluations.items():
+            for key in (*Update.model_fields, "temperatures"):
+                absent[f"evaluations.{name}.{key}"] = getattr(evaluation, key) != getattr(update, key, ())
+        for key, given in absent.items():
+            if given:
+                raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
+
+    @model_validator(mode="after")
     def _fits_the_images(self) -> "Experiment":
         if not isinstance(self.data, Images):
             return self
@@ -178,7 +231,7 @@ class Experiment(Settings):
                 "learns from; set features: {extractor: inception} or {extractor: dinov2}"
             )
         length = (self.data.size or 1) ** 2 * (3 if self.data.mode == "RGB" else 1)
-        if self.couplings() and length > MAX_LENGTH:
+        if self.flow == "discrete" and self.couplings() and length > MAX_LENGTH:
             raise ValueError(
                 f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
             )
@@ -252,7 +305,8 @@ class Experiment(Settings):
         if method.own:
             return AdoptSettings(coupling=coupling, seed=seed)
         steps = self.pairing.steps if method.base == "pairflow" else None
-        return PairSettings(coupling=method.base, steps=steps, subsets=method.subsets, seed=seed)
+        shared = {"steps": steps, "subsets": method.subsets, "seed": seed, "flow": self.flow}
+        return PairSettings(coupling=method.base, **shared)
 
     def cover_settings(self, seed: int) -> CoverSettings:
         return CoverSettings(steps=self.pairing.coverage_steps or self.pairing.steps, seed=seed)
@@ -263,15 +317,19 @@ class Experiment(Settings):
         training = BaseTraining(**self.training.model_dump(), redraw=redraw)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
-    def teach_settings(self, method: str, seed: int) -> TeachSettings:
+    def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
         pairs = self._last_distillation(method).pairs
-        return TeachSettings(method=method, seed=seed, **pairs.model_dump())
+        kind = SolveSettings if self.flow == "continuous" else TeachSettings
+        return kind(method=method, seed=seed, **pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
         how = self._last_distillation(method)
         return DistillSettings(method=method, seed=seed, distillation=how)
 
-    def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings:
+    def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings | FlowSampleSettings:
+        if self.flow == "continuous":
+            numbers = self._protocol(evaluation).model_dump(include={"samples", "trials"})
+            return FlowSampleSettings(**numbers, nfe=nfe, seed=seed)
         shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown", "temperatures"})
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
@@ -341,7 +399,7 @@ class Experiment(Settings):
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
 # The data sets of the paper's tables.
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b")
+PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b", "mnist", "two_moons")
 
 
 class Configuration(Settings):

@@ -4,23 +4,27 @@ import re
 from typing import NamedTuple
 
 from pairflow.config.check import Settings, nearest
-from pairflow.config.training import DISTILLATIONS
+from pairflow.config.training import DISTILLATIONS, Flow
 from pairflow.errors import InputError
 
 
 class Base(NamedTuple):
-    """A base method: its corruption (see `flow.corruption`), and whether each data point keeps one source."""
+    """A base method: its corruption in a discrete flow (see `flow.corruption`), none without such a flow,
+    whether each data point keeps one source, and the flows that it belongs to."""
 
-    corruption: str
+    corruption: str | None
     coupled: bool
+    flows: tuple[Flow, ...] = ("discrete",)
 
 
 BASES = {
     "mdlm": Base("absorbing", coupled=False),
     "udlm": Base("uniform", coupled=False),
     "random": Base("uniform", coupled=True),
-    "pairflow": Base("uniform", coupled=True),
+    "pairflow": Base("uniform", coupled=True, flows=("discrete", "continuous")),
     "pairs": Base("uniform", coupled=True),  # a user's own, always with a name
+    "condot": Base(None, coupled=False, flows=("continuous",)),
+    "ot": Base(None, coupled=False, flows=("continuous",)),  # by optimal transport within each batch
 }
 
 _KNOWN = ", ".join(name for name in BASES if name != "pairs") + ", pairflow-sub<P> and pairs-<name>"
@@ -49,7 +53,18 @@ class Method(Settings):
 
     @property
     def corruption(self) -> str:
-        return BASES[self.base].corruption
+        """The corruption of a discrete flow; InputError for a method that has none."""
+        if (corruption := BASES[self.base].corruption) is None:
+            raise InputError(f"'{self.name}' is a method of continuous flows, which corrupt no tokens")
+        return corruption
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """The flows that it belongs to: those of its base, as far as its distillations and form allow."""
+        flows = BASES[self.base].flows if self.subsets == 1 else ("discrete",)
+        return tuple(
+            flow for flow in flows if all(DISTILLATIONS[name].flow == flow for name in self.distillations)
+        )
 
     @property
     def parent(self) -> str | None:
@@ -86,8 +101,13 @@ def parse_method(name: str) -> Method:
         if distillation not in DISTILLATIONS:
             near = nearest(distillation, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
-    if distillations and BASES[match["base"]].corruption != "uniform":
+    if distillations and BASES[match["base"]].corruption == "absorbing":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     subsets = int(match["subsets"] or 1)
     shared = {"base": match["base"], "own": match["own"], "subsets": subsets}
-    return Method(name=name, distillations=distillations, **shared)
+    method = Method(name=name, distillations=distillations, **shared)
+    if not method.flows:
+        raise InputError(
+            f"'{name}': +rf distils continuous flows (condot, ot, pairflow), +dcd and +redi discrete ones"
+        )
+    return method

@@ -70,4 +70,25 @@ class Unet(Settings):
         return self
 
 
-Network = Annotated[Transformer | Mlp | Unet, Field(discriminator="name")]
+class Encoder(Settings):
+    """Transformer encoder for vectors, with a token per pair of coordinates: only for continuous flows."""
+
+    name: Literal["encoder"]
+    width: int = Field(64, ge=8, le=8192, description="Width of the residual stream.")
+    blocks: int = Field(8, ge=1, le=128, description="Number of layers.")
+    heads: int = Field(4, ge=1, le=128, description="Number of attention heads; it must divide the width.")
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> "Encoder":
+        if self.width % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide the width {self.width}")
+        return self
+
+
+CONTINUOUS = (
+    "encoder",
+    "mlp",
+    "unet",
+)  # the networks of continuous flows; all but the first also of discrete
+
+Network = Annotated[Transformer | Mlp | Unet | Encoder, Field(discriminator="name")]

@@ -17,7 +17,7 @@ from pairflow.config.sampling import (
     Trials,
     Update,
 )
-from pairflow.config.training import AnyDistillation, BaseTraining, TeacherPairs
+from pairflow.config.training import AnyDistillation, BaseTraining, Flow, SolvedPairs, TeacherPairs
 
 
 class NewSettings(Standardisation):
@@ -61,11 +61,19 @@ class PairSettings(Settings):
         1, ge=1, description="Random subsets (P) that are paired separately; only for pairflow."
     )
     seed: Seed = Field(0, description="Seed of the random numbers.")
+    flow: Flow = Field(
+        "discrete",
+        exclude_if=lambda flow: flow == "discrete",  # as in files of earlier versions
+        description="`discrete` walks from token rows back to their sources, by Algorithm 1; `continuous` "
+        "walks from Gaussian sources to the vectors or images that they belong to.",
+    )
 
     @model_validator(mode="after")
     def _steps_for_pairflow(self) -> "PairSettings":
         if self.coupling == "pairflow" and self.steps is None:
             raise ValueError("steps: the coupling pairflow needs a number of steps")
+        if self.flow == "continuous" and (self.coupling != "pairflow" or self.subsets > 1):
+            raise ValueError("flow: a continuous flow is paired by pairflow, all rows at once")
         return self
 
 
@@ -88,7 +96,8 @@ class TrainSettings(Settings):
 
     method: str = Field(
         description="Base method: mdlm, udlm, random, pairflow, pairflow-sub<P> "
-        "(P random subsets, paired separately), or pairs-<name> (pairs of your own)."
+        "(P random subsets, paired separately), or pairs-<name> (pairs of your own); in a continuous flow "
+        "condot, ot or pairflow."
     )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
@@ -102,10 +111,20 @@ class TeachSettings(TeacherPairs):
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
+class SolveSettings(SolvedPairs):
+    """What a file of pairs for ReFlow depends on, besides the teacher."""
+
+    solver: Literal["euler"] = Field(
+        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
+    )
+    method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
+    seed: Seed = Field(0, description="Seed of the sources.")
+
+
 class DistillSettings(Settings):
     """What a distilled model depends on, besides its parent and the data or pairs."""
 
-    method: str = Field(description="Distilled method: <parent>+dcd or <parent>+redi.")
+    method: str = Field(description="Distilled method: <parent>+dcd, <parent>+redi or <parent>+rf.")
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
     distillation: AnyDistillation = Field(  # type: ignore[valid-type]
         description='Distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\'.'
@@ -115,6 +134,22 @@ class DistillSettings(Settings):
 class SampleSettings(Sampling):
     """What a file of samples depends on, besides the model."""
 
+    nfe: int = Field(
+        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+
+class FlowSampleSettings(Settings):
+    """What a file of samples of a continuous flow depends on, besides the model."""
+
+    solver: Literal["euler", "heun", "dopri5"] = Field(
+        "euler",
+        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
+        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
+    )
+    samples: int = Field(1024, ge=1, le=10**7, description="Samples per trial.")
+    trials: Trials = 10
     nfe: int = Field(
         ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
     )

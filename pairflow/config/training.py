@@ -9,6 +9,7 @@ from pydantic import Field, create_model, model_validator
 from pairflow.config.check import Settings
 from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
 
+Flow = Literal["discrete", "continuous"]
 EmaDecay = Annotated[
     float, Field(ge=0, lt=1, description="Decay of the exponential moving average of the weights.")
 ]
@@ -47,8 +48,10 @@ class Optimisation(Settings):
 class Training(Optimisation):
     """The training of a base model."""
 
-    loss: Literal["nelbo", "cross_entropy"] = Field(
-        "nelbo", description="Training loss: the negative ELBO, or the cross-entropy of the denoiser."
+    loss: Literal["nelbo", "cross_entropy", "velocity"] = Field(
+        "nelbo",
+        description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a "
+        "continuous flow, the squared error of the velocity.",
     )
     ignore_padding: bool = Field(
         False,
@@ -78,6 +81,7 @@ class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
+    flow: ClassVar[Flow] = "discrete"
 
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
@@ -132,8 +136,25 @@ class Redi(Distillation):
     )
 
 
+class SolvedPairs(Settings):
+    """How ReFlow's pairs are drawn from the parent: x0 ~ N(0, I), and where the parent's flow takes it."""
+
+    count: int = Field(60_000, ge=1, le=10**8, description="Number of pairs.")
+    steps: int = Field(100, ge=1, le=10_000, description="Euler steps of the parent's flow.")
+
+
+class Rf(Distillation):
+    """ReFlow (Liu et al. 2023): the base loss, on pairs drawn from the parent."""
+
+    on_pairs: ClassVar[bool] = True
+    flow: ClassVar[Flow] = "continuous"
+
+    name: Literal["rf"] = "rf"
+    pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")
+
+
 # `+<name>` in a method stands for `objective` of the module pairflow.training.<name>, with these settings.
-DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi}
+DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi, "rf": Rf}
 
 AnyDistillation = Annotated[  # type: ignore[valid-type]
     functools.reduce(operator.or_, DISTILLATIONS.values()), Field(discriminator="name")
@@ -143,5 +164,8 @@ Distillations = create_model(  # type: ignore[call-overload]
     "Distillations",
     __base__=Settings,
     __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
-    **{name: (settings | None, None) for name, settings in DISTILLATIONS.items()},
+    **{
+        name: (settings | None, Field(None, exclude_if=lambda value: value is None) if name == "rf" else None)
+        for name, settings in DISTILLATIONS.items()
+    },
 )

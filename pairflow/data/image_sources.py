@@ -63,7 +63,8 @@ class PublishedImages(ImageSource):
     """Images with a published test set, from a local copy or through torchvision, which downloads them.
 
     `readers` has the name of a local copy -> what reads it; `copies` tells a user which one to provide,
-    `cached` is torchvision's folder in the cache, and `url` one file of its download.
+    `cached` is torchvision's folder in the cache, and `url` one file of its download. Images get a black
+    rim of `rim` pixels.
     """
 
     name: str
@@ -73,6 +74,7 @@ class PublishedImages(ImageSource):
     url: str
     copies: str
     readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
+    rim: int = 0
 
     def load(self, progress: bool = True) -> RawImages:
         if local := local_copy(self.readers):
@@ -105,7 +107,8 @@ class PublishedImages(ImageSource):
         """Training and test images in one, the test set last; `partial` says what is missing of them."""
         assert self.size.shape is not None
         where = file or "the local copy"
-        shape = (*self.size.shape[1:], self.size.shape[0])
+        rim = ((0, 0), (self.rim, self.rim), (self.rim, self.rim), (0, 0))
+        shape = (*(side - 2 * self.rim for side in self.size.shape[1:]), self.size.shape[0])
         for images, labels in parts:
             if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
                 raise InputError(
@@ -119,7 +122,7 @@ class PublishedImages(ImageSource):
                 f"{where} has {len(train):,} of the {self.size.rows:,} training images "
                 f"and {len(test):,} of the {self.size.validation_rows:,} test images"
             )
-        images = np.concatenate([train, test])
+        images = np.pad(np.concatenate([train, test]), rim)
         labels = np.concatenate([train_labels, test_labels]).astype(np.int32)
         return RawImages(images, labels, range(len(train), len(images)), partial)
 

@@ -6,7 +6,7 @@ A new data set is one more entry of `MOLECULES`, `IMAGES` or `TEXTS`, and its na
 
 from pathlib import Path
 
-from pairflow.config import DataSettings, Images, Molecules, Text, Tokens
+from pairflow.config import DataSettings, Images, Molecules, Text, Tokens, Vectors
 from pairflow.data import image_files
 from pairflow.data.download import RawFile
 from pairflow.data.image_sources import (
@@ -21,6 +21,7 @@ from pairflow.data.molecule_sources import MoleculeFile, MoleculeSource, Molecul
 from pairflow.data.source import DatasetSize
 from pairflow.data.text_sources import EmbeddedText, OwnText, Text8, TextSource
 from pairflow.data.token_rows import TokenFile
+from pairflow.data.vectors import TwoMoons, VectorFile, VectorSource
 
 _GITHUB = "https://raw.githubusercontent.com"
 _QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"
@@ -60,6 +61,17 @@ _IMAGES: tuple[ImageSource, ...] = (
         url=_MNIST,
         copies="mnist/*.gz",
         readers={"mnist": image_files.read_idx_files},
+    ),
+    # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
+    PublishedImages(
+        name="mnist",
+        size=DatasetSize.for_images(60_000, 10_000, 256, (1, 32, 32)),
+        torchvision="MNIST",
+        cached="MNIST",
+        url=_MNIST,
+        copies="mnist/*.gz",
+        readers={"mnist": image_files.read_idx_files},
+        rim=2,
     ),
     PublishedImages(
         name="cifar10",
@@ -125,14 +137,21 @@ def text_source(settings: Text, folder: Path = Path()) -> TextSource:
     return TEXTS.get(settings.source) or OwnText(folder / settings.source)
 
 
+def vector_source(settings: Vectors, folder: Path = Path()) -> VectorSource:
+    """The source of an experiment on vectors; a relative path of an own file is one below `folder`."""
+    return VectorFile(folder / settings.file) if settings.file else TwoMoons()
+
+
 def source_of(
     settings: DataSettings, folder: Path = Path()
-) -> MoleculeSource | ImageSource | TextSource | TokenFile:
+) -> MoleculeSource | ImageSource | TextSource | TokenFile | VectorSource:
     """The source that the data settings of an experiment name; relative paths are those below `folder`."""
     if isinstance(settings, Tokens):
         return TokenFile(folder / settings.file)
     if isinstance(settings, Text):
         return text_source(settings, folder)
+    if isinstance(settings, Vectors):
+        return vector_source(settings, folder)
     if isinstance(settings, Molecules):
         return molecule_source(settings, folder)
     return image_source(settings, folder)

@@ -9,7 +9,7 @@ from pairflow.config import Experiment, suggest
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import Rate, Work, packaged, rates_from_timings
+from pairflow.estimate.rates import CONTINUOUS, Rate, Work, continuous_pairing, packaged, rates_from_timings
 from pairflow.plan import paths
 from pairflow.runtime.progress import bar
 
@@ -23,7 +23,8 @@ def collect(
     timed = _timed_here(root, experiment, sizes)
     rates = {work: timed.get(work) for work in works}
     origin = f"measured here on {datetime.now(UTC):%Y-%m-%d}"
-    absent = [work for work in works if not rates[work] and not recorded and _device_is_here(work)]
+    rates |= {work: rates[work] or continuous_pairing(work) for work in works}
+    absent = [work for work in works if not rates[work] and not recorded and _can_measure(work)]
     tokens = paths.data(root, "train.parquet")
     rows = tokens if tokens.is_file() else None
     for work in bar(absent, total=len(absent), desc="measure", unit="rate", quiet=not (progress and absent)):
@@ -33,7 +34,10 @@ def collect(
     return {work: rate for work, rate in rates.items() if rate}
 
 
-def _device_is_here(work: Work) -> bool:
+def _can_measure(work: Work) -> bool:
+    """Whether the device is here; the blocks of a continuous pairing take too long to try one."""
+    if (work.kind, work.corruption) == ("pair", CONTINUOUS):
+        return False
     return work.device == "cpu" or shutil.which("nvidia-smi") is not None
 
 

@@ -70,6 +70,7 @@ def _apart_from_long_work(
     modality, rows, pixels = experiment.modality, sizes.rows, sizes.rows * sizes.length
     every = rows + sizes.validation_rows
     rows_on_disk = sizes.length * log2(max(2, sizes.vocabulary_size)) / 8  # bytes of a row of random tokens
+    numbers = 4.0 * sizes.length if experiment.flow == "continuous" else rows_on_disk  # of a row of a pair
     counted = job.origin or job.settings
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     extractor_known = getattr(job.settings, "extractor", None) == "classifier"
@@ -82,6 +83,11 @@ def _apart_from_long_work(
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 2e-5 * every * sizes.length)
         described = every * rows_on_disk
         evaluate = (2.0 + samples * (1.1e-10 * pixels + 4e-7 * sizes.length), 250.0 + 2e-6 * pixels)
+    elif modality == "vectors":
+        rows_on_disk = numbers
+        preprocess = (1.0 + 1e-7 * every * sizes.length, 200.0 + 3e-5 * every * sizes.length)
+        described = every * rows_on_disk
+        evaluate = (1.5 + samples * (1e-5 + 1e-9 * pixels), 250.0 + 2e-5 * pixels)
     elif modality == "images":
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 1e-5 * every * sizes.length)
         described = every * rows_on_disk
@@ -100,15 +106,15 @@ def _apart_from_long_work(
         "chemnet": (*_UNKNOWN, 1e6),
         "classify": (3.0 + 9e-5 * sizes.length * getattr(counted, "iterations", 0), 900.0, 1e6),
         "reference": (*features(rows), 1e6),
-        "floor": (*(evaluate if modality in ("text", "tokens") else features(samples)), 1e6),
-        "pair": (1.0, 200.0, 2 * rows * rows_on_disk),
+        "floor": (*(evaluate if modality in ("text", "tokens", "vectors") else features(samples)), 1e6),
+        "pair": (1.0, 200.0, 2 * rows * numbers),
         "pair_shard": (1.0, 200.0, 0.0),
-        "gather": (2.0, 300.0, 2 * rows * rows_on_disk),
+        "gather": (2.0, 300.0, 2 * rows * numbers),
         "adopt": (2.0, 300.0, 2 * rows * rows_on_disk),
         "cover": (1.0, None, 1e4),
         "train": (3.0, None, weights),
         "distill": (3.0, None, weights),
-        "teach": (3.0, None, 2 * count_draws(job)[0] * rows_on_disk),
+        "teach": (3.0, None, 2 * count_draws(job)[0] * numbers),
         "diagnose": (2.0, 300.0, 1e4),
         "correlate": (3.0, None, 1e4),
         "sample": (3.0, None, count_draws(job)[0] * rows_on_disk),

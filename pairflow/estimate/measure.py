@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import token_dtype
-from pairflow.estimate.rates import Rate, Work
+from pairflow.estimate.rates import CONTINUOUS, Rate, Work
 
 SECONDS = 1.0  # of a measurement
+_STEPPED = 64  # rows of a continuous flow in a step
 
 
 def measure(
@@ -38,6 +39,8 @@ def main(request: dict) -> dict:
     work = Work(**request["work"])
     if work.kind == "pair":
         return _pair(work, request["tokens"])
+    if work.corruption == CONTINUOUS:
+        return _velocity(work, request["shape"])
     if work.kind == "draw":
         return _draw(work, request["shape"])
     return _iteration(work, request["loss"], request["shape"])
@@ -105,6 +108,37 @@ def _iteration(work: Work, loss: str, shape) -> dict:
     seconds, memory = _extrapolate(lambda batch: lambda times: run(batch, times), work.batch, work.device)
     parameters = sum(tensor.numel() for tensor in network.parameters())
     return {"seconds": seconds, "memory_mb": memory, "parameters": parameters}
+
+
+def _velocity(work: Work, shape) -> dict:
+    """Seconds of an iteration of a continuous flow, or of a row and a step."""
+    import torch
+
+    from pairflow import networks
+    from pairflow.config import Rf
+    from pairflow.training import loop
+    from pairflow.training.velocity import VelocityObjective
+
+    torch.set_num_threads(1)
+    shape, device = tuple(shape or [work.length]), torch.device(work.device)
+    network = networks.build_velocity(json.loads(work.network), shape).to(device)
+    points = np.random.default_rng(0).standard_normal((max(1024, work.batch), *shape), np.float32)
+
+    def train(batch: int, iterations: int) -> None:
+        settings = Rf(batch_size=batch, iterations=iterations, learning_rate=1e-4)
+        objective = VelocityObjective(points, None, batch, 0, device)
+        loop.optimise(network, objective, settings, seed=0, progress=False)
+
+    def step(rows: int) -> Callable[[int], object]:
+        x, t = torch.from_numpy(points[:rows]).to(device), torch.full((rows,), 0.5, device=device)
+        return torch.no_grad()(lambda times: [network(x, t) for _ in range(times)])
+
+    parameters = {"parameters": sum(tensor.numel() for tensor in network.parameters())}
+    if work.kind == "draw":
+        seconds, memory = _extrapolate(step, _STEPPED, work.device)
+        return {"seconds": seconds / _STEPPED, "memory_mb": memory} | parameters
+    seconds, memory = _extrapolate(lambda batch: lambda times: train(batch, times), work.batch, work.device)
+    return {"seconds": seconds, "memory_mb": memory} | parameters
 
 
 def _draw(work: Work, shape) -> dict:

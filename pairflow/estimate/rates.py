@@ -17,6 +17,7 @@ from pairflow.config.training import Distillation
 from pairflow.data.source import DatasetSize
 from pairflow.plan.jobs import Job, jobs
 
+CONTINUOUS = "continuous"  # in the place of a corruption, in a continuous flow
 _RECORDED = Path(__file__).parent / "recorded.json"
 _JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's jobs apart
 
@@ -25,8 +26,8 @@ _JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's job
 class Work:
     """A kind of work with its sizes: `train`, `dcd` (an iteration), `draw` (a row and a step), `pair` (all).
 
-    `network` is its settings as JSON, `batch` the rows of an iteration, `steps` and `subsets` those of a
-    pairing, whose `rows` are the training rows.
+    `corruption` is `CONTINUOUS` in a continuous flow. `network` is its settings as JSON, `batch` the rows of
+    an iteration, `steps` and `subsets` those of a pairing, whose `rows` are the training rows.
     """
 
     kind: str
@@ -68,7 +69,9 @@ def count_draws(job: Job) -> tuple[int, int]:
     match job.settings:
         case config.SampleSettings(samples=samples, trials=trials, nfe=steps):
             return samples * trials, steps
-        case config.TeachSettings(count=count, steps=steps):
+        case config.FlowSampleSettings(samples=samples, trials=trials, nfe=steps):
+            return samples * trials, steps
+        case config.TeachSettings(count=count, steps=steps) | config.SolveSettings(count=count, steps=steps):
             return count, steps
         case config.CorrelateSettings(sources=sources, samples=samples, steps=steps):
             return sources * samples, steps
@@ -83,6 +86,7 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
         if job.rule == "gather" or not settings.steps:
             return None
         subsets = getattr(settings, "subsets", 1)
+        work = partial(work, corruption=CONTINUOUS) if experiment.flow == CONTINUOUS else work
         return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
     rows, steps = count_draws(job)
     if job.method is None or not (
@@ -91,7 +95,8 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
         return None
     method = config.parse_method(job.method)
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    work = partial(work, corruption=method.corruption, network=network)
+    corruption = CONTINUOUS if experiment.flow == CONTINUOUS else method.corruption
+    work = partial(work, corruption=corruption, network=network)
     if isinstance(settings, config.TrainSettings):
         return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
     if isinstance(settings, config.DistillSettings):
@@ -99,8 +104,8 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
         kind = "train" if training.on_pairs else method.distillations[-1]
         return Task(work(kind, batch=training.batch_size), training.iterations)
     # A step that changes nothing in a row of masks reuses the network's last answer.
-    unchanged = (1 - 1 / steps) ** sizes.length if method.corruption == "absorbing" else 0.0
-    tail = getattr(settings, "greedy_tail", True)
+    unchanged = (1 - 1 / steps) ** sizes.length if corruption == "absorbing" else 0.0
+    tail = getattr(settings, "greedy_tail", corruption != CONTINUOUS)
     return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
 
 
@@ -144,6 +149,16 @@ def rates_from_timings(
         seconds, units, memory = zip(*group, strict=True)
         rates[work] = Rate(sum(seconds) / sum(units), max(memory), origin)
     return rates
+
+
+def continuous_pairing(work: Work) -> Rate | None:
+    """The rate of a continuous pairing on a CPU, whose time grows with M squared, T and d."""
+    if (work.kind, work.corruption, work.device) != ("pair", CONTINUOUS, "cpu"):
+        return None
+    seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
+    return Rate(
+        seconds, 1200.0 + 1.2e-5 * work.rows * work.length, "docs/continuous.md (AMD EPYC, 2026-11-22)"
+    )
 
 
 @cache

@@ -19,8 +19,8 @@ def sizes(root: Path, experiment: Experiment, folder: Path, progress: bool = Tru
     train, validation = (paths.data(root, f"{split}.parquet") for split in ("train", "validation"))
     if not (train.is_file() and validation.is_file()):
         return source_of(experiment.data, folder).measure(experiment.data, progress)
-    _, metadata = read_table(train, "tokens")
-    length, vocabulary_size = metadata.dimensions
+    _, metadata = read_table(train, "tokens", "vectors")
+    length, vocabulary_size = metadata.length or 0, metadata.vocabulary_size or 0
     rows, held_out = (pq.read_metadata(path).num_rows for path in (train, validation))
     shape = tuple(metadata.shape) if metadata.shape else None
     return DatasetSize(rows, held_out, vocabulary_size, length, shape)

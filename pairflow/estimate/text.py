@@ -14,6 +14,8 @@ _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     methods = f"{len(experiment.methods)} methods, {_count(len(experiment.seeds), 'seed')}"
     facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
+    if experiment.flow == "continuous":
+        facts = f"{sizes.rows:,} rows of d = {sizes.length:,} numbers"
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
 
 

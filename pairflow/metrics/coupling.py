@@ -50,3 +50,26 @@ def diagnose(x0: ArrayLike, x1: ArrayLike, vocabulary_size: int) -> dict[str, fl
         "symbol_deviation_expected": ((vocabulary_size - 1) / (2 * np.pi * np.asarray(x0).size)) ** 0.5,
         **{f"hamming_share_{distance}": float(value) for distance, value in enumerate(share)},
     }
+
+
+def diagnose_points(
+    x0: np.ndarray, x1: np.ndarray, target: np.ndarray | None = None, moved: np.ndarray | None = None
+) -> dict[str, float]:
+    """Metrics of a coupling of sources `x0` ~ N(0, I) and data or samples `x1`, numbers (M, d).
+
+    - `squared_distance`: the mean of |x1 - x0|^2; `squared_distance_independent`: that of independent
+      sources, d + the mean of |x1|^2.
+    - `reached`: the share of the data points that a source ends at, from the rows `target` (M,); `moved`: the
+      mean distance from the end of a walk to its data point.
+    """
+    squares = np.square(x1, dtype=np.float64).sum(axis=1).mean()
+    values = {
+        "squared_distance": float(np.square(x1 - x0, dtype=np.float64).sum(axis=1).mean()),
+        "squared_distance_independent": float(x0.shape[1] + squares),
+    }
+    if target is not None and moved is not None:
+        values |= {
+            "reached": len(np.unique(target)) / len(target),
+            "moved": float(moved.mean(dtype=np.float64)),
+        }
+    return values

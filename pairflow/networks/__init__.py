@@ -1,4 +1,7 @@
-"""Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out."""
+"""Denoisers: tokens x_t (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) over x1 out.
+
+`velocity` has the networks of continuous data.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +12,7 @@ from pairflow.errors import InputError
 from pairflow.networks.mlp import MLP
 from pairflow.networks.transformer import DiffusionTransformer
 from pairflow.networks.unet import UNet, checked_shape
+from pairflow.networks.velocity import build_velocity
 
 NETWORKS: dict[str, type[nn.Module]] = {"mlp": MLP, "transformer": DiffusionTransformer, "unet": UNet}
 

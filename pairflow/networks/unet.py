@@ -10,6 +10,7 @@ changes. Down: a 3x3 conv of stride 2. Up: nearest neighbour, then a 3x3 conv. B
 import math
 from collections.abc import Collection, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,35 +28,21 @@ LOG_SCALE_AT_ZERO = -2.0  # log-scale of the logistic where the network's output
 LOG_SCALE_RANGE = (-9.0, 9.0)  # from a point mass at K = 256 to the uniform distribution, finite in float32
 
 
-class UNet(nn.Module):
-    """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as the paper's.
-
-    MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`. The authors'
-    release scales pixels, sets bins and draws weights in other ways (report/paper/names.json, "remaining").
-
-    shape: (C, H, W); tokens are in channel-height-width order. mask: the symbol added after the data's own,
-    for absorbing noise: a masked pixel enters as 0, a further input channel flags it, and its logit is -inf.
-    It computes in float32, also under autocast. channels_last gains nothing on a CPU: convolutions take 10 %
-    less time there, and group norms four times as long.
-    """
+class ImageTrunk(nn.Module):
+    """The U-Net itself: input channels of an image in, output channels out. The output is 0 at the start."""
 
     def __init__(
         self,
+        inputs: int,
+        outputs: int,
         *,
-        shape: tuple[int, int, int],
-        vocabulary_size: int,
-        mask: int | None,
         channels: int,
         multipliers: Sequence[int],
         blocks: int,
         attention: Collection[int],
         dropout: float,
-        head: str,
     ):
         super().__init__()
-        self.shape, self.mask, self.head = tuple(shape), mask, head
-        self.levels = vocabulary_size - (mask is not None)  # K, without the mask
-        colours = self.shape[0]
         self.time = TimeEmbedding(
             4 * channels,
             frequencies=np.geomspace(1, SLOWEST, channels // 2, dtype=np.float32),
@@ -64,7 +51,7 @@ class UNet(nn.Module):
             linear=linear,
         )
         level = partial(ResolutionLevel, time_width=4 * channels, dropout=dropout)
-        self.inputs = convolution(colours * (1 + (mask is not None)), channels)
+        self.inputs = convolution(inputs, channels)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
         width, skips = channels, [channels]
         for scale, multiplier in enumerate(multipliers):
@@ -84,13 +71,55 @@ class UNet(nn.Module):
             if scale:
                 self.up.append(Upsampling(width))
         self.norm = group_norm(width)
-        self.outputs = zeroed(convolution(width, colours * (2 if head == "logistic" else self.levels)))
+        self.outputs = zeroed(convolution(width, outputs))
+
+    def transform(self, h: Tensor, time: Tensor) -> Tensor:
+        """Output channels (B, outputs, H, W) from input channels (B, inputs, H, W) and times (B,)."""
+        time = F.silu(self.time(time))
+        h = self.inputs(h)
+        skips = [h]
+        for module in self.down:
+            h = module(h, time)
+            skips.append(h)
+        for module in self.middle:
+            h = module(h, time)
+        for module in self.up:
+            h = module(h if isinstance(module, Upsampling) else torch.cat([h, skips.pop()], dim=1), time)
+        return self.outputs(F.silu(self.norm(h)))
+
+
+class UNet(ImageTrunk):
+    """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as the paper's.
+
+    MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`. The authors'
+    release scales pixels, sets bins and draws weights in other ways (report/paper/names.json, "remaining").
+
+    shape: (C, H, W); tokens are in channel-height-width order. mask: the symbol added after the data's own,
+    for absorbing noise: a masked pixel enters as 0, a further input channel flags it, and its logit is -inf.
+    It computes in float32, also under autocast. channels_last gains nothing on a CPU: convolutions take 10 %
+    less time there, and group norms four times as long.
+    """
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, int, int],
+        vocabulary_size: int,
+        mask: int | None,
+        head: str,
+        **sizes: Any,
+    ):
+        levels, colours = vocabulary_size - (mask is not None), shape[0]
+        outputs = colours * (2 if head == "logistic" else levels)
+        super().__init__(colours * (1 + (mask is not None)), outputs, **sizes)
+        self.shape, self.mask, self.head = tuple(shape), mask, head
+        self.levels = levels  # K, without the mask
 
     def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
         """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
         with torch.autocast(x_t.device.type, enabled=False):
             pixels, masked = self._pixels(x_t)
-            out = self._network(torch.cat([pixels, *masked], dim=1), F.silu(self.time(sigma)))
+            out = self.transform(torch.cat([pixels, *masked], dim=1), sigma)
             if self.head == "logistic":
                 shift, log_scale = out.flatten(2).chunk(2, dim=1)  # each (B, C, H W)
                 mean = torch.tanh(pixels.flatten(2) + shift).flatten(1)  # (B, N)
@@ -107,18 +136,6 @@ class UNet(nn.Module):
             return pixels, []
         masked = tokens == self.mask
         return pixels.masked_fill(masked, 0.0), [masked.float()]
-
-    def _network(self, h: Tensor, time: Tensor) -> Tensor:
-        h = self.inputs(h)
-        skips = [h]
-        for module in self.down:
-            h = module(h, time)
-            skips.append(h)
-        for module in self.middle:
-            h = module(h, time)
-        for module in self.up:
-            h = module(h if isinstance(module, Upsampling) else torch.cat([h, skips.pop()], dim=1), time)
-        return self.outputs(F.silu(self.norm(h)))
 
 
 class ResolutionLevel(nn.Module):
@@ -210,17 +227,22 @@ def checked_shape(
     """(C, H, W) of rows of N tokens; InputError where a U-Net cannot take them."""
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
-    colours, height, width = shape
-    size = f"{colours} x {height} x {width}"
     if math.prod(shape) != length:
+        size = " x ".join(map(str, shape))
         raise InputError(f"network unet: images of {size} are not rows of {length} tokens")
+    if mask not in (None, vocabulary_size - 1):
+        raise InputError(f"network unet: the mask {mask} is a pixel value, expected {vocabulary_size - 1}")
+    return halvable_shape(shape, scales)
+
+
+def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
+    """(C, H, W) of images; InputError where the scales of a U-Net cannot halve them."""
+    colours, height, width = shape
     if height % 2 ** (scales - 1) or width % 2 ** (scales - 1):
         raise InputError(
             f"network unet: {scales} scales halve an image {scales - 1} times, "
-            f"but {2 ** (scales - 1)} does not divide {size}"
+            f"but {2 ** (scales - 1)} does not divide {colours} x {height} x {width}"
         )
-    if mask not in (None, vocabulary_size - 1):
-        raise InputError(f"network unet: the mask {mask} is a pixel value, expected {vocabulary_size - 1}")
     return colours, height, width
 
 

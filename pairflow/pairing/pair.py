@@ -1,6 +1,5 @@
 """The public function `pair`: it checks its arguments, splits the rows into subsets and calls an engine."""
 
-import operator
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -13,6 +12,7 @@ from pairflow import rng
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
+from pairflow.pairing.arguments import checked_integer, row_range
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.runtime.progress import announced_compilation
 from pairflow.tokens import checked_tokens
@@ -88,14 +88,14 @@ class Pairer:
         threads: int | None,
         progress: bool,
     ):
-        size = _integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+        size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
         self.tokens = checked_tokens(tokens, size)
-        steps = _integer("steps", steps, 1, 2**32 - 1)
-        self.subsets = _integer(f"subsets (of {len(self.tokens)} rows)", subsets, 1, len(self.tokens))
-        self.seed = _integer("seed", seed, 0, 2**64 - 1)
+        steps = checked_integer("steps", steps, 1, 2**32 - 1)
+        self.subsets = checked_integer(f"subsets (of {len(self.tokens)} rows)", subsets, 1, len(self.tokens))
+        self.seed = checked_integer("seed", seed, 0, 2**64 - 1)
         self.rule = {"vocabulary_size": size, "steps": steps, "seed": self.seed}
         if threads is not None:
-            threads = _integer("threads", threads, 1, 4096)
+            threads = checked_integer("threads", threads, 1, 4096)
         if backend not in BACKENDS:
             raise InputError(f"backend: expected one of {', '.join(BACKENDS)}; found {backend!r}")
         self.backend, self.threads, self.progress = backend, threads, progress
@@ -104,7 +104,7 @@ class Pairer:
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
         """The source states of rows first..last-1, or of all rows."""
-        first, last = _row_range(rows, len(self.tokens))
+        first, last = row_range(rows, len(self.tokens))
         sources = np.empty_like(self.tokens[first:last])
         for part in subset_rows(len(self.tokens), self.subsets, self.seed):
             queries = part[(first <= part) & (part < last)]
@@ -238,22 +238,3 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
 def _note_that_the_cpu_pairs(lack: str) -> None:
     """Say once why a GPU is not used."""
     print(f"pairflow: note: the CPU pairs, because the GPU engine {lack}", file=sys.stderr)
-
-
-def _row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
-    if rows is None:
-        return 0, count
-    try:
-        first, last = map(operator.index, rows)
-    except (TypeError, ValueError):
-        raise InputError(f"rows: expected two integers (first, last), found {rows!r}") from None
-    if not 0 <= first < last <= count:
-        raise InputError(f"rows: expected 0 <= first < last <= {count}, found {first} and {last}")
-    return first, last
-
-
-def _integer(name: str, value: Any, low: int, high: int) -> int:
-    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else None
-    if number is None or not low <= number <= high:
-        raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}")
-    return number

@@ -22,9 +22,9 @@ _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored
 class Job:
     """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
 
-    `rule` is the rule's name without the ending `_images`, `_text` or `_tokens`, `settings` the one parameter
-    of its command. `origin` are the settings of the pairs or samples that the job measures. `threads` None
-    means all cores, and `gpu` says that the job uses a GPU if there is one.
+    `rule` is the rule's name without the ending `_images`, `_text`, `_tokens` or `_vectors`, `settings` the
+    one parameter of its command. `origin` are the settings of the pairs or samples that the job measures.
+    `threads` None means all cores, and `gpu` says that the job uses a GPU if there is one.
     """
 
     rule: str
@@ -81,7 +81,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
     own, files = experiment.data.file, paths.data_files(root, experiment)
     yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
-    if experiment.modality in ("text", "tokens"):
+    if experiment.modality in ("text", "tokens", "vectors"):
         of_text = experiment.modality == "text"
         if of_text:
             yield from _judge(root, experiment)
@@ -225,7 +225,7 @@ def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[
     """What samples are compared with, and the settings of the comparison."""
     if experiment.modality == "text":
         return _real_text(root, experiment), experiment.judge_settings()
-    if experiment.modality == "tokens":
+    if experiment.modality in ("tokens", "vectors"):
         return _real_rows(root), None
     if experiment.modality == "images":
         settings = experiment.comparison_settings(extractor)
@@ -238,7 +238,7 @@ def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """The last job, whose inputs are outputs of the others."""
     images, first = experiment.modality == "images", experiment.seeds[0]
-    coupled = ("pair", "adopt", "gather") if experiment.modality in ("images", "text") else ()
+    coupled = ("pair", "adopt", "gather") if experiment.modality in ("images", "text", "vectors") else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
         return [job.outputs[name] for rule in rules for job in among if job.rule == rule]

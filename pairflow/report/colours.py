@@ -56,10 +56,13 @@ _BASES = {
     "udlm": ("blue", "s"),
     "random": ("green", "^"),
     "mdlm": ("purple", "D"),
+    "condot": ("blue", "s"),
+    "ot": ("green", "^"),
 }
 _BASELINES = {*_BASES} - {OURS}
 _ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
+    "+rf": ("D", "-."),
     "+redi": ("D", "-."),
     "+redi+redi": ("P", (0, (6, 1.2, 1, 1.2, 1, 1.2))),
     "+redi+redi+redi": ("*", (0, (1.2, 1.2))),

@@ -39,7 +39,9 @@ class Metric:
     @property
     def real(self) -> str:
         """What a floor is measured on."""
-        return {"tokens": "real rows", "text": "held-out text"}.get(self.modality, "real images")
+        return {"tokens": "real rows", "text": "held-out text", "vectors": "held-out data"}.get(
+            self.modality, "real images"
+        )
 
     def could_show(self, cell: Difference) -> bool:
         """Whether a gain as large as `visible` is possible.
@@ -59,6 +61,10 @@ def _of_rows(label: str, against: str, **options: Any) -> Metric:
 
 def _of_text(label: str, against: str = "", best: str = "", **options: Any) -> Metric:
     return Metric(label, "text", best, against=against, **options)
+
+
+def _of_vectors(label: str, against: str = "to training data", **options: Any) -> Metric:
+    return Metric(label, "vectors", against=against, **options)
 
 
 def _ngram(label: str) -> Metric:
@@ -85,6 +91,7 @@ GROUPS = {
     "rows": "Copies and repeats",
     "ngrams": "Frequencies of n-grams",
     "repeats": "Repeats, and copies of training text",
+    "paths": "Paths from source to sample",
 }
 METRICS = {
     "valid": _count("valid", headline="the number of valid molecules"),
@@ -123,6 +130,13 @@ METRICS = {
     "nn_hamming": _of_rows("Hamming distance", "to training rows", group="rows"),
     "copies": _of_rows("share of copies", "of training rows", chart=False, group="rows"),
     "distinct": _of_rows("share of distinct rows", "", chart=False, group="rows"),
+    "chamfer": _of_vectors(
+        "Chamfer distance", best="lowest", headline="the Chamfer distance", log=True, digits=4
+    ),
+    "chamfer_all": _of_vectors("Chamfer distance, all coordinates", best="lowest", log=True, digits=4),
+    "w2": _of_vectors("2-Wasserstein distance", best="lowest", log=True, digits=3),
+    "path_energy": _of_vectors("path energy", "", digits=3, group="paths"),
+    "straightness": _of_vectors("deviation from straight paths", "", digits=3, group="paths"),
     "judge_ppl": _of_text("judge perplexity", best="lowest", headline="the judge’s perplexity", log=True),
     "gen_ppl": _of_text("generative perplexity", best="lowest", log=True),
     "entropy": _of_text("entropy (nats)", digits=2),

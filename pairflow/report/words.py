@@ -6,12 +6,19 @@ from datetime import UTC, datetime
 import numpy as np
 from markupsafe import Markup
 
-from pairflow.config import BASES, DISTILLATIONS
+from pairflow.config import BASES, DISTILLATIONS, Experiment
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
+CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
+_BASELINES = {"discrete": (BASELINE,), "continuous": (CONTINUOUS_BASELINE, "ot")}
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
 TWO_SEEDS = "2 seeds decide almost nothing"
-_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi"}
+_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi", "rf": "ReFlow"}
+
+
+def baselines(experiment: Experiment) -> tuple[str, ...]:
+    """What pages compare the methods of an experiment with."""
+    return _BASELINES[experiment.flow]
 
 
 def format_number(value: float, digits: int, sign: str = "") -> str:

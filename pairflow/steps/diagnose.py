@@ -17,7 +17,7 @@ from pairflow.artifacts import (
     save_table,
     token_array,
 )
-from pairflow.metrics.coupling import diagnose
+from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
 from pairflow.steps.command import existing, out, step
 
@@ -30,12 +30,16 @@ JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jump
 @out("--out", help="Output file for the metric rows (Parquet).")
 def main(pairs: Path, method: str, out: Path):
     """Describe a coupling by the Hamming distances between source states x0 and data points x1, the
-    symbol frequencies of x0 and the jumps per step."""
+    symbol frequencies of x0 and the jumps per step; one of vectors by their squared distances."""
     provenance = Provenance()
-    table, metadata = read_table(pairs, "pairs")
-    x1 = token_array(table["x1"])
-    values = diagnose(token_array(table["x0"]), x1, metadata.dimensions[1])
-    if metadata.parameters["coupling"] == "pairflow":
+    table, metadata = read_table(pairs, "pairs", "vector pairs")
+    x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    if metadata.kind == "vector pairs":
+        ends = {name: table[name].to_numpy() for name in ("target", "moved") if name in table.column_names}
+        values = diagnose_points(x0, x1, **ends)
+    else:
+        values = diagnose(x0, x1, metadata.dimensions[1])
+    if metadata.kind == "pairs" and metadata.parameters["coupling"] == "pairflow":
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata)

@@ -12,7 +12,7 @@ from pairflow.training.options import FitOptions, ModelPaths
 
 @step(DistillSettings)
 @existing("--parent", help="Folder of the model to start from.")
-@existing("--data", help="Token rows (for dcd) or the parent's own pairs (for redi), Parquet.")
+@existing("--data", help="Token rows (for dcd) or the parent's own pairs (for redi and rf), Parquet.")
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--cache", required=False, help="Folder for tables that runs share.")
 @model_outputs
@@ -26,8 +26,8 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Distil a model into one that needs fewer sampling steps. The last part of the method's name (+dcd
-    or +redi) selects the distillation.
+    """Distil a model into one that needs fewer sampling steps. The last part of the method's name (+dcd,
+    +redi or +rf) selects the distillation.
 
     An interrupted distillation resumes, and its weights are the same, bit for bit, as those of an
     uninterrupted one. The vocabulary and the known molecules in the
@@ -42,7 +42,8 @@ def main(
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)
     make = importlib.import_module(f"pairflow.training.{how.name}").objective
-    base = {"corruption": teacher.corruption, "loss": teacher.base_training.loss}
+    corruption = None if teacher.continuous else teacher.corruption
+    base = {"corruption": corruption, "loss": teacher.base_training.loss}
     objective = make(how, x0=rows.x0, x1=rows.x1, **base, seed=seed, device=device, cache=cache)
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
     average = inherited_average(how, teacher)

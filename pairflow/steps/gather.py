@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import (
@@ -12,9 +11,9 @@ from pairflow.artifacts import (
     Provenance,
     read_provenance,
     read_table,
+    row_column,
     save_table,
     token_array,
-    token_column,
 )
 from pairflow.errors import InputError
 from pairflow.steps.command import out, step
@@ -27,18 +26,23 @@ def main(shards: tuple[Path, ...], out: Path):
     """Join the shards that `pairflow pair --shard k/P` has written, in any order."""
     provenance = Provenance()
     tables, metadata = _read(shards)
-    columns = {}
-    for name in ("x0", "x1"):
-        rows = np.concatenate([token_array(table[name]) for table in tables])
-        columns[name] = token_column(rows, metadata.dimensions[1])
     for path in shards:
         provenance.add(read_provenance(path))
+    joined = pa.concat_tables(tables)
+    columns = {name: _plain(joined[name]) for name in joined.column_names}
     save_table(out, pa.table(columns), metadata, provenance)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """A column made again from its numbers, so that a file of it has the bytes of an unsharded one."""
+    if pa.types.is_fixed_size_list(column.type):
+        return row_column(token_array(column))
+    return pa.array(column.to_numpy())
 
 
 def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
     """The tables in the order of their rows, and the metadata of the pairs; InputError if one is missing."""
-    read = [(path, *read_table(path, "shard of pairs")) for path in shards]
+    read = [(path, *read_table(path, "shard of pairs", "shard of vector pairs")) for path in shards]
     joined = _joined(read[0][2])
     for path, _, metadata in read:
         if _joined(metadata) != joined:
@@ -60,7 +64,7 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
 def _joined(metadata: Metadata) -> Metadata:
     """The metadata of the joined pairs, from those of a shard."""
     parameters = {key: value for key, value in metadata.parameters.items() if key not in ("rows", "of")}
-    return replace(metadata, kind="pairs", parameters=parameters)
+    return replace(metadata, kind=metadata.kind.removeprefix("shard of "), parameters=parameters)
 
 
 if __name__ == "__main__":

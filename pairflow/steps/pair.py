@@ -4,17 +4,20 @@ import re
 import resource
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pyarrow as pa
 
+from pairflow import rng
 from pairflow.artifacts import (
     Metadata,
     Provenance,
     digest,
     read_rows,
     read_table,
+    row_column,
     token_array,
     token_column,
     token_dtype,
@@ -25,10 +28,11 @@ from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import BACKENDS, Pairer, RowwisePairer, make_pairer
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
-from pairflow.runtime.resume import ResumableTable
+from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
 from pairflow.steps.command import existing, out, quiet, resumable, step, threads
 
 BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
+FEW_WEIGHTS = 3 * 10**10  # of a continuous pairing: a minute of one core, where more threads mostly wait
 PROBE_SECONDS = 3.0  # how long a dry run measures
 
 
@@ -87,11 +91,16 @@ def main(
     """Give every data point a source state: one computed by Algorithm 1 of the paper (pairflow), or
     independent uniform noise (random).
 
+    With --flow continuous the data are vectors or images of numbers. Sources from N(0, I) walk to the data
+    points that they belong to, and the output has a row for each source.
+
     An interrupted pairing resumes. The result depends only on the tokens, the vocabulary size, --steps,
     --subsets and --seed.
     """
     provenance = Provenance()
     _check_suffix(out, shard)
+    if settings.flow == "continuous":
+        return _pair_points(settings, tokens, out, backend, shard, dry_run, resume, provenance, threads)
     if backend in ("auto", "gpu"):
         gpus.take()
     x1, metadata = _read(tokens, vocabulary_size)
@@ -103,10 +112,56 @@ def main(
         return _estimate(settings, x1, pairer)
     first, last = _rows(len(x1), shard)
     written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
-    _check_output(out, written)
-    table = ResumableTable(out, written, settings.coupling, resume, provenance)
-    ranges = _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets)
-    _write(table, _pair(table, ranges, pairer), x1[first:last], metadata.dimensions[1])
+    table = _open(out, written, resume, provenance)
+    x0 = _pair(table, _blocks(first, last, x1.size * (settings.steps or 1) // settings.subsets), pairer)
+    _write(table, x0, x1[first:last], metadata.dimensions[1])
+
+
+def _pair_points(
+    settings: PairSettings,
+    path: Path,
+    out: Path,
+    backend: str,
+    shard: tuple[int, int] | None,
+    dry_run: bool,
+    resume: ResumeOptions,
+    provenance: Provenance,
+    threads: int | None,
+) -> None:
+    """Write pairs of sources and data points, with the data point's row and how far the walk's end was."""
+    from pairflow.data.images import points_of
+    from pairflow.pairing.continuous import pair_continuous
+    from pairflow.runtime.device import choose
+
+    if backend == "reference" or out.suffix == ".npy" or dry_run:
+        raise InputError(
+            "--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu, and has no dry run"
+        )
+    source, metadata = read_table(path, "vectors", "tokens")
+    points = points_of(source, metadata)
+    first, last = _rows(len(points), shard)
+    threads = 1 if (last - first) * len(points) * (settings.steps or 1) < FEW_WEIGHTS else threads
+    device = choose({"gpu": "cuda"}.get(backend, backend), threads, provenance)
+    metadata = _metadata(settings, metadata, path, shard and {"rows": [first, last], "of": len(points)})
+    written = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
+    table = _open(out, written, resume, provenance, device)
+
+    def walk(rows: BlockKey) -> np.ndarray:
+        walked = pair_continuous(
+            points,
+            steps=settings.steps or 1,
+            seed=settings.seed,
+            device=device,
+            rows=(rows[0], rows[1]),
+            progress=False,
+        )
+        return np.column_stack([walked.target, walked.moved])
+
+    walks = np.concatenate(table.make(_blocks(first, last, points.size * (settings.steps or 1)), walk))
+    target, length = walks[:, 0].astype(np.int64), metadata.length or 0
+    x0 = rng.normals(settings.seed, np.arange(first, last), length)  # those that have walked
+    columns = {"x0": row_column(x0), "x1": row_column(points.reshape(len(points), length)[target])}
+    table.write(pa.table(columns | {"target": target, "moved": walks[:, 1].astype(np.float32)}))
 
 
 def _write(table: ResumableTable, x0: np.ndarray, x1: np.ndarray, vocabulary_size: int) -> None:
@@ -147,6 +202,14 @@ def _metadata(settings: PairSettings, metadata: Metadata, tokens: Path, shard: d
         parameters={**settings.model_dump(mode="json"), **(shard or {})},
         inputs={"tokens": digest(tokens)},
     )
+
+
+def _open(
+    out: Path, wanted: Metadata, resume: ResumeOptions, provenance: Provenance, device: Any = None
+) -> ResumableTable:
+    """The table of these pairs; InputError if `out` exists and was made from something else."""
+    _check_output(out, wanted)
+    return ResumableTable(out, wanted, wanted.parameters["coupling"], resume, provenance, device)
 
 
 def _check_output(out: Path, wanted: Metadata) -> None:

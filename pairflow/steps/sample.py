@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Provenance, token_column, token_dtype
-from pairflow.config import DemandSettings, SampleSettings
+from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
+from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import existing, on_device, out, resumable, step
 
@@ -21,10 +22,12 @@ def _former_option(context: click.Context, option: click.Parameter, value: Any) 
         context.default_map = {**(context.default_map or {}), **former}
 
 
+AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
+
 former = partial(click.option, hidden=True, is_eager=True, expose_value=False, callback=_former_option)
 
 
-@step(SampleSettings, count=DemandSettings)
+@step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
 @former("--steps", type=int)
 @former("--valid", is_flag=True, default=None)
 @existing(
@@ -39,7 +42,7 @@ former = partial(click.option, hidden=True, is_eager=True, expose_value=False, c
 )
 @resumable
 @on_device
-def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resume, device, threads, quiet):
+def main(settings: AnySettings, model: Path, out: Path, resume, device, threads, quiet):
     """Sample from a model: as many molecules or texts as you ask for, or the samples of an evaluation.
 
     With --count it writes valid molecules, filtered if you wish; the suffix of --out decides the format:
@@ -53,13 +56,18 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
 
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet
+
+    A model of a continuous flow makes vectors or images, by the solver that you name:
+
+    \b
+      pairflow sample --model models/condot --solver euler --nfe 4 --samples 5000 --out samples.parquet
     """
     provenance = Provenance()
     with provenance.uncounted():
         from pairflow.runtime.device import choose
 
         device = choose(device, threads, provenance)
-    if isinstance(settings, SampleSettings):
+    if not isinstance(settings, DemandSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
     from pairflow.training.choice import makes_text
     from pairflow.training.demand import MoleculeStream, deliver
@@ -75,7 +83,7 @@ def main(settings: SampleSettings | DemandSettings, model: Path, out: Path, resu
 
 
 def _draw_trials(
-    settings: SampleSettings,
+    settings: SampleSettings | FlowSampleSettings,
     folder: Path,
     out: Path,
     device,
@@ -83,28 +91,35 @@ def _draw_trials(
     resume: ResumeOptions,
     provenance: Provenance,
 ) -> None:
-    """Write the token rows of all trials; every method and NFE starts from the same source states."""
+    """Write the samples of all trials; every method and NFE starts from the same source states."""
     with provenance.uncounted():
         from pairflow.runtime.progress import network_bar
         from pairflow.training.model import Model
+        from pairflow.training.velocity import follow, path_columns
 
         model = Model.load(folder, device=device)
         model.warm_up()
-    metadata = model.metadata("samples", {"method": model.method, **settings.model_dump(mode="json")})
+    if model.continuous != isinstance(settings, FlowSampleSettings):
+        raise InputError(f"{folder}: --solver is needed with a model of a continuous flow, and only then")
+    vectors = model.vocabulary_size is None
+    kind = "vector samples" if vectors else "samples"
+    metadata = model.metadata(kind, {"method": model.method, **settings.model_dump(mode="json")})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)
     batches = [(trial, *block) for trial in range(settings.trials) for block in blocks]
 
     def draw(batch: BlockKey) -> np.ndarray:
         trial, first, rows = batch
+        if isinstance(settings, FlowSampleSettings):
+            return follow(model, settings, rows, trial, first)
         _, samples = model.draw(settings, settings.nfe, rows, "sample", trial, first)
         return samples.numpy().astype(token_dtype(model.corruption.symbols))
 
-    bar = partial(network_bar, model.network, settings.nfe + settings.greedy_tail, quiet)
-    tokens = np.concatenate(table.make(batches, draw, bar))
+    calls = settings.nfe + getattr(settings, "greedy_tail", False)
+    drawn = np.concatenate(table.make(batches, draw, partial(network_bar, model.network, calls, quiet)))
     trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
     columns = {
-        "tokens": token_column(tokens, model.vocabulary_size),
+        **(path_columns(drawn) if vectors else {"tokens": token_column(drawn, model.dimensions[1])}),
         "trial": np.repeat(trials, settings.samples),
         "sample": np.tile(samples, settings.trials),
     }

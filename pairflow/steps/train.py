@@ -9,7 +9,10 @@ from pairflow.training.options import FitOptions, ModelPaths
 
 
 @step(TrainSettings)
-@existing("--data", help="Token rows (for mdlm and udlm) or pairs (for random and pairflow), Parquet.")
+@existing(
+    "--data",
+    help="Token rows or vectors (for mdlm, udlm, condot, ot), or pairs (for random, pairflow), Parquet.",
+)
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")
 @existing(
@@ -27,7 +30,7 @@ def main(
     options: FitOptions,
 ):
     """Train a base model: mdlm and udlm draw new noise in every iteration, whereas random and pairflow
-    use fixed pairs.
+    use fixed pairs. In a continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
 
     An interrupted training run resumes, and its weights are the same, bit for bit, as those of an
     uninterrupted run. Pass --vocabulary and --known to store them with the
@@ -40,7 +43,7 @@ def main(
     from pairflow.training.redraw import base_objective
 
     provenance = Provenance()
-    rows = read_base_rows(settings.method, data, validation)
+    rows = read_base_rows(settings, data, validation)
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
     model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))

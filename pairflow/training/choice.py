@@ -14,7 +14,11 @@ from pairflow.plan import paths
 from pairflow.training.options import VOCABULARY
 
 CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
-_OTHER_ROWS = {"tokens": "token rows", "image": "images"}  # by the kind that a vocabulary.json names
+_OTHER_ROWS = {
+    "tokens": "token rows",
+    "image": "images",
+    "vectors": "vectors",
+}  # by the kind that a vocabulary.json names
 _TEXT = ("characters", "subwords", "bert")  # likewise, the kinds of text
 
 

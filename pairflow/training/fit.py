@@ -7,14 +7,25 @@ import numpy as np
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from pairflow.artifacts import OWN, Metadata, Provenance, atomic, digest, read_table, token_array, write_table
-from pairflow.config import DistillSettings, Optimisation, parse_method
+from pairflow.artifacts import (
+    OWN,
+    Metadata,
+    Provenance,
+    atomic,
+    digest,
+    read_metadata,
+    read_table,
+    token_array,
+    write_table,
+)
+from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
+from pairflow.data.images import points_of
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
 from pairflow.training.loop import Trained, optimise
-from pairflow.training.model import Model
+from pairflow.training.model import VELOCITY, Model
 from pairflow.training.objectives import Objective, Validator
 from pairflow.training.options import FitOptions, ModelPaths
 from pairflow.training.state import moving_average
@@ -23,6 +34,7 @@ from pairflow.training.state import moving_average
 class TrainingRows(NamedTuple):
     """Token rows x1 (M, N), their sources x0 (M, N) or None, and the validation rows (V, N), perhaps none.
 
+    In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
     `inputs` the hashes of both files.
     """
@@ -53,14 +65,35 @@ def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
     )
 
 
-def read_base_rows(method: str, data: Path, validation: Path) -> TrainingRows:
+def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
+    """Read vectors or images as numbers, or pairs of them; InputError unless they are of one data set."""
+    table, metadata = read_table(data, *(["vector pairs"] if pairs else ["vectors", "tokens"]))
+    held_out = read_metadata(validation)
+    metadata.require_same_vocabulary(held_out.vocabulary, data, validation)
+    metadata.require_same_data(held_out.data, data, validation)
+    metadata.require_split("train", data)
+    held_out.require_split("validation", validation)
+    shape = metadata.shape or [metadata.length or 0]
+    return TrainingRows(
+        x0=token_array(table["x0"]).reshape(-1, *shape) if pairs else None,
+        x1=token_array(table["x1"]).reshape(-1, *shape) if pairs else points_of(table, metadata),
+        metadata=metadata,
+        validation=np.empty((0, *shape), np.float32),
+        padding=None,
+        inputs={"data": digest(data), "validation": digest(validation)},
+    )
+
+
+def read_base_rows(settings: TrainSettings, data: Path, validation: Path) -> TrainingRows:
     """The rows that a base method trains on; InputError if they are pairs of another coupling."""
+    method = settings.method
     parsed = parse_method(method)
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
+    read = read_values if settings.training.loss == VELOCITY else read_rows
     if parsed.coupling is None:
-        return read_rows(data, validation, pairs=False)
-    rows = read_rows(data, validation, pairs=True)
+        return read(data, validation, pairs=False)
+    rows = read(data, validation, pairs=True)
     coupling = rows.metadata.parameters["coupling"]
     expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
     if coupling not in expected:
@@ -90,7 +123,10 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
 
 def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
     """The data, or the pairs that this very parent made, as the distillation asks for."""
-    rows = read_rows(data, validation, pairs=how.on_pairs)
+    if how.flow != ("continuous" if parent.continuous else "discrete"):
+        raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
+    read = read_values if parent.continuous else read_rows
+    rows = read(data, validation, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
@@ -130,10 +166,10 @@ def fit(
     threads = torch.get_num_threads() if device.type == "cpu" else None
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
-    corruption, prediction = model.corruption, model.prediction
     validate = None
     if len(rows.validation):
-        validate = Validator(rows.validation, corruption, prediction, rows.padding, seed, device)
+        measured = (rows.validation, model.corruption, model.prediction, rows.padding)
+        validate = Validator(*measured, seed, device)
     trained = optimise(
         model.network,
         objective,

@@ -10,6 +10,7 @@ A model of a user's own token rows may lack the last two. Nothing here needs RDK
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,14 +41,18 @@ from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
 FORMAT = 1
+VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
+
+MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # of a continuous flow, walked together
 
 Weights = Literal["ema", "raw"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A denoiser of token rows (N tokens of K symbols) and what it was trained with.
+    """A denoiser of token rows (N tokens of K symbols), or in a continuous flow a velocity of rows of N
+    numbers, and what it was trained with.
 
     A distilled model has the `training` of its base method, and a `distillation` of its own. `shape` is
     (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the hashes of
@@ -61,7 +66,7 @@ class Model:
     training: BaseTraining | None = None
     distillation: dict[str, Any] | None = None
     length: int
-    vocabulary_size: int
+    vocabulary_size: int | None  # None for vectors
     vocabulary: str | None
     mask: int | None
     shape: list[int] | None = None
@@ -76,25 +81,25 @@ class Model:
     def create(
         cls, settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> Self:
-        """An untrained model of token rows with these metadata; its weights are a function of the seed."""
-        length, vocabulary_size = metadata.dimensions
-        corruption = _corruption(settings.method, vocabulary_size, metadata.mask)
+        """An untrained model of rows with these metadata; its weights are a function of the seed."""
+        rows = (metadata.length or 0, metadata.vocabulary_size, metadata.mask)
+        prediction = _prediction(settings, *rows[1:])
         network_settings = settings.network.model_dump()
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-        network = _build(network_settings, length, metadata.shape, corruption)
+        network = _build(network_settings, settings.method, prediction, metadata.shape, *rows)
         return cls(
             network=network.to(device),
             network_settings=network_settings,
             method=settings.method,
             seed=settings.seed,
             training=settings.training,
-            length=length,
-            vocabulary_size=vocabulary_size,
+            length=rows[0],
+            vocabulary_size=metadata.vocabulary_size,
             vocabulary=metadata.vocabulary,
             mask=metadata.mask,
             shape=metadata.shape,
             data=metadata.data,
-            prediction=corruption.losses[settings.training.loss].learns,
+            prediction=prediction,
             **attributes,
         )
 
@@ -108,10 +113,11 @@ class Model:
             raise InputError(f"{weights}: no such file")
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
-        corruption = _corruption(told.method, told.vocabulary_size, told.mask)
-        if told.prediction not in {loss.learns for loss in corruption.losses.values()}:
+        rows = (told.length, told.vocabulary_size, told.mask)
+        if told.prediction not in _predictions(told.method, *rows[1:]):
             raise InputError(f"{description}: prediction: {told.method} has no '{told.prediction}'")
-        build = partial(_build, told.network.model_dump(), told.length, facts.get("shape"), corruption)
+        network_settings = told.network.model_dump()
+        build = partial(_build, network_settings, told.method, told.prediction, facts.get("shape"), *rows)
         # No memory is used before the weights are known to fit.
         with torch.device("meta"), _Uninitialised():
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
@@ -157,6 +163,11 @@ class Model:
         return replace(self, **named, inputs=inputs, weights=None, folder=Path())
 
     @property
+    def continuous(self) -> bool:
+        """Whether it is a velocity of numbers, and no denoiser of tokens."""
+        return self.prediction == VELOCITY
+
+    @property
     def corruption(self) -> Corruption:
         """The corruption process of the method, for this vocabulary."""
         return _corruption(self.method, self.vocabulary_size, self.mask)
@@ -169,6 +180,13 @@ class Model:
         return self.training
 
     @property
+    def dimensions(self) -> tuple[int, int]:
+        """(N, K) of the token rows that it makes; InputError if it makes vectors."""
+        if self.vocabulary_size is None:
+            raise InputError(f"{self.folder}: a model of vectors, expected one of token rows")
+        return self.length, self.vocabulary_size
+
+    @property
     def device(self) -> torch.device:
         """Where the network is."""
         return next(self.network.parameters()).device
@@ -177,11 +195,16 @@ class Model:
     def warm_up(self) -> None:
         """Call the network once, so that what the libraries set up in a first call is not timed."""
         row = torch.zeros((1, self.length), dtype=torch.long, device=self.device)
+        if self.continuous:
+            row = row.float().reshape(1, *(self.shape or [self.length]))
         self.network(row, torch.zeros(1, device=self.device))
 
     @property
     def batch_rows(self) -> int:
         """The number of rows that are sampled together: part of the random streams."""
+        if self.continuous:
+            rows = min(MOST_ROWS, max(1, MOST_NUMBERS // self.length))
+            return 1 << (rows.bit_length() - 1)
         return self.corruption.rows_at_once(self.length)
 
     def draw(
@@ -258,10 +281,10 @@ class _Description(Settings, extra="ignore"):
     method: str
     network: Network
     length: int = Field(ge=1, le=2**20, strict=True)
-    vocabulary_size: int = Field(ge=2, le=MAX_VOCABULARY, strict=True)
+    vocabulary_size: int | None = Field(ge=2, le=MAX_VOCABULARY, strict=True)
     mask: int | None = Field(ge=0, strict=True)
     shape: tuple[int, int, int] | None = None
-    prediction: Literal["leave_one_out", "posterior"]
+    prediction: Literal["leave_one_out", "posterior", "velocity"]
 
 
 _PLAIN = (  # attributes that model.json has under the same name, as they are
@@ -333,13 +356,44 @@ def _checksum(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _corruption(method: str, vocabulary_size: int, mask: int | None) -> Corruption:
-    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
+def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
+    corruption = CORRUPTIONS[parse_method(method).corruption]
+    if vocabulary_size is None:
+        raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
+    return corruption(vocabulary_size, mask)
+
+
+def _prediction(settings: TrainSettings, vocabulary_size: int | None, mask: int | None) -> str:
+    """What a network learns by the loss of these settings."""
+    method, loss = settings.method, settings.training.loss
+    if loss != VELOCITY:
+        return _corruption(method, vocabulary_size, mask).losses[loss].learns
+    if "continuous" not in parse_method(method).flows:
+        raise InputError(f"training.loss: {method} has no continuous flow, whose loss {VELOCITY} is")
+    return VELOCITY
+
+
+def _predictions(method: str, vocabulary_size: int | None, mask: int | None) -> set[str]:
+    """What the networks of a method may have learnt."""
+    flows = parse_method(method).flows
+    learnt = {VELOCITY} if "continuous" in flows else set()
+    if "discrete" in flows and vocabulary_size is not None:
+        learnt |= {loss.learns for loss in _corruption(method, vocabulary_size, mask).losses.values()}
+    return learnt
 
 
 def _build(
-    settings: dict[str, Any], length: int, shape: list[int] | None, corruption: Corruption
+    settings: dict[str, Any],
+    method: str,
+    prediction: str,
+    shape: Sequence[int] | None,
+    length: int,
+    vocabulary_size: int | None,
+    mask: int | None,
 ) -> nn.Module:
+    if prediction == VELOCITY:
+        return networks.build_velocity(settings, shape or [length])
+    corruption = _corruption(method, vocabulary_size, mask)
     symbols, mask = corruption.symbols, corruption.mask
     return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)
 

@@ -14,12 +14,18 @@ from pairflow.errors import InputError
 from pairflow.pairing.pair import make_pairer
 from pairflow.training.fit import TrainingRows
 from pairflow.training.model import Model
-from pairflow.training.objectives import WHOLE, FlowObjective
+from pairflow.training.objectives import WHOLE, FlowObjective, Objective
+from pairflow.training.velocity import VelocityObjective
 
 
-def base_objective(model: Model, rows: TrainingRows) -> FlowObjective:
+def base_objective(model: Model, rows: TrainingRows) -> Objective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
+    if model.continuous:
+        transport = model.method == "ot"
+        return VelocityObjective(
+            rows.x1, rows.x0, training.batch_size, model.seed, model.device, transport=transport
+        )
     if training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None

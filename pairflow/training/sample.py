@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from pairflow.artifacts import token_dtype
-from pairflow.config import SampleSettings, check
+from pairflow.config import FlowSampleSettings, SampleSettings, check
 
 
 def sample(
@@ -41,12 +41,19 @@ def sample(
     from pairflow.runtime.device import choose
     from pairflow.runtime.resume import split_rows
     from pairflow.training.model import Model
+    from pairflow.training.velocity import follow
 
     values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed, "sampler": sampler}
     settings = check(SampleSettings, values, "sample")
     loaded = Model.load(Path(model), device=choose(device, None))
+    if loaded.continuous:
+        flow = FlowSampleSettings(samples=count, trials=1, nfe=nfe, seed=seed)
+        blocks = split_rows(count, loaded.batch_rows)
+        return np.concatenate([follow(loaded, flow, size, 0, first) for first, size in blocks])[
+            :, : loaded.length
+        ]
     rows = [
         loaded.draw(settings, nfe, size, "sample", 0, first)[1].numpy()
         for first, size in split_rows(count, loaded.batch_rows)
     ]
-    return np.concatenate(rows).astype(token_dtype(loaded.vocabulary_size))
+    return np.concatenate(rows).astype(token_dtype(loaded.dimensions[1]))

@@ -38,9 +38,9 @@ def changed(path: str, value) -> dict:
 def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_judged():
     experiments = check(Configuration, SHIPPED, "workflow_config.yaml").experiments
     scales = {name: (entry.scale, entry.seeds) for name, entry in experiments.items()}
-    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == {*PAPER_SOURCES, *LM1B} - {
-        "lm1b"
-    }
+    moons = {f"two_moons_paper_d{2**fold}" for fold in range(1, 9)}
+    expected = {*PAPER_SOURCES, *LM1B, *moons, "mnist_continuous"} - {"lm1b", "mnist", "two_moons"}
+    assert {name for name, (scale, _) in scales.items() if scale == "paper"} == expected
     assert {seeds for scale, seeds in scales.values() if scale == "paper"} == {(0, 1, 2)}
 
 
@@ -184,7 +184,10 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("udlm+", r"unknown method 'udlm\+'"),
         ("udlm-sub2", r"only pairflow has subsets"),
         ("pairs", r"method 'pairs': your own pairs have a name, write 'pairs-<name>'"),
-        ("pairs-my_own", r"known are mdlm, udlm, random, pairflow, pairflow-sub<P> and pairs-<name>"),
+        (
+            "pairs-my_own",
+            r"known are mdlm, udlm, random, pairflow, condot, ot, pairflow-sub<P> and pairs-<name>",
+        ),
         ("udlm-mine", r"unknown method 'udlm-mine': known are mdlm"),
         ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
         *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),

@@ -130,13 +130,13 @@ def test_gradients_reach_every_parameter(head, masked):
 @pytest.mark.parametrize("levels", [2, 8, 256])
 def test_a_network_made_to_copy_returns_its_input(levels):
     network, x_t = unet(levels), tokens(levels, rows=8)
-    network._network = lambda pixels, time: torch.cat(
+    network.transform = lambda pixels, time: torch.cat(
         [torch.atanh(0.9999 * pixels) - pixels, torch.full_like(pixels, -3.0)], dim=1
     )
     p = network(x_t, torch.ones(8)).softmax(-1)
     assert torch.equal(p.argmax(-1), x_t)
     free = unet(levels, head="categorical")
-    free._network = lambda pixels, time: (
+    free.transform = lambda pixels, time: (
         F.one_hot(x_t.unflatten(1, SHAPE), levels).float().movedim(-1, 2).flatten(1, 2)
     )
     assert torch.equal(free(x_t, torch.ones(8)).argmax(-1), x_t)
@@ -158,7 +158,7 @@ def test_tokens_are_in_channel_height_width_order(head):
     network = unet(head=head, multipliers=(1,), attention=())
     direct = torch.nn.Conv2d(3, network.outputs.out_channels, 3, padding=1)
     torch.nn.init.constant_(direct.weight, 1.0)
-    network._network = lambda h, time: direct(h)
+    network.transform = lambda h, time: direct(h)
     x_t = torch.full((1, N), 1)
     changed = x_t.clone()
     changed[0, position(1, 2, 3)] = 2

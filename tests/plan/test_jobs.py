@@ -42,6 +42,7 @@ SUFFIXED = {  # modality -> the endings of its own rules' names
     "images": {"preprocess": "_images", "evaluate": "_images"},
     "text": {"preprocess": "_text", "evaluate": "_text", "floor": "_text"},
     "tokens": {"preprocess": "_tokens", "evaluate": "_tokens", "floor": "_tokens"},
+    "vectors": {"preprocess": "_vectors", "evaluate": "_vectors", "floor": "_vectors"},
 }
 
 

@@ -95,6 +95,7 @@ TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells
 ENDINGS = {  # modality -> the endings of its own rules' names
     "text": {"preprocess": "_text", "floor": "_text", "evaluate": "_text"},
     "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
+    "vectors": {"preprocess": "_vectors", "floor": "_vectors", "evaluate": "_vectors"},
 }
 
 
@@ -116,7 +117,7 @@ def run_job(step):
                 inputs, outputs = {}, job.outputs
             case "floor":
                 options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
-            case "sample":
+            case "sample" | "teach":
                 inputs = {"model": inputs["model"].parent}
             case "distill":
                 inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {

@@ -127,7 +127,10 @@ def test_a_description_of_an_earlier_version_has_no_checksum(folder):
         ({"length": 0}, "length: input should be greater than or equal to 1, found 0"),
         ({"vocabulary_size": "6"}, "vocabulary_size: input should be a valid integer, found '6'"),
         ({"method": 5}, "method: input should be a valid string, found 5"),
-        ({"prediction": "evil"}, "prediction: input should be 'leave_one_out' or 'posterior', found 'evil'"),
+        (
+            {"prediction": "evil"},
+            "prediction: input should be 'leave_one_out', 'posterior' or 'velocity', found 'evil'",
+        ),
         ({"method": "mdlm", "mask": 0, "prediction": "leave_one_out"}, "mdlm has no 'leave_one_out'"),
     ],
 )

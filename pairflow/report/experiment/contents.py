@@ -61,6 +61,12 @@ class Contents:
     For text also:
 
     text_pairs     coupling -> some pairs, each as lines of text from t = 1 (x1) to t = 0 (x0)
+
+    For vectors, in the first two coordinates:
+
+    training_points  some training vectors (B, 2)
+    points         method -> NFE -> samples (B, 2)
+    point_pairs    coupling -> sources x0 and data points x1 (B, 2)
     """
 
     name: str
@@ -88,6 +94,9 @@ class Contents:
     bits: dict[str, float] = field(default_factory=dict)
     rows: dict[str, list[str]] = field(default_factory=dict)
     text_pairs: dict[str, list[list[str]]] = field(default_factory=dict)
+    training_points: np.ndarray | None = None
+    points: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    point_pairs: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
     def modality(self) -> Modality:
@@ -169,5 +178,7 @@ class Contents:
 
     def count_calls(self, nfe: int, evaluation: str) -> int:
         """Calls of the network that make a sample: the sampling steps, and the greedy tail if any."""
+        if self.experiment.flow == "continuous":
+            return nfe
         settings = self.experiment.evaluations.get(evaluation)
         return nfe + (settings is None or settings.greedy_tail)

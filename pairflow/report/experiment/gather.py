@@ -14,7 +14,7 @@ from pairflow.metrics.text.controls import CONTROLS
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
-from pairflow.report.experiment import pictures, tokens
+from pairflow.report.experiment import pictures, tokens, vectors
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.trajectory import Trajectory, follow
 
@@ -81,6 +81,7 @@ def read_contents(
         "images": pictures.read_images,
         "text": tokens.read_text,
         "tokens": tokens.read_rows,
+        "vectors": vectors.read_vectors,
     }
     sampled = metrics[metrics["evaluation"].isin(experiment.evaluations)]
     return Contents(
@@ -103,14 +104,15 @@ def read_contents(
 
 
 def _describe_data(root: Path, experiment: Experiment) -> dict[str, Any]:
-    train, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
+    kind = "vectors" if experiment.modality == "vectors" else "tokens"
+    train, metadata = read_table(paths.data(root, "train.parquet"), kind)
     shared = {
         "training_rows": len(train),
-        "validation_rows": _count_rows(root, "validation.parquet", "tokens"),
+        "validation_rows": _count_rows(root, "validation.parquet", kind),
         "length": metadata.length,
         "vocabulary_size": metadata.vocabulary_size,
     }
-    if experiment.modality == "tokens":
+    if experiment.modality in ("tokens", "vectors"):
         return shared
     if experiment.modality == "text":
         judge = _count_rows(root, "judge.parquet", "tokens")
@@ -144,20 +146,22 @@ def mean_bounds(metrics: pd.DataFrame, name: str = "nll_bound") -> dict[str, flo
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:
-    """Token rows of the first seed's and evaluation's first trial, at the NFE that it says are shown."""
-    shown = {"images": pictures.SAMPLES, "text": tokens.SHOWN, "tokens": tokens.SHOWN}
+    """Rows or vectors of the first seed's and evaluation's first trial, at the NFE that it says are shown."""
+    shown = {"images": pictures.SAMPLES, "vectors": vectors.SHOWN}
+    shown |= {"text": tokens.SHOWN, "tokens": tokens.SHOWN}
+    of_vectors = experiment.modality == "vectors"
     most = shown.get(experiment.modality)
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
-        table, _ = read_table(paths.samples(root, run), "samples")
-        drawn = token_array(table["tokens"])
+        table, _ = read_table(paths.samples(root, run), "vector samples" if of_vectors else "samples")
+        drawn = token_array(table["values" if of_vectors else "tokens"])
         samples[run.method][run.nfe] = drawn[table["trial"].to_numpy() == 0][:most]
     return samples
 
 
 def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
     """A random training row on its way to noise, where PairFlow pairs all of the data."""
-    if "pairflow" not in experiment.couplings():
+    if experiment.flow == "continuous" or "pairflow" not in experiment.couplings():
         return None
     table, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
     seed, size = experiment.seeds[0], metadata.dimensions[1]

@@ -105,6 +105,7 @@ def make_headline(contents: Contents) -> Headline | None:
         "images": (_measure_images, _describe_images),
         "text": (_measure_text, _describe_text),
         "tokens": (_measure_tokens, _describe_tokens),
+        "vectors": (_measure_vectors, _describe_vectors),
     }[contents.modality]
     measures = measure(contents, leading)
     sentence = describe(leading, lines[winner], measures, contents)
@@ -166,6 +167,26 @@ def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
             measures["copies"] = Measure("copies", panel.metric, panel.means, real)
     bounds = {run: contents.bounds.get(run[0], np.nan) for run in leading.means}
     return {**measures, "bound": Measure("NLL bound", "nll_bound", bounds, digits=3)}
+
+
+def _measure_vectors(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    """The main distances, each beside that of held-out data."""
+    measures = {}
+    for panel in panels(contents.metrics, contents.modality, leading.evaluation):
+        if not panel.about.group:
+            floor = panel.floor.mean if panel.floor else np.nan
+            digits = max(panel.about.digits, choose_digits([*panel.means.values(), floor]))
+            text = format_number(floor, digits)
+            measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+    return measures
+
+
+def _describe_vectors(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
+    distance = measures[leading.metric]
+    return (
+        f"The best method, {best.method} at {join_steps([best.nfe])}, has a {distance.heading} of "
+        f"{distance.text(best)} to the training data; held-out data have {distance.real}."
+    )
 
 
 def _measure_text(contents: Contents, leading: Panel) -> dict[str, Measure]:

@@ -16,7 +16,7 @@ from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
-from pairflow.report.experiment import images, molecules, sheets
+from pairflow.report.experiment import images, molecules, sheets, vectors
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, make_headline
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
@@ -46,6 +46,8 @@ def draw(contents: Contents) -> dict[str, Any]:
         "coupling": _draw_coupling(contents),
         "correlation": _draw_correlation(contents),
         "training": _draw_training(contents),
+        "clouds": _draw_clouds(contents),
+        "lines": {name: vectors.draw_pairs(*ends, name) for name, ends in contents.point_pairs.items()},
     }
 
 
@@ -68,7 +70,9 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
             bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
         ),
         contents=contents,
-        things={"images": "images", "text": "rows", "tokens": "rows"}.get(contents.modality),
+        things={"images": "images", "text": "rows", "tokens": "rows", "vectors": "vectors"}.get(
+            contents.modality
+        ),
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
@@ -172,6 +176,8 @@ def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, 
         facts.append(("Rejected rows", f"{data['rejected_rows']:,}"))
         facts.append(("Reference for novelty", f"{data['reference_rows']:,} molecules"))
     symbols = "levels" if images else "symbols"
+    if modality == "vectors":
+        return [*facts, ("Dimensions d", f"{data['length']:,}")]
     facts.append(("Length N", f"{data['length']:,} tokens"))
     return [*facts, ("Vocabulary K", f"{data['vocabulary_size']:,} {symbols}")]
 
@@ -206,6 +212,14 @@ def _draw_grids(contents: Contents) -> dict[str, dict[int, images.Png]]:
         method: {nfe: images.draw_grid(own, f"{method} at {join_steps([nfe])}") for nfe, own in by_nfe}
         for method, by_nfe in _order(contents.images, contents.methods)
     }
+
+
+def _draw_clouds(contents: Contents) -> dict[str, dict[int, Picture]]:
+    """The data, then each method's samples by NFE."""
+    if contents.training_points is None:
+        return {}
+    points = {name: contents.points[name] for name in contents.methods if name in contents.points}
+    return vectors.draw_clouds(contents.training_points, points)
 
 
 def _order(samples: Mapping[str, Any], methods: list[str]) -> list[tuple[str, list[tuple[int, Any]]]]:

@@ -68,10 +68,19 @@ def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
 
 
 def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
-    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of random rows, the same for every coupling."""
-    table, _ = read_table(paths.pairs(root, seed, coupling), "pairs")
+    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of random rows, the same for every coupling.
+
+    In a continuous flow they are the tokens that are nearest to its pixel values.
+    """
+    table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
     rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
+    if metadata.kind == "vector pairs":
+        from pairflow.data.images import from_points
+
+        states = np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1)
+        x1, states, x0 = (from_points(part, metadata.dimensions[1]) for part in (x1, states, x0))
+        return x1, states, x0
     return x1, draw_between(x0, x1, seed, TIMES), x0
 
 

@@ -9,23 +9,26 @@ from pairflow.report.figures import mean_distance
 from pairflow.report.panels import Panel, leading_panel
 from pairflow.report.stats import Difference, adjust, difference
 from pairflow.report.tables import Table, choose_digits, describe_scope, make_table, summarise
-from pairflow.report.words import BASELINE, OURS, TWO_SEEDS, format_number, join_steps, join_words
+from pairflow.report.words import OURS, TWO_SEEDS, baselines, format_number, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
 
 def write_summary(contents: Contents) -> list[str]:
-    """PairFlow and own pairs against UDLM, quality at the fewest steps, the coupling's distance, its cost."""
+    """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling and its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
     if panel := leading_panel(contents.metrics, contents.modality):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
-        texts = [*_compare(panel, paired), _rank(panel, contents.methods), *texts]
+        against = baselines(contents.experiment)
+        compared = [text for baseline in against for text in _compare(panel, paired, baseline)]
+        texts = [*compared, _rank(panel, contents), *texts]
     return [text for text in texts if text]
 
 
-def _rank(panel: Panel, methods: list[str]) -> str:
+def _rank(panel: Panel, contents: Contents) -> str:
     """The best methods at the fewest sampling steps."""
-    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, methods)
+    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, contents.methods)
+    first = baselines(contents.experiment)[0]
     direction = 1 if panel.about.best == "lowest" else -1
     cells = sorted(
         ((method, cells[0]) for method, cells in table.rows.items() if cells[0].count),
@@ -38,7 +41,7 @@ def _rank(panel: Panel, methods: list[str]) -> str:
     if len(parts) > _NAMED:
         among, named = f", the best three of {len(parts)} methods", list(parts)[:3]
     best = join_words([parts[name] for name in named])
-    baseline = f"; {parts[BASELINE]}" if BASELINE in parts and BASELINE not in named else ""
+    baseline = f"; {parts[first]}" if first in parts and first not in named else ""
     return _begin(
         panel,
         f"{_title(panel)} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
@@ -54,35 +57,35 @@ def _describe_spread(table: Table) -> str:
     return f"mean ± standard deviation between {between}"
 
 
-def _compare(panel: Panel, methods: Sequence[str]) -> list[str]:
-    """PairFlow and a user's own couplings less UDLM; beside the first one, what holds for all these tests."""
-    tests = _test(panel)
-    texts = [_describe(method, tests[method], panel) for method in methods if method in tests]
+def _compare(panel: Panel, methods: Sequence[str], baseline: str) -> list[str]:
+    """PairFlow and own couplings less a baseline; beside the first one, what holds for all these tests."""
+    tests = _test(panel, baseline)
+    texts = [_describe(method, tests[method], panel, baseline) for method in methods if method in tests]
     cells = [cell for method in methods for cell in tests.get(method, {}).values()]
     return [" ".join([texts[0], *_describe_tests(cells)]), *texts[1:]] if texts else []
 
 
-def _describe(method: str, tests: Mapping[int, Difference], panel: Panel) -> str:
-    """Where a method is better than UDLM, and by how much at the fewest and the most steps."""
+def _describe(method: str, tests: Mapping[int, Difference], panel: Panel, baseline: str) -> str:
+    """Where a method is better than the baseline, and by how much at the fewest and the most steps."""
     ends = dict.fromkeys([min(tests), max(tests)])
     differences = join_words([_describe_difference(tests[nfe], nfe, panel) for nfe in ends])
     better = "lower" if panel.about.best == "lowest" else "higher"
-    text = f"{_title(panel)} of {method} less that of {BASELINE}: {differences}; {better} is better"
+    text = f"{_title(panel)} of {method} less that of {baseline}: {differences}; {better} is better"
     seen = [_begin(panel, text)]
     if any(cell.test for cell in tests.values()):
-        judged = _begin(panel, _judge(method, tests, panel.about.best))
+        judged = _begin(panel, _judge(method, tests, panel.about.best, baseline))
         seen = [judged, *seen, *_describe_limits(tests, panel)]
     return " ".join(f"{sentence}." for sentence in seen)
 
 
-def _test(panel: Panel) -> dict[str, dict[int, Difference]]:
-    """Method -> NFE -> its difference from UDLM, by the rule of `pairflow compare`.
+def _test(panel: Panel, baseline: str) -> dict[str, dict[int, Difference]]:
+    """Method -> NFE -> its difference from the baseline, by the rule of `pairflow compare`.
 
-    Holm's correction is over the differences of all methods from UDLM.
+    Holm's correction is over the differences of all methods from the baseline.
     """
     values = panel.values
-    keys = [key for key in sorted(values) if key[0] != BASELINE and (BASELINE, key[1]) in values]
-    cells = adjust(difference(values[method, nfe], values[BASELINE, nfe]) for method, nfe in keys)
+    keys = [key for key in sorted(values) if key[0] != baseline and (baseline, key[1]) in values]
+    cells = adjust(difference(values[method, nfe], values[baseline, nfe]) for method, nfe in keys)
     tests: dict[str, dict[int, Difference]] = {}
     for (method, nfe), cell in zip(keys, cells, strict=True):
         tests.setdefault(method, {})[nfe] = cell
@@ -134,16 +137,17 @@ def _number(value: float, panel: Panel, sign: str = "") -> str:
     return format_number(value, digits, sign)
 
 
+_LEARNS = {"ot": "pairs of each batch by optimal transport"}
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
 
 
-def _judge(method: str, tests: Mapping[int, Difference], best: str) -> str:
+def _judge(method: str, tests: Mapping[int, Difference], best: str, baseline: str) -> str:
     """What a newcomer wants to know first, from NFE -> test."""
     direction = -1 if best == "lowest" else 1
     signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
     paired = "sources paired with the data" if method == OURS else "your own pairs"
     subject = f"{method}, which learns from {paired},"
-    rest = f"{BASELINE}, which learns from random ones"
+    rest = f"{baseline}, which learns from {_LEARNS.get(baseline, 'random ones')}"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
     (first, steps), *others = ((word, steps) for word, steps in groups.items() if steps)
     where = f"at {join_steps(steps)}"

@@ -20,7 +20,7 @@ from pairflow.report.paper.printed import (
 )
 from pairflow.report.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import BASELINE, OURS, format_number
+from pairflow.report.words import BASELINE, CONTINUOUS_BASELINE, OURS, format_number
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,8 @@ def _effects(rows: list[PrintedRow]) -> list[EffectRow]:
     effects = []
     for name, row in by_method.items():
         base, plus, rounds = (name or "").partition("+")
-        baseline = by_method.get(f"{BASELINE}{plus}{rounds}")
+        known = (by_method.get(f"{name}{plus}{rounds}") for name in (BASELINE, CONTINUOUS_BASELINE))
+        baseline = next((row for row in known if row), None)
         if not base.startswith(OURS) or baseline is None:
             continue
         printed = [*zip(row.printed, baseline.printed, strict=True)]

@@ -128,10 +128,15 @@ class Measurements:
 
     def _differences(self, evaluation: str, source: MetricSource, printed: Printed) -> list[str]:
         """The settings behind a value that are not the protocol's."""
-        measurement = {f"evaluations.{evaluation}": f"evaluations.{source.protocol}"}
+        measurement = {f"evaluations.{evaluation}": f"evaluations.{self._protocol(source)}"}
         if source.evaluation:
             measurement = {"correlation": "correlation"} if source.evaluation == "correlation" else {}
         return differences(self.run.experiment, settings_of_model(str(printed.method)), measurement)
+
+    def _protocol(self, source: MetricSource) -> str:
+        """The protocol's evaluation that a value is of: that of continuous MNIST has no check beside it."""
+        evaluations = protocols()[name_data(self.run.experiment)].evaluations
+        return source.protocol if source.protocol in evaluations else "main"
 
     def _ceiling(self, printed: Printed) -> str:
         """What the total correlation is of unrelated rows of the data, by the same estimate."""
@@ -140,7 +145,7 @@ class Measurements:
 
     def _candidates(self, source: MetricSource, printed: Printed) -> Iterator[tuple[tuple, pd.DataFrame]]:
         """Origin and rows that fit; the evaluations with the protocol's number of samples first."""
-        wanted = protocols()[name_data(self.run.experiment)].evaluations[source.protocol].samples
+        wanted = protocols()[name_data(self.run.experiment)].evaluations[self._protocol(source)].samples
         samples = {name: settings.samples for name, settings in self.run.experiment.evaluations.items()}
         names = sorted(samples, key=lambda name: samples[name] != wanted)
         for name in [source.evaluation] if source.evaluation else names:

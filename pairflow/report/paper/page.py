@@ -16,6 +16,7 @@ from pairflow.report.paper import illustration as figure1
 from pairflow.report.paper.advice import ORIGIN, advise
 from pairflow.report.paper.export import export_files, tabulate
 from pairflow.report.paper.grids import PaperSection, make_sections
+from pairflow.report.paper.moons import compare_dimensions
 from pairflow.report.paper.printed import TRIALS
 from pairflow.report.paper.protocol import FILE as PROTOCOL
 from pairflow.report.paper.protocol import describe_scale
@@ -96,6 +97,7 @@ def render(page: PaperPage) -> str:
             generators=generators(page.runs.values()),
             opened=_choose_open(section for group in groups.values() for section in group),
             count_outcomes=count_outcomes,
+            moons=compare_dimensions(page.runs.values()),
             effects=write_effects(page.sections, page.runs),
             advice=[*advise(page.sections, page.experiments, page.runs)],
             origin=ORIGIN,

@@ -23,6 +23,7 @@ DATASETS = {
     "cifar10": "CIFAR-10",
     "ffhq64": "FFHQ 64 × 64",
     **{f"lm1b_n{length}": f"LM1B, N = {length}" for length in (16, 32, 64, 128)},
+    "mnist_continuous": "continuous MNIST",
 }  # by the name that `protocol.name_data` gives an experiment's data
 _BY_DATASET = ("appendix_forward_velocity_coverage", "computation_cost_table")  # tables with a row for each
 MINUTES = ("pairing_minutes", "runtime_minutes")
@@ -34,10 +35,10 @@ FIGURES: dict[str, str] = _NAMES["figures"]  # that draw a table's values
 METRICS: dict[str, str] = _NAMES["metrics"]
 NOTES: dict[str, str] = _NAMES["notes"]  # by metric
 _REMAINING: list[dict[str, Any]] = _NAMES["remaining"]  # what differs from the authors' release, and for whom
-_BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow"}
+_BASES = {"MDLM": "mdlm", "UDLM": "udlm", "Random": "random", "PairFlow": "pairflow", "CondOT": "condot"}
 _METHOD = re.compile(
     r"(?P<base>[A-Za-z]+)( \((Full|(?P<subsets>\d+)-Sub)\))?"
-    r"(?P<distillations>(\+(DCD|ReDi))*)(\+ReFlow x(?P<rounds>\d+))?"
+    r"(?P<distillations>(\+(DCD|ReDi|RF))*)(\+ReFlow x(?P<rounds>\d+))?"
 )
 _CONFOUNDED = {  # values of ReDi by their data
     "qm9": "the authors’ scripts give UDLM+ReDi a learning rate of 6e-5 and PairFlow+ReDi one of 3e-4",

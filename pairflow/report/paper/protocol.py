@@ -46,8 +46,13 @@ def protocols() -> dict[str, Protocol]:
 
 
 def name_data(experiment: Experiment) -> str:
-    """The data of an experiment as the paper's tables name them: those of LM1B by their length, too."""
+    """The data of an experiment as the paper's tables name them: those of LM1B by their length, too.
+
+    MNIST with all grey levels is there only as real numbers.
+    """
     data = experiment.data
+    if data.source == "mnist" and experiment.flow == "continuous":
+        return "mnist_continuous"
     return f"lm1b_n{data.length}" if isinstance(data, Text) and data.source == "lm1b" else data.source
 
 

@@ -8,7 +8,7 @@ from pairflow.report.paper.printed import parse_name
 from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.paper.verdicts import Comparison, Status
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import BASELINE, OURS, join_words
+from pairflow.report.words import OURS, baselines, join_words
 
 OUTCOMES = {  # of printed values, as the scoreboard counts them
     "agree": (Status.AGREES,),
@@ -36,8 +36,9 @@ def _effects(sections: Sequence[PaperSection]) -> Iterator[str]:
         return
     parts = [f"{counts[comparison]:,} {word}" for comparison, (word, _) in _WORDS.items()]
     yield (
-        "Each method of PairFlow is compared with UDLM at the same NFE and with the same distillations. Of "
-        f"the {counts.total():,} effects that compare, {join_words(parts)}."
+        "Each method of PairFlow is compared with UDLM, or in continuous flows with CondOT, at the same "
+        "NFE and with the same distillations. Of the "
+        f"{counts.total():,} effects that compare, {join_words(parts)}."
     )
 
 
@@ -49,7 +50,7 @@ _WORDS = {  # for a count of effects, and before a list of NFE
 
 
 def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperiment]) -> Iterator[str]:
-    """One sentence per experiment and metric on PairFlow itself against UDLM."""
+    """One sentence per experiment and metric on PairFlow itself against the baseline."""
     columns: dict[tuple[str, str], dict[Comparison, list[str]]] = {}
     grids = [grid for section in sections for grid in section.grids]
     kinds = {(run, grid.label): kind for grid in grids for run, kind in grid.kinds.items()}
@@ -64,7 +65,8 @@ def _held(sections: Sequence[PaperSection], runs: Mapping[str, FinishedExperimen
         ]
         kind = kinds.get((run, label))
         metric = f"{kind}, beside the printed {label}" if kind else label
-        yield f"{run} ({describe_scale(runs[run])}), {metric}, {OURS} against {BASELINE}: {'; '.join(texts)}."
+        baseline = baselines(runs[run].experiment)[0]
+        yield f"{run} ({describe_scale(runs[run])}), {metric}, {OURS} against {baseline}: {'; '.join(texts)}."
 
 
 def _cells(sections: Sequence[PaperSection]) -> dict[tuple[str, str, str, str], EffectCell]:

@@ -63,12 +63,12 @@ def test_the_page_is_the_same_every_time_and_its_downloads_hold_their_files(full
 
 def test_without_results_there_are_printed_values_and_commands(empty, parse):
     words = parse(render(empty)).words()
-    assert "agree 0 differ 0 not comparable 0 not run 1,240 no experiment 44 The paper prints 1,284" in words
+    assert "agree 0 differ 0 not comparable 0 not run 1,268 no experiment 16 The paper prints 1,284" in words
     assert "QM9 – – – 338 –" in words
     assert "No experiment on the paper’s data is finished here" in words
     assert words.count("pairflow run qm9 --cores 8 --gpus 1") == 1
     assert "FFHQ – – – 22 –" in words
-    assert "The workflow has no experiment on the data of Continuous MNIST." in words
+    assert "No experiment on continuous MNIST at the paper’s scale is configured." in words
     assert "No experiment on ZINC-250k at the paper’s scale is configured." in words
     assert "223.4 ± 12.7" in words
     assert "× 12.8 11.2 to 14.7" in words  # the paper's own effect
@@ -167,7 +167,7 @@ def test_one_row_of_the_toy_set_shows_the_method(empty, parse):
 
 
 def test_the_scoreboard_and_the_effects_count(full):
-    counts = {"agree": 2, "differ": 2, "not comparable": 0, "not run": 1236, "no experiment": 44}
+    counts = {"agree": 2, "differ": 2, "not comparable": 0, "not run": 1264, "no experiment": 16}
     assert count_outcomes(full.sections) == counts  # two values, in two tables each
     effects, *held = write_effects(full.sections, full.runs)
     assert (

@@ -21,12 +21,14 @@ OTHER = {  # another value of each setting that is a word
     **{"random": "scaffold", "nelbo": "cross_entropy", "cosine": "constant", "constant": "cosine"},
     **{"raw": "ema", "inherit": "fresh", "euler": "ancestral", "ancestral": "euler"},
     **{"none": "exact", "exact": "none", "logistic": "categorical", "bert": "characters"},
+    "velocity": "nelbo",
 }
 METHODS = {
     "pairing.redraw": "Random",
     "pairing": "PairFlow",
     "distillation.dcd": "UDLM+DCD",
     "distillation.redi": "UDLM+ReDi",
+    "distillation.rf": "CondOT+RF",
 }
 
 
@@ -75,7 +77,9 @@ def judge(experiment: Experiment, section: str) -> PaperCell:
         metric, evaluation = "fid_50k", "check"
     if section == "correlation":
         metric, evaluation = "total_correlation", "correlation"
-    method = METHODS.get(section, "UDLM")
+    continuous = experiment.flow == "continuous"
+    metric = "fid_50k" if continuous else metric
+    method = METHODS.get(section, "CondOT" if continuous else "UDLM")
     value = next(
         value
         for value in printed()

@@ -1,0 +1,119 @@
+"""Continuous flow matching: the straight path, its loss, and solvers of the flow's equation.
+
+    x_t = (1 - t) x0 + t x1,   v_t(x) = E[x1 - x0 | x_t = x],   dx/dt = v_t(x)
+
+See docs/continuous.md, "Path, loss and solvers". Noise is at t = 0, data are at t = 1. Rows x0, x1 and x
+are (B, ...): vectors or images.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pairflow.errors import InputError
+
+Velocity = Callable[[Tensor, float], Tensor]
+"""(x, t) -> v_t(x), with x (B, ...) and a time t in [0, 1] for all rows."""
+
+SOLVERS = ("euler", "heun", "dopri5")
+TOLERANCE = 1e-5  # of dopri5, absolute and relative
+
+
+class Trajectories(NamedTuple):
+    """Where paths end, and what they cost, one number for each row."""
+
+    end: Tensor  # (B, ...), the solution at t = 1
+    energy: Tensor  # (B,), the integral over t of |v|^2
+    straightness: Tensor  # (B,), the integral over t of |v - (x1 - x0)|^2; it is 0 for a straight path
+
+
+def interpolate(x0: Tensor, x1: Tensor, t: Tensor) -> Tensor:
+    """x_t = (1 - t) x0 + t x1, for times t (B,)."""
+    t = t.reshape(-1, *[1] * (x0.ndim - 1))
+    return (1 - t) * x0 + t * x1
+
+
+def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
+    """The mean of |predicted - (x1 - x0)|^2 over the numbers of a row. Returns (B,).
+
+    It is minimised by the velocity E[x1 - x0 | x_t = x].
+    """
+    return (predicted - (x1 - x0)).square().flatten(1).mean(dim=1)
+
+
+def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> Tensor:
+    """The solution (B, ...) at t = 1 of dx/dt = v_t(x) from x0 at t = 0, in `steps` equal steps.
+
+    "euler" calls the velocity once per step. "heun" (the trapezoidal rule) calls it twice. "dopri5" chooses
+    its own steps to a tolerance of 1e-5, and ignores `steps`; it needs the package torchdiffeq.
+    """
+    if solver == "dopri5":
+        return _dopri5(velocity, x0)
+    if solver not in SOLVERS:
+        raise InputError(f"solver: expected one of {', '.join(SOLVERS)}, found {solver!r}")
+    x = x0
+    for step in range(steps):
+        x = x + _slope(velocity, x, step, steps, solver) / steps
+    return x
+
+
+def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> Trajectories:
+    """`solve` by "euler" or "heun", with the energy and the straightness of each path.
+
+    Both are sums over the solver's own steps, of the velocities v_s that it moves by:
+
+        energy       = (1/T) sum_s |v_s|^2
+        straightness = (1/T) sum_s |v_s - (x_1 - x_0)|^2 = energy - |x_1 - x_0|^2
+
+    The second form follows because x_1 - x_0 is the mean of the v_s.
+    """
+    if solver not in ("euler", "heun"):
+        raise InputError(f"solver: a path is traced by euler or heun, found {solver!r}")
+    x, energy = x0, torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
+    for step in range(steps):
+        slope = _slope(velocity, x, step, steps, solver)
+        energy += _squares(slope) / steps
+        x = x + slope / steps
+    return Trajectories(x, energy, (energy - _squares(x - x0)).clamp_(min=0))
+
+
+def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+    """Rows of x1 (B,) int64 in the order that minimises sum_b |x0_b - x1_order(b)|^2.
+
+    `x0`, `x1`: (B, ...). The minibatch optimal transport of OT-CFM (Tong et al. 2024), solved exactly.
+    """
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    flat0, flat1 = (np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (x0, x1))
+    return linear_sum_assignment(cdist(flat0, flat1, "sqeuclidean"))[1]
+
+
+def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) -> Tensor:
+    """The velocity that a step of 1 / `steps` moves by."""
+    slope = velocity(x, step / steps)
+    if solver == "heun":
+        slope = (slope + velocity(x + slope / steps, (step + 1) / steps)) / 2
+    return slope
+
+
+def _squares(x: Tensor) -> Tensor:
+    """|x|^2 of each row (B, ...), float64."""
+    return x.double().square().flatten(1).sum(dim=1)
+
+
+def _dopri5(velocity: Velocity, x0: Tensor) -> Tensor:
+    try:
+        from torchdiffeq import odeint
+    except ImportError:
+        raise InputError(
+            'solver: dopri5 needs the package torchdiffeq: pip install "pairflow[continuous]"'
+        ) from None
+    times = torch.tensor([0.0, 1.0], device=x0.device)
+    path = odeint(
+        lambda t, x: velocity(x, float(t)), x0, times, rtol=TOLERANCE, atol=TOLERANCE, method="dopri5"
+    )
+    return path[-1]

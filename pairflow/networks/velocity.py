@@ -1,0 +1,123 @@
+"""Velocities of continuous data: points x (B, *shape) and times t (B,) in [0, 1] in, v (B, *shape) out.
+
+They are built from the blocks of the denoisers, with other first and last layers. A new network says 0.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pairflow.errors import InputError
+from pairflow.networks.adaln import Modulation, modulate, zeroed
+from pairflow.networks.mlp import MlpBlock
+from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.transformer import FREQUENCIES
+from pairflow.networks.unet import ImageTrunk, halvable_shape
+
+TIME_SCALE = 1000  # the sinusoids see t times this, as the U-Net's do
+
+
+class MlpVelocity(nn.Module):
+    """The residual perceptron of `mlp`, on all numbers of a row."""
+
+    def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, time_width: int, dropout: float):
+        super().__init__()
+        size = math.prod(shape)
+        self.time = scaled_time(time_width)
+        self.inputs = nn.Linear(size, width)
+        self.blocks = nn.ModuleList(MlpBlock(width, time_width, dropout) for _ in range(blocks))
+        self.norm = nn.LayerNorm(width, bias=False)
+        self.modulation = Modulation(time_width, width, parts=2)
+        self.head = zeroed(nn.Linear(width, size))
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """v_t(x) (B, *shape) from points x (B, *shape) and times t (B,)."""
+        time = F.silu(self.time(t))  # (B, time_width)
+        h = self.inputs(x.flatten(1))[:, None]  # (B, 1, width)
+        for block in self.blocks:
+            h = block(h, time)
+        return self.head(modulate(self.norm(h), *self.modulation(time))).reshape(x.shape)
+
+
+class EncoderVelocity(nn.Module):
+    """A transformer encoder with a token per pair of coordinates, for vectors of an even length.
+
+    Positions are learnt, and the time is added to every token (PairFlow, appendix E: the N-fold two-moons).
+    Its layers are PyTorch's own, normalised first, without dropout.
+    """
+
+    def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, heads: int):
+        super().__init__()
+        [size] = shape
+        self.time = scaled_time(width)
+        self.inputs = nn.Linear(2, width)
+        self.positions = nn.Parameter(0.02 * torch.randn(size // 2, width))
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(blocks)
+        )
+        self.norm = nn.LayerNorm(width, bias=False)
+        self.head = zeroed(nn.Linear(width, 2))
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """v_t(x) (B, d) from points x (B, d) and times t (B,)."""
+        h = self.inputs(x.unflatten(1, (-1, 2))) + self.positions + self.time(t)[:, None]  # (B, d / 2, width)
+        for block in self.blocks:
+            h = block(h)
+        return self.head(self.norm(h)).flatten(1)
+
+
+class UNetVelocity(ImageTrunk):
+    """The U-Net with a regression head, in float32, also under autocast.
+
+    64 channels with the multipliers 1-2-4-8 are the network of continuous MNIST: 61.8 M parameters.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], **sizes: Any):
+        super().__init__(shape[0], shape[0], **sizes)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """v_t(x) (B, C, H, W) from images x (B, C, H, W) and times t (B,)."""
+        with torch.autocast(x.device.type, enabled=False):
+            return self.transform(x.float(), t)
+
+
+VELOCITIES: dict[str, type[nn.Module]] = {
+    "encoder": EncoderVelocity,
+    "mlp": MlpVelocity,
+    "unet": UNetVelocity,
+}
+
+
+def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
+    """The velocity network(x, t) that `settings` name, for rows of `shape`: x (B, *shape), t (B,).
+
+    settings: {"name": "encoder", "width", "blocks", "heads"}, or those of a denoiser, {"name": "mlp", ...} or
+    {"name": "unet", ...}, whose `head` has no meaning here. Raises InputError for an unknown name, and for
+    rows that the network cannot take.
+    """
+    arguments = {key: value for key, value in settings.items() if key not in ("name", "head")}
+    name, shape = settings["name"], tuple(shape)
+    if name not in VELOCITIES:
+        raise InputError(f"network: continuous data take {', '.join(VELOCITIES)}, found {name!r}")
+    if name == "unet":
+        if len(shape) != 3:
+            raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
+        halvable_shape(shape, len(arguments["multipliers"]))
+    if name == "encoder" and (len(shape) != 1 or shape[0] % 2):
+        raise InputError(
+            f"network encoder needs vectors of an even length; the data have rows of shape {shape}"
+        )
+    return VELOCITIES[name](shape, **arguments)
+
+
+def scaled_time(width: int) -> TimeEmbedding:
+    """The embedding of t in [0, 1]: the transformer's frequencies, of t times 1,000."""
+    return TimeEmbedding(width, frequencies=FREQUENCIES.astype(np.float32), scale=TIME_SCALE)

@@ -1,0 +1,99 @@
+"""Continuous flows: the loss of a velocity, and the paths along one. See docs/continuous.md."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pairflow.artifacts import row_column
+from pairflow.config import FlowSampleSettings
+from pairflow.data.images import from_points
+from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
+from pairflow.flow.corruption import in_parts
+from pairflow.training.model import Model
+from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
+
+
+class VelocityObjective(Objective):
+    """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1].
+
+    x0 (M, ...) holds a fixed source per row (`pairflow`, or a teacher's pairs); if it is None, sources are
+    drawn from N(0, I) in each iteration, and with `transport` each batch of them is paired with its data by
+    optimal transport. Random numbers are drawn for the whole batch, even if the network sees only some rows.
+    """
+
+    def __init__(
+        self,
+        x1: np.ndarray,
+        x0: np.ndarray | None,
+        batch_size: int,
+        seed: int,
+        device: torch.device,
+        transport: bool = False,
+    ):
+        self.x1 = torch.tensor(x1, device=device)
+        self.x0 = None if x0 is None else torch.tensor(x0, device=device)
+        self.seed, self.device, self.transport = seed, device, transport
+        self.batches = Batches(len(self.x1), batch_size, seed, device)
+
+    def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
+        batch = self.batches(iteration)
+        generator = random_generator(self.device, self.seed, "noise", iteration)
+        x1 = self.x1[batch]
+        if self.x0 is None:
+            x0 = torch.randn(x1.shape, generator=generator, device=self.device)
+        else:
+            x0 = self.x0[batch]
+        if self.transport:
+            x1 = x1[torch.from_numpy(minibatch_ot(x0.cpu().numpy(), x1.cpu().numpy())).to(self.device)]
+        t = torch.rand(len(x1), generator=generator, device=self.device)
+        x0, x1, t = x0[rows], x1[rows], t[rows]
+        return velocity_loss(network(interpolate(x0, x1, t), t), x0, x1).mean()
+
+
+@torch.no_grad()
+def walk(
+    model: Model, seed: int, rows: int, *labels: str | int, steps: int, solver: str = "euler"
+) -> tuple[Tensor, Trajectories]:
+    """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
+
+    They are a function of the seed and the `labels`: every model of the same data, and every number of steps,
+    starts from the same sources. The energy and the straightness of the paths of dopri5 are not known: NaN.
+    """
+    generator = random_generator(model.device, seed, *labels)
+    x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
+    shape: Sequence[int] = model.shape or [model.length]
+
+    def part(x: Tensor, t: Tensor) -> Tensor:
+        return model.network(x.unflatten(1, tuple(shape)), t).flatten(1)
+
+    def velocity(x: Tensor, t: float) -> Tensor:
+        return in_parts(part, x, torch.full((len(x),), t, device=x.device))
+
+    if solver == "dopri5":
+        unknown = torch.full((rows,), torch.nan, dtype=torch.float64)
+        return x0.cpu(), Trajectories(solve(velocity, x0, steps, solver).cpu(), unknown, unknown)
+    paths = trace(velocity, x0, steps, solver)
+    return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
+
+
+def follow(model: Model, settings: FlowSampleSettings, rows: int, trial: int, first: int) -> np.ndarray:
+    """A batch of a trial's samples: token rows of images, or vectors with the energy and the straightness of
+    their paths as two further columns (B, d + 2), float64."""
+    labels = ("sample", trial, first)
+    _, paths = walk(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
+    if model.vocabulary_size is not None:
+        return from_points(paths.end.numpy(), model.vocabulary_size)
+    return torch.cat([paths.end.double(), paths.energy[:, None], paths.straightness[:, None]], dim=1).numpy()
+
+
+def path_columns(drawn: np.ndarray) -> dict[str, Any]:
+    """The columns of a table of vectors that `follow` has drawn."""
+    values, energy, straightness = np.split(drawn, [-2, -1], axis=1)
+    return {
+        "values": row_column(values.astype(np.float32)),
+        "energy": energy[:, 0],
+        "straightness": straightness[:, 0],
+    }

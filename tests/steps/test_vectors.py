@@ -1,0 +1,178 @@
+"""A continuous flow of two moons through every step, to the page, without Snakemake."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pairflow
+from pairflow.artifacts import read_table, token_array
+from pairflow.config import Configuration, Experiment, PairSettings, check
+from pairflow.data.vectors import two_moons
+from pairflow.errors import InputError
+from pairflow.plan.jobs import jobs
+
+RUN = {"batch_size": 32, "iterations": 60, "learning_rate": 5e-3, "ema_decay": 0.9}
+SETTINGS = {
+    "description": "two moons",
+    "scale": "reduced",
+    "flow": "continuous",
+    "data": {"source": "two_moons", "dims": 4, "training_rows": 300, "validation_rows": 60},
+    "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
+    "pairing": {"steps": 20},
+    "training": {**RUN, "loss": "velocity"},
+    "distillation": {"rf": {**RUN, "iterations": 5, "pairs": {"count": 70, "steps": 3}}},
+    "methods": ["condot", "ot", "pairflow", "pairflow+rf"],
+    "evaluations": {"main": {"nfe": [1, 2], "samples": 50, "trials": 2}},
+}
+ROOT = Path("results/moons")
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return check(Experiment, SETTINGS, "test")
+
+
+@pytest.fixture(scope="module")
+def finished(made_once, experiment, run_job):
+    """A folder with the results of all jobs, in the order of the plan."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        with contextlib.chdir(folder):
+            for job in jobs(ROOT, experiment):
+                run_job(ROOT, job, "vectors")
+
+    return made_once("two moons", make)
+
+
+def test_two_moons_are_half_circles_in_every_pair_of_coordinates():
+    points = two_moons(4000, 6, 0.0, np.random.default_rng(0)).reshape(-1, 2)
+    upper = np.isclose(np.hypot(*points.T), 1, atol=1e-5) & (points[:, 1] >= -1e-6)
+    lower = np.isclose(np.hypot(*(points - [1, 0.5]).T), 1, atol=1e-5) & (points[:, 1] <= 0.5 + 1e-6)
+    assert (upper | lower).all()
+    assert abs(upper.mean() - 0.5) < 0.02
+    noisy = two_moons(4000, 6, 0.05, np.random.default_rng(0)).reshape(-1, 2)
+    assert abs((noisy - points).std() - 0.05) < 0.002
+
+
+def test_pairs_are_those_of_the_function_and_their_diagnosis_is_of_them(finished):
+    train, _ = read_table(finished / ROOT / "data/train.parquet", "vectors")
+    data = token_array(train["values"])
+    table, metadata = read_table(finished / ROOT / "seed0/pairs/pairflow.parquet", "vector pairs")
+    x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
+    expected = pairflow.pair_continuous(data, steps=20, seed=0, device="cpu", progress=False)
+    np.testing.assert_array_equal(x0, expected.x0)
+    np.testing.assert_array_equal(x1, expected.x1)
+    np.testing.assert_array_equal(table["target"].to_numpy(), expected.target)
+    assert (metadata.length, metadata.parameters["flow"]) == (4, "continuous")
+    rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
+    rows = rows[rows.evaluation == "coupling"].set_index(["method", "metric"]).value
+    assert rows["pairflow", "squared_distance"] == pytest.approx(((x1 - x0) ** 2).sum(axis=1).mean())
+    assert rows["pairflow", "squared_distance"] < rows["pairflow", "squared_distance_independent"]
+    assert rows["pairflow", "reached"] == len(set(expected.target)) / 300
+    assert ("pairflow+rf", "reached") not in rows
+
+
+def test_shards_give_the_pairs_of_the_whole_pairing(finished, step, tmp_path):
+    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
+    tokens = finished / ROOT / "data/train.parquet"
+    shards = [tmp_path / f"{number}.parquet" for number in (1, 2)]
+    for number, shard in enumerate(shards, start=1):
+        run = step("pair", settings=settings, tokens=tokens, out=shard, shard=f"{number}/2", quiet=True)
+        assert run.exit_code == 0, run.stderr
+    assert step("gather", *shards, out=tmp_path / "pairs.parquet").exit_code == 0
+    whole = finished / ROOT / "seed0/pairs/pairflow.parquet"
+    assert (tmp_path / "pairs.parquet").read_bytes() == whole.read_bytes()
+
+
+def test_every_metric_is_there_with_its_floor(finished, experiment):
+    rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
+    sampled = rows[rows.evaluation == "main"]
+    distances, paths = {"chamfer", "chamfer_all", "w2"}, {"path_energy", "straightness"}
+    for method in experiment.methods:
+        assert set(sampled[sampled.method == method].metric) == distances | paths
+    assert set(sampled[sampled.method == "data"].metric) == distances
+    values = sampled.set_index(["method", "nfe", "trial", "metric"]).value
+    assert values["condot", 1, 0, "straightness"] == pytest.approx(0, abs=1e-6)  # a single step is straight
+    assert values["condot", 2, 0, "straightness"] > 0
+    assert (sampled[sampled.metric == "w2"].value > 0).all()
+
+
+def test_all_methods_start_from_the_same_sources_and_a_model_is_sampled_from_python(finished):
+    model = finished / ROOT / "seed0/models/condot"
+    table, _ = read_table(finished / ROOT / "seed0/samples/condot/main/nfe2.parquet", "vector samples")
+    first = token_array(table["values"])[table["trial"].to_numpy() == 0]
+    np.testing.assert_array_equal(pairflow.sample(model, 50, nfe=2, device="cpu"), first)
+
+
+def test_the_page_shows_points_pairs_and_both_baselines(finished):
+    page = (finished / ROOT / "report.html").read_text()
+    for text in ("Chamfer distance", "held-out data", "differ from ot", "differ from condot", "Dimensions d"):
+        assert text in page
+    assert page.count("Points of condot, NFE") == 2
+    assert "pairs of pairflow+rf: lines from the sources" in page
+    assert "greedy tail at the end" not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"methods": ["udlm"]},
+            "methods: 'udlm' has no continuous flow; expected one of pairflow, condot, ot",
+        ),
+        ({"methods": ["pairflow-sub2"]}, "methods: 'pairflow-sub2' has no continuous flow"),
+        ({"methods": ["condot+dcd"]}, r"'condot\+dcd': \+rf distils continuous flows"),
+        ({"training": RUN}, "training.loss: expected velocity in a continuous flow, found nelbo"),
+        ({"pairing": {"coverage": True}}, "pairing.coverage: only for discrete flows"),
+        ({"network": {"name": "transformer"}}, "network: 'transformer' is no network of a continuous flow"),
+        ({"data": {"source": "two_moons"}}, "dims: the source two_moons needs this key"),
+        ({"data": {"source": "qm9", "length": 8}}, "data: a continuous flow is not for molecules"),
+        (
+            {"evaluations": {"main": {"nfe": [1], "temperature": 0.5}}},
+            "evaluations.main.temperature: only for discrete flows",
+        ),
+        ({"flow": "discrete"}, "methods: 'condot' has no discrete flow; expected one of mdlm, udlm"),
+    ],
+)
+def test_what_does_not_fit_the_flow_is_refused_in_one_line(change, message):
+    with pytest.raises(InputError, match=message) as refusal:
+        check(Configuration, {"experiments": {"moons": SETTINGS | change}}, "test")
+    assert "\n" not in str(refusal.value)
+
+
+def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("mine.npy", np.random.default_rng(0).normal(size=(30, 3)))
+    outputs = {name: f"{name}.parquet" for name in ("train", "validation", "known")}
+
+    def run(**settings):
+        values = {"source": "vectors", "file": "mine.npy"} | settings
+        return step("preprocess_vectors", settings=values, vocabulary="vocabulary.json", **outputs)
+
+    assert run().exit_code == 0
+    parts = [
+        token_array(read_table(Path(name), "vectors")[0]["values"]) for name in list(outputs.values())[:2]
+    ]
+    assert [len(part) for part in parts] == [27, 3]
+    both = np.concatenate(parts)
+    np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(np.load("mine.npy")[:, 0].astype(np.float32)))
+    refused = run(training_rows=40)
+    assert refused.exit_code == 2
+    assert "mine.npy: expected at least 43 vectors" in refused.stderr
+    np.save("mine.npy", np.array([[1.0, np.nan], [0.0, 1.0]]))
+    assert "row 0, position 1: expected a finite number" in run().stderr
+
+
+def test_a_model_of_another_kind_is_refused(finished, step, tmp_path):
+    model = shutil.copytree(finished / ROOT / "seed0/models/condot", tmp_path / "condot")
+    out = {"out": tmp_path / "samples.parquet", "quiet": True}
+    run = step("sample", settings={"nfe": 1, "samples": 2, "trials": 1}, model=model, **out)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "--solver is needed with a model of a continuous flow" in run.stderr
+    run = step("sample", settings={"nfe": 1, "count": 2}, model=model, **out)
+    assert "--count makes molecules; this model makes vectors" in run.stderr
