@@ -158,8 +158,11 @@ def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None 
     valid = stream.selection.shares()["valid"]
     if valid >= USABLE or settings.raw:
         return summary
+    culprit = (
+        "The model is not usable yet" if stream.given is None else "The model rarely completes this start"
+    )
     return (
-        f"{summary}\nThe model is not usable yet: only {valid:.1%} of its samples are valid. Valid means "
+        f"{summary}\n{culprit}: only {valid:.1%} of its samples are valid. Valid means "
         "that RDKit can read them, not that they are stable: look at the structures before you use them."
     )
 
