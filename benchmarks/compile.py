@@ -146,7 +146,7 @@ def trainer(case: Case, kind: str, device: torch.device):
     times = torch.rand(rows, device=device)
     bf16 = partial(torch.autocast, device.type, torch.bfloat16)
     if kind == "bf16":  # which the U-Net switches off, but for this part
-        network._network = bf16()(network._network)
+        network.transform = bf16()(network.transform)
 
     def step() -> None:
         with bf16(enabled=device.type == "cuda" and kind != "float32"):
