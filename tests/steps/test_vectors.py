@@ -89,6 +89,17 @@ def test_shards_give_the_pairs_of_the_whole_pairing(finished, step, tmp_path):
     assert (tmp_path / "pairs.parquet").read_bytes() == whole.read_bytes()
 
 
+def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, step, tmp_path):
+    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
+    tokens = finished / ROOT / "data/train.parquet"
+    out = tmp_path / "pairs.parquet"
+    run = step("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
+    assert run.exit_code == 0, run.stderr
+    assert "rows: 300 of 4 numbers, 1.8e+06 weights" in run.stdout
+    assert "time: about" in run.stdout
+    assert not out.exists()
+
+
 def test_every_metric_is_there_with_its_floor(finished, experiment):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
