@@ -52,4 +52,5 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
         share = value / int(leading.rows.samples.max())
         only = "only " if share < USABLE else ""
         return f"{start}, {only}{format_percent(share)} of its samples are valid molecules", share
-    return f"{start}, {leading.about.label} {format_number(value, 2)} {leading.beside}", 1.0
+    number = format_number(value, max(2, leading.about.digits))
+    return f"{start}, {leading.about.label} {number} {leading.beside}", 1.0
