@@ -282,5 +282,5 @@ class Chemistry(Settings):
         False,
         exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
         description="Count useful molecules: different, novel, without rings of more than eight atoms, "
-        "with QED and logP as in the middle 90 % of the training molecules. Methods are judged by them first.",
+        "with QED and logP as in the middle 90 % of the training molecules. They then come first.",
     )

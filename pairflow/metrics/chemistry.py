@@ -90,10 +90,8 @@ def are_useful(
     smallest set of smallest rings), and its QED and logP lie within the quantiles MIDDLE of the training
     molecules', bounds included.
     """
-    pairs = spellings.items()
-    useful = np.array(
-        [name not in known and _largest_ring(text) <= LARGEST_RING for name, text in pairs], bool
-    )
+    useful = np.array([name not in known for name in spellings], bool)
+    useful &= np.array([_largest_ring(text) <= LARGEST_RING for text in spellings.values()], bool)
     for column in map([*descriptors.PROPERTIES].index, ("qed", "logp")):
         low, high = np.quantile(training.properties[:, column], MIDDLE)
         useful &= (low <= properties[:, column]) & (properties[:, column] <= high)

@@ -59,9 +59,9 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    Measures of molecules have the keys valid, unique and, where it was measured, novel and useful; those of images have
-    the keys distance and, where it was measured, copies; those of token rows also have the key bound. Those
-    of text have the names of metrics.
+    Measures of molecules have the keys valid, unique and, where they were measured, novel and useful; those
+    of images have the keys distance and, where it was measured, copies; those of token rows also have the key
+    bound. Those of text have the names of metrics.
     """
 
     evaluation: str
