@@ -34,9 +34,9 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
     Of an experiment: the `best_run` in its leading evaluation by the share of useful samples if it was
-    measured, or else of valid ones, and of text by its perplexity under the judge. With `nfe`, the best method
-    at that number of steps, if the experiment was evaluated there. Raises InputError for what makes neither
-    molecules nor text, for a model without `nfe`, and for an experiment without such a metric.
+    measured, or else of valid ones, and of text by its perplexity under the judge. With `nfe`, the best
+    method at that number of steps, if the experiment was evaluated there. Raises InputError for what makes
+    neither molecules nor text, for a model without `nfe`, and for an experiment without such a metric.
     """
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
