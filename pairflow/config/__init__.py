@@ -14,6 +14,7 @@ from pairflow.config.data import (
     DataSettings,
     Images,
     Molecules,
+    Notation,
     Standardisation,
     Text,
     Tokens,

@@ -30,6 +30,13 @@ TrainingRows = Annotated[
         ge=1, description="Number of training rows to draw at random. If it is not given, all rows are used."
     ),
 ]
+Notation = Annotated[
+    Literal["smiles", "selfies"],
+    Field(
+        description="How a molecule is written in tokens: `smiles`, or `selfies`, of which nearly every "
+        "string is a molecule (needs pairflow[selfies])."
+    ),
+]
 LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
@@ -87,6 +94,7 @@ class Molecules(Standardisation):
         "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
+    representation: Notation = Field("smiles", exclude_if=lambda value: value == "smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Seed, Settings
-from pairflow.config.data import LongShare, Share, Split, Standardisation
+from pairflow.config.data import LongShare, Notation, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
@@ -29,6 +29,7 @@ class NewSettings(Standardisation):
         description="Name of the experiment; none: derived from the file's name.",
     )
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
+    representation: Notation = "selfies"
     fragments: Literal["keep", "largest", "reject"] = Field(
         "largest", description=Standardisation.model_fields["fragments"].description
     )

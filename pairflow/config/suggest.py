@@ -2,10 +2,15 @@
 
 from typing import Any
 
-# Seconds of one core that a training on a CPU may take. An iteration of 256 rows of the network SMALL takes
-# about _ITERATION + _LOGIT * N * K of them (AMD EPYC, torch 2.15).
-_BUDGET, _ITERATION, _LOGIT = 90, 0.035, 1.6e-5
+LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any molecule
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
+TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
+_PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
+# Without a time, an experiment on short rows has so many seconds of one core, and one on long rows half an
+# hour. An iteration of 256 rows of SMALL takes about _ITERATION + _LOGIT * N * K of them, one of the
+# TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
+_BUDGET, _ITERATION, _LOGIT, _TOKEN = 90, 0.035, 1.6e-5, 9.1e-5
+HOURS = 0.5
 _ROWS = {"cpu": 100_000, "cuda": 250_000}  # for training: the cost of pairing grows with their square
 
 
@@ -14,42 +19,65 @@ def training_rows(available: int, device: str) -> int | None:
     return _ROWS[device] if available > _ROWS[device] else None
 
 
-def scale(length: int, vocabulary_size: int, rows: int, device: str, compare: bool) -> dict[str, Any]:
+def scale(
+    length: int,
+    vocabulary_size: int,
+    rows: int,
+    device: str,
+    compare: bool,
+    iterations: int | None = None,
+    network: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Network, pairing, training, methods and evaluations for `rows` training rows.
 
-    With `compare`, the methods that the experiment `demo` compares and their distillation.
+    With `compare`, the methods that the experiment `demo` compares and their distillation. Without
+    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `network` takes
+    the place of the suggested one.
     """
-    batch_size = min(BATCH, 1 << (rows.bit_length() - 1))
-    if device == "cuda":
-        experiment = _paper_like(length, batch_size)
-    else:
-        iterations = max(300, min(2000, round(_BUDGET / iteration_seconds(length, vocabulary_size), -2)))
-        experiment = _small(int(iterations), batch_size)
+    network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
+    most = BATCH if device == "cuda" or network["name"] == "mlp" else BATCH // 4
+    batch_size = min(most, 1 << (rows.bit_length() - 1))
+    if iterations is None:
+        fitting = _BUDGET / iteration_seconds(length, vocabulary_size, network, batch_size)
+        iterations = 50_000 if device == "cuda" else int(max(300, min(2000, round(fitting, -2))))
+    make = _paper_like if device == "cuda" else _small if network["name"] == "mlp" else _on_a_laptop
+    experiment = make(network, length, iterations, batch_size)
     if not compare:
         del experiment["distillation"]
         experiment["methods"] = ["pairflow"]
     return experiment
 
 
-def iteration_seconds(length: int, vocabulary_size: int) -> float:
-    """Seconds of one core for an iteration of BATCH rows of the network SMALL."""
-    return _ITERATION + _LOGIT * length * vocabulary_size
+def iteration_seconds(
+    length: int, vocabulary_size: int, network: dict[str, Any] = SMALL, batch_size: int = BATCH
+) -> float:
+    """Seconds of one core for an iteration of SMALL with BATCH rows, or of TRANSFORMER."""
+    if network["name"] == "mlp":
+        return _ITERATION + _LOGIT * length * vocabulary_size
+    return _TOKEN * batch_size * length
 
 
-def _small(iterations: int, batch_size: int) -> dict[str, Any]:
+def _small(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
     """Like `demo`, with the noise of DCD as in `qm9_small`."""
     training = _optimisation(batch_size, iterations, 2.0e-3, 4.0e-5, ema_decay=0.99)
-    dcd = _optimisation(batch_size, iterations // 5, 4.0e-4, 1.0e-5, ema_decay=0.99)
-    dcd |= {"teacher_every": iterations // 25, "noise_max": 2.0}
-    return _experiment(SMALL, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
+    dcd = _optimisation(batch_size, max(1, iterations // 5), 4.0e-4, 1.0e-5, ema_decay=0.99)
+    dcd |= {"teacher_every": max(1, iterations // 25), "noise_max": 2.0}
+    return _experiment(network, 20, training, dcd, [1, 2, 4, 8, 16], trials=5)
 
 
-def _paper_like(length: int, batch_size: int) -> dict[str, Any]:
+def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
+    """A small transformer, and fewer samples than elsewhere: drawing them takes as long as the training."""
+    training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
+    dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
+    dcd |= {"teacher_every": max(1, iterations // 25)}
+    return _experiment(network, 64, training, dcd, [1, 4, 8, 32], trials=2)
+
+
+def _paper_like(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
     """The paper's transformer with fewer iterations."""
-    network = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
-    training = _optimisation(batch_size, 50_000, 3.0e-4, 3.0e-6, ema_decay=0.9999)
-    dcd = _optimisation(batch_size, 10_000, 6.0e-5, 1.0e-6, ema_decay=0.999)
-    dcd |= {"teacher_every": 2000, "start_from": "raw"}
+    training = _optimisation(batch_size, iterations, 3.0e-4, 3.0e-6, ema_decay=0.9999)
+    dcd = _optimisation(batch_size, max(1, iterations // 5), 6.0e-5, 1.0e-6, ema_decay=0.999)
+    dcd |= {"teacher_every": max(1, iterations // 25), "start_from": "raw"}
     steps = 20 if length <= 32 else 64
     return _experiment(network, steps, training, dcd, [1, 2, 4, 8, 16, 32, 64], trials=10)
 
@@ -59,7 +87,7 @@ def _optimisation(batch_size, iterations, learning_rate, final_learning_rate, em
         "batch_size": batch_size,
         "iterations": iterations,
         "learning_rate": learning_rate,
-        "warmup_iterations": max(1, iterations // 40),
+        "warmup_iterations": min(iterations - 1, max(1, iterations // 40)),
         "decay": "cosine",
         "final_learning_rate": final_learning_rate,
         "ema_decay": ema_decay,

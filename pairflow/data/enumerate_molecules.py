@@ -26,7 +26,7 @@ from pathlib import Path
 
 from rdkit import Chem
 
-from pairflow.data.molecules import tokenize
+from pairflow.data.representations import tokenize
 
 MAX_ATOMS = 7
 MAX_RINGS = 2

@@ -155,7 +155,8 @@ class MoleculeFile(MoleculeSource):
 
         assert isinstance(settings, Molecules)
         rows = library.numbered_rows(self.path, settings.column, progress)
-        counts = survey(rows, settings.standardisation, unit=library.unit_of(self.path))
+        unit, notation = library.unit_of(self.path), settings.representation
+        counts = survey(rows, settings.standardisation, unit=unit, representation=notation)
         total = int((counts.lengths <= settings.length).sum())
         if not settings.drop_duplicates:
             total += counts.duplicates

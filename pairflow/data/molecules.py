@@ -1,11 +1,10 @@
-"""Molecules: raw SMILES to rows of tokens and back."""
+"""Molecules: raw SMILES to rows of tokens and back, written as SMILES or as SELFIES."""
 
 import hashlib
 import json
-import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +15,9 @@ import pandas as pd
 from rdkit import Chem, rdBase
 
 from pairflow.artifacts import token_dtype
-from pairflow.config import Standardisation
+from pairflow.config import Notation, Standardisation
 from pairflow.data.library import Unreadable
+from pairflow.data.representations import REPRESENTATIONS, Representation
 from pairflow.data.split import split_rows
 from pairflow.data.standardise import parse, scaffold, standardise
 from pairflow.errors import InputError
@@ -26,34 +26,22 @@ ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only ma
 BOS, EOS, MASK, PAD, UNK = range(5)
 SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
 
-# Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
-_TOKEN = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
-
-
-def tokenize(smiles: str) -> list[str]:
-    """Split a SMILES string into its atoms, bonds, branches and ring closures.
-
-    Raises InputError where a character belongs to no token: the pieces always join back to the string.
-    """
-    tokens = _TOKEN.findall(smiles)
-    if "".join(tokens) != smiles:
-        raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
-    return tokens
-
 
 @dataclass(frozen=True)
 class Vocabulary:
     """The symbols of a data set; a token's id is its place in `tokens`.
 
     Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
+    `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
     """
 
     tokens: tuple[str, ...]
+    kind: Notation = "smiles"
 
     @classmethod
-    def from_tokens(cls, tokens: Iterable[str]) -> "Vocabulary":
+    def from_tokens(cls, tokens: Iterable[str], kind: Notation = "smiles") -> "Vocabulary":
         """The vocabulary of a data set, from its tokens in any order, repeated or not."""
-        return cls(SPECIALS + tuple(sorted(set(tokens))))
+        return cls(SPECIALS + tuple(sorted(set(tokens))), kind)
 
     def __post_init__(self) -> None:
         if self.tokens[: len(SPECIALS)] != SPECIALS:
@@ -61,12 +49,17 @@ class Vocabulary:
         if len(set(self.tokens)) != len(self.tokens):
             raise InputError("a vocabulary holds every token once; found a repeated one")
         for token in self.tokens[len(SPECIALS) :]:
-            if not _TOKEN.fullmatch(token) or not token.isprintable() or " " in token:
-                raise InputError(f"a vocabulary holds tokens of SMILES; found {token!r}")
+            if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
+                raise InputError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
 
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {token: k for k, token in enumerate(self.tokens)}
+
+    @property
+    def representation(self) -> Representation:
+        """The way from SMILES to its tokens and back."""
+        return REPRESENTATIONS[self.kind]
 
     @property
     def size(self) -> int:
@@ -79,11 +72,11 @@ class Vocabulary:
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
-        """`<bos>`, the string's tokens, `<eos>`, then `<pad>` up to `length` ids.
+        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids.
 
-        Raises InputError if the string is too long, or holds a token that is not in the vocabulary.
+        Raises InputError if they are too many, if one is not in the vocabulary, or if there are none for it.
         """
-        tokens = tokenize(smiles)
+        tokens = self.representation.tokenize(smiles)
         _check_fits(tokens, length)
         unknown = next((token for token in tokens if token not in self._ids), None)
         if unknown is not None:
@@ -92,7 +85,7 @@ class Vocabulary:
         return ids + [PAD] * (length - len(ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The string of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
+        """The SMILES of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
 
         Any other special symbol is spelt out (`<mask>`), so that it is never mistaken for part of a molecule.
         """
@@ -102,7 +95,7 @@ class Vocabulary:
                 break
             if token not in (BOS, PAD):
                 pieces.append(self.tokens[token])
-        return "".join(pieces)
+        return self.representation.join(pieces)
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary as JSON."""
@@ -119,16 +112,16 @@ class Vocabulary:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
         tokens = content.get("tokens") if isinstance(content, dict) else None
         strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
-        if tokens != strings or content.get("kind") != "smiles":
+        if tokens != strings or content.get("kind") not in REPRESENTATIONS:
             expected = '{"kind": "smiles", "tokens": [strings]}'
-            raise InputError(f"{path}: not a vocabulary: expected {expected}")
+            raise InputError(f"{path}: not a vocabulary: expected {expected}, or the kind selfies")
         try:
-            return cls(tuple(strings))
+            return cls(tuple(strings), content["kind"])
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
     def _json(self) -> str:
-        content = {"kind": "smiles", "tokens": self.tokens}
+        content = {"kind": self.kind, "tokens": self.tokens}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -154,6 +147,7 @@ def prepare(
     rows: Iterable[str | Unreadable],
     *,
     length: int,
+    representation: Notation = "smiles",
     standardisation: Standardisation = ONLY_CANONICAL,
     drop_duplicates: bool = False,
     split: Literal["random", "scaffold"] = "random",
@@ -166,8 +160,9 @@ def prepare(
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of `length` = N, split into training and validation.
 
-    Each row is stripped, standardised and made canonical (RDKit); rows that cannot be used are listed with
-    their reason. Only the canonical SMILES and the rejected texts are kept in memory.
+    Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens;
+    rows that cannot be used are listed with their reason. Only the canonical SMILES, their tokens and the
+    rejected texts are kept in memory.
 
     `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
     it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
@@ -177,14 +172,13 @@ def prepare(
     is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
     on or fewer than `training_rows` to train on.
     """
-    read = _Read(rows, standardisation, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
+    write = REPRESENTATIONS[representation].tokenize
+    read = _Read(rows, standardisation, write, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
     _check_length(read.token_counts, length, max_too_long_share)
     if not read.rows:
         raise InputError(_nothing_left(read))
-    vocabulary = Vocabulary.from_tokens(read.tokens)
-    table = np.empty((len(read.rows), length), token_dtype(vocabulary.size))
-    for k, smiles in enumerate(read.smiles):
-        table[k] = vocabulary.encode(smiles, length)
+    vocabulary = Vocabulary.from_tokens(read.tokens, representation)
+    table = read.table(vocabulary, length)
     groups = None
     if split == "scaffold":
         validation_rows, groups = None, read.scaffolds
@@ -210,6 +204,7 @@ class _Read:
         self,
         rows: Iterable[str | Unreadable],
         rules: Standardisation,
+        write: Callable[[str], list[str]],
         scaffolds: bool,
         length: int,
         max_heavy_atoms: int | None,
@@ -219,7 +214,9 @@ class _Read:
         self.rows = array("q")
         self.smiles: list[str] = []
         self.token_counts = array("q")  # of all molecules, also those that do not fit
-        self.tokens: set[str] = set()
+        self.tokens: dict[str, int] = {}  # numbers, by first appearance
+        self.written = array("I")  # the tokens' numbers, row after row
+        self.ends = array("q")  # of the rows in `written`
         self.scaffolds: list[int] = []  # numbers, by first appearance
         self.rejected: list[tuple[int, str, str]] = []  # row, text, reason
         first: dict[str, int] = {}  # SMILES: its first row
@@ -231,7 +228,7 @@ class _Read:
                     molecule, smiles = canonicalise(read_molecule(text), rules)
                     if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
                         raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
-                    tokens = tokenize(smiles)
+                    tokens = write(smiles)
                     if drop_duplicates and first.setdefault(smiles, row) != row:
                         raise InputError(f"duplicate of row {first[smiles]}")
                     self.token_counts.append(len(tokens))
@@ -244,8 +241,21 @@ class _Read:
                     continue
                 self.rows.append(row)
                 self.smiles.append(smiles)
-                self.tokens.update(tokens)
+                self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
+                self.ends.append(len(self.written))
                 self.scaffolds.append(group)
+
+    def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
+        """The rows (M, N) as `Vocabulary.encode` has them."""
+        ids = {token: k for k, token in enumerate(vocabulary.tokens)}
+        table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
+        own = np.array([ids[token] for token in self.tokens], table.dtype)
+        counts = np.diff(np.frombuffer(self.ends, np.int64), prepend=0)
+        places = np.arange(length)
+        table[:, 0] = BOS
+        table[(places > 0) & (places <= counts[:, None])] = own[np.frombuffer(self.written, np.uint32)]
+        table[np.arange(len(table)), counts + 1] = EOS
+        return table
 
 
 def _check_fits(tokens: list[str], length: int) -> None:

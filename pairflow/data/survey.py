@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
-from pairflow.config import Standardisation
+from pairflow.config import Notation, Standardisation
 from pairflow.data.known import hash_text
 from pairflow.data.library import SMILES_COLUMNS, Row, Unreadable, columns
-from pairflow.data.molecules import SPECIALS, canonicalise, read_molecule, tokenize
+from pairflow.data.molecules import SPECIALS, canonicalise, read_molecule
+from pairflow.data.representations import REPRESENTATIONS
 from pairflow.data.standardise import has_dummy, has_metal, parse, scaffold
 from pairflow.errors import InputError
 
@@ -67,7 +68,11 @@ class Survey:
 
 
 def survey(
-    rows: Iterable[Row], rules: Standardisation, scaffolds: bool = False, unit: str = "line"
+    rows: Iterable[Row],
+    rules: Standardisation,
+    scaffolds: bool = False,
+    unit: str = "line",
+    representation: Notation = "smiles",
 ) -> Survey:
     """Read all rows; InputError if none of them is a molecule, with `unit` before its number in the file.
 
@@ -80,19 +85,20 @@ def survey(
     rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
     ions = 0
+    write = REPRESENTATIONS[representation].tokenize
     with rdBase.BlockLogs():
         for number, text, _ in rows:
             try:
                 raw = read_molecule(text)
                 features.update(_features(raw))
                 molecule, smiles = canonicalise(raw, rules)
-                tokens = tokenize(smiles)
+                tokens = write(smiles)
             except InputError as error:
                 raw_text = text.text if isinstance(text, Unreadable) else text
                 rejects.append((number, raw_text, str(error).partition(":")[0]))
                 continue
             ions += Chem.GetFormalCharge(molecule) != Chem.GetFormalCharge(raw) == 0
-            hashes.append(hash_text("".join(tokens)))
+            hashes.append(hash_text(smiles))
             lengths.append(len(tokens) + 2)
             if scaffolds:
                 groups.append(hash_text(scaffold(molecule)))

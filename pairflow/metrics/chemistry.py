@@ -5,11 +5,12 @@ See docs/method.md, "Molecule metrics".
 Molecules are distinct by their canonical SMILES: samples and training molecules count once each.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from rdkit import Chem, rdBase
 from scipy.stats import wasserstein_distance
 
 from pairflow.metrics import descriptors
@@ -20,6 +21,9 @@ REFERENCES = dict.fromkeys(
     ["nn_similarity", "novel_scaffolds", *(f"{name}_wasserstein" for name in descriptors.PROPERTIES)], "train"
 )
 """The metrics that compare with the training molecules."""
+
+LARGEST_RING = 8  # atoms; larger rings of a useful molecule are almost always a model's mistakes
+MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' QED and logP that bound a useful molecule's
 
 _BINS = 30
 
@@ -75,6 +79,30 @@ def distinct(strings: Iterable[str]) -> dict[str, str]:
 def count_connected(strings: Iterable[str]) -> int:
     """The number of valid samples that are a single connected molecule."""
     return sum(molecule is not None and "." not in molecule for molecule in map(canonical, strings))
+
+
+def are_useful(
+    spellings: Mapping[str, str], properties: np.ndarray, training: TrainingMolecules, known: Set[str]
+) -> np.ndarray:
+    """(B,) bool: whether each molecule of `distinct`, with properties (B, 4), is useful.
+
+    It is not among the canonical SMILES `known`, has no ring of more than LARGEST_RING atoms (RDKit's
+    smallest set of smallest rings), and its QED and logP lie within the quantiles MIDDLE of the training
+    molecules', bounds included.
+    """
+    useful = np.array([name not in known for name in spellings], bool)
+    useful &= np.array([_largest_ring(text) <= LARGEST_RING for text in spellings.values()], bool)
+    for column in map([*descriptors.PROPERTIES].index, ("qed", "logp")):
+        low, high = np.quantile(training.properties[:, column], MIDDLE)
+        useful &= (low <= properties[:, column]) & (properties[:, column] <= high)
+    return useful
+
+
+def _largest_ring(smiles: str) -> int:
+    """The number of atoms of a molecule's largest ring; 0 without rings."""
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(smiles)  # it must outlive its rings
+    return max(map(len, molecule.GetRingInfo().AtomRings()), default=0)
 
 
 def compare(molecules: DescribedMolecules, training: TrainingMolecules) -> dict[str, float]:

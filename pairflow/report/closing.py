@@ -8,6 +8,7 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, is_complete, read_finished
 from pairflow.report.words import format_number, format_percent, join_steps
+from pairflow.training.choice import mean_values
 
 
 def closing_lines(root: Path) -> list[str]:
@@ -49,8 +50,11 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
     contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
     start, value = f"{contest}{method} with {join_steps([nfe])}", leading.means[method, nfe]
     if experiment.modality == "molecules":
-        share = value / int(leading.rows.samples.max())
-        only = "only " if share < USABLE else ""
-        return f"{start}, {only}{format_percent(share)} of its samples are valid molecules", share
+        rows, samples = finished.measured, int(leading.rows.samples.max())
+        counts = mean_values(rows[(rows.evaluation == leading.evaluation) & (rows.metric == "valid")])
+        share, valid = value / samples, counts[method, nfe] / samples
+        only = "only " if valid < USABLE else ""
+        what = f"{leading.about.label} molecules"
+        return f"{start}, {only}{format_percent(share)} of its samples are {what}", valid
     number = format_number(value, max(2, leading.about.digits))
     return f"{start}, {leading.about.label} {number} {leading.beside}", 1.0

@@ -94,6 +94,7 @@ GROUPS = {
     "paths": "Paths from source to sample",
 }
 METRICS = {
+    "useful": _count("useful", headline="the number of useful molecules"),
     "valid": _count("valid", headline="the number of valid molecules"),
     "unique_strict": _count("unique"),
     "novel_strict": _count("novel"),

@@ -74,11 +74,16 @@ def main(
     )
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
+    useful = None
+    if settings.useful:
+        useful = chemistry.are_useful(spellings, found.properties, training, known.every)
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known)
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
+        if useful is not None:
+            values["useful"] = int(useful[distinct[-1]].sum())
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
         rows += [
             {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}

@@ -138,7 +138,8 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
         remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
     rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
     rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
-    return f"{file} ({kind}{remark})", column, survey(rows, rules, settings.split == "scaffold", unit)
+    counts = survey(rows, rules, settings.split == "scaffold", unit, settings.representation)
+    return f"{file} ({kind}{remark})", column, counts
 
 
 def _add(request: _Request, experiment: dict[str, Any], content: str) -> None:
@@ -196,7 +197,8 @@ def plan(
 
     training_rows = suggest.training_rows(split(None)["train"], device)
     sizes = split(training_rows)
-    choices = {key: getattr(settings, key) for key in (*Standardisation.model_fields, "split")}
+    rules = ("representation", *Standardisation.model_fields, "split")
+    choices = {key: getattr(settings, key) for key in rules}
     data = {
         **data,
         "length": length,
@@ -211,6 +213,7 @@ def plan(
         "scale": "reduced",
         "seeds": [0],
         "data": data,
+        "chemistry": {"useful": True},
         **suggest.scale(length, counts.vocabulary_size(length), sizes["train"], device, settings.compare),
     }
     return experiment, sizes

@@ -33,10 +33,10 @@ class ModelChoice(NamedTuple):
 def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
-    Of an experiment: the `best_run` in its leading evaluation by the share of valid samples, and of text by
-    its perplexity under the judge. With `nfe`, the best method at that number of steps,
-    if the experiment was evaluated there. Raises InputError for what makes neither molecules nor text, for a
-    model without `nfe`, and for an experiment without such a metric.
+    Of an experiment: the `best_run` in its leading evaluation by the share of useful samples if it was
+    measured, or else of valid ones, and of text by its perplexity under the judge. With `nfe`, the best
+    method at that number of steps, if the experiment was evaluated there. Raises InputError for what makes
+    neither molecules nor text, for a model without `nfe`, and for an experiment without such a metric.
     """
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
@@ -51,7 +51,7 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     _require_decodable(folder, paths.data(folder, VOCABULARY))
     text = makes_text(folder)
     rows = read_table(metrics, "metrics")[0].to_pandas()
-    metric = "judge_ppl" if text else "valid"
+    metric = "judge_ppl" if text else "useful" if "useful" in set(rows.metric) else "valid"
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
@@ -61,7 +61,7 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
     method, evaluated = best_run(at_nfe or means, lowest=text)
     steps, mean = nfe or evaluated, means[method, evaluated]
-    quality = f"its {metric} is {mean:.4g}" if text else f"{mean:.1%} of its samples are valid"
+    quality = f"its {metric} is {mean:.4g}" if text else f"{mean:.1%} of its samples are {metric}"
     reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 

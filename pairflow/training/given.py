@@ -1,7 +1,8 @@
 """Tokens that a user gives, which sampling keeps: the start of a row, perhaps with open places.
 
 In a prefix every token counts as written. In a template `*` is an open place of one token, even where the
-vocabulary has the dummy atom `*`. What follows is open in both.
+vocabulary has the dummy atom `*`. What follows is open in both. With SELFIES a prefix is a whole molecule, to
+whose last atom the rest is bonded, and there are no templates: a gap in SMILES is none in SELFIES.
 """
 
 from collections.abc import Sequence
@@ -26,20 +27,24 @@ def given_molecule(settings: DemandSettings, vocabulary: "Vocabulary", length: i
 
     InputError for tokens outside the vocabulary, and if the row is too short.
     """
-    from pairflow.data.molecules import BOS, tokenize
+    from pairflow.data.molecules import BOS
 
     start, option = _start(settings)
     if start is None:
         return None
+    selfies = vocabulary.kind == "selfies"
+    if settings.template and selfies:
+        raise InputError("template: the model writes SELFIES, which have no place for a gap; use prefix")
     ids = {token: k for k, token in enumerate(vocabulary.tokens)}
     if settings.template:
         ids[OPEN] = FREE
     try:
-        tokens = tokenize(start)
+        tokens = vocabulary.representation.tokenize(start)
         if unknown := [token for token in tokens if token not in ids]:
             raise InputError(f"unknown token {unknown[0]}; the model has none like it")
     except InputError as error:
-        raise InputError(f"{option}: {error}") from None
+        whole = "a model of SELFIES needs a whole molecule: " * selfies
+        raise InputError(f"{option}: {whole}{error}") from None
     return _row(option, [BOS], [ids[token] for token in tokens], length, room=length - 2)
 
 

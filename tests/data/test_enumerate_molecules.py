@@ -8,7 +8,8 @@ from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
 from pairflow.data import library
 from pairflow.data.enumerate_molecules import enumerate_molecules, write
-from pairflow.data.molecules import prepare, tokenize
+from pairflow.data.molecules import prepare
+from pairflow.data.representations import tokenize
 from pairflow.data.sources import MOLECULES
 
 PACKAGED = MOLECULES["small_molecules"].fetch()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pairflow.data import library
-from pairflow.data.molecules import SPECIALS, Vocabulary, prepare, tokenize
+from pairflow.data.molecules import SPECIALS, Vocabulary, prepare
+from pairflow.data.representations import tokenize
 from pairflow.data.sources import MOLECULES
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError

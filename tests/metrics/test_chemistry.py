@@ -88,3 +88,32 @@ def test_training_molecules_that_are_all_alike_have_bins_too():
     counts = chemistry.histograms(np.full((2, 4), 5.0), same)
     assert counts["training"].sum() == 12
     assert counts.loc[counts["high"] == np.inf, "samples"].tolist() == [2] * 4
+
+
+@pytest.mark.parametrize(
+    ("smiles", "qed", "logp", "useful"),
+    [
+        ("CCO", 0.5, 5.0, False),  # known
+        ("CCCO", 0.5, 5.0, True),
+        ("CCCO", 0.05, 9.5, True),  # at the bounds
+        ("CCCO", 0.049, 5.0, False),
+        ("CCCO", 0.5, 9.51, False),
+        ("CCCO", np.nan, 5.0, False),
+        ("C1CCCCCCC1", 0.5, 5.0, True),  # a ring of eight
+        ("C1CCCCCCCC1", 0.5, 5.0, False),
+        ("c1ccc2ccccc2c1", 0.5, 5.0, True),  # two rings of six
+        ("C1CCCCCCCC1O", 0.5, 5.0, False),
+    ],
+)
+def test_useful_molecules_by_hand(training, smiles, qed, logp, useful):
+    """The middle 90 % of 101 even values from 0 to 1, and from 0 to 10, are 0.05 to 0.95 and 0.5 to 9.5."""
+    values = np.linspace(0, 1, 101)
+    of_library = chemistry.TrainingMolecules(
+        training.neighbours, training.scaffolds, np.column_stack([values, values, 10 * values, values])
+    )
+    drawn = chemistry.are_useful({smiles: smiles}, np.array([[qed, 0, logp, 0]]), of_library, {"CCO"})
+    assert drawn.tolist() == [useful]
+
+
+def test_none_of_no_molecules_is_useful(training):
+    assert chemistry.are_useful({}, np.empty((0, 4)), training, set()).tolist() == []

@@ -6,7 +6,7 @@ import random
 import pytest
 from rdkit import Chem, rdBase
 
-from pairflow.data.molecules import tokenize
+from pairflow.data.representations import tokenize
 from pairflow.metrics.molecules import canonical
 from pairflow.metrics.validity import REASONS, count_reasons, reason
 

@@ -59,9 +59,9 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    Measures of molecules have the keys valid, unique and, where it was measured, novel; those of images have
-    the keys distance and, where it was measured, copies; those of token rows also have the key bound. Those
-    of text have the names of metrics.
+    Measures of molecules have the keys valid, unique and, where they were measured, novel and useful; those
+    of images have the keys distance and, where it was measured, copies; those of token rows also have the key
+    bound. Those of text have the names of metrics.
     """
 
     evaluation: str
@@ -124,6 +124,8 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
     samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
     valid = _divide(means["valid"], samples)
     measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0)), **_at_fewest_steps(valid)}
+    if useful := means.get("useful"):
+        measures = {"useful": Measure("useful", "useful", _divide(useful, samples)), **measures}
     if unique := means.get("unique_strict"):
         measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
         if novel := means.get("novel_strict"):
@@ -231,6 +233,8 @@ def _describe_molecules(
         f"{only}{format_percent(share)} of the samples of the best method, {best.method} at {steps}, are "
         "valid molecules; all of the data are valid."
     )
+    if "useful" in measures:
+        text += f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
     if contents.complete and "novel" in measures:
         off = measures["novel"].text(best)
         text += f" Of its distinct molecules {off} break the rules that all of the data keep."

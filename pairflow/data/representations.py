@@ -1,0 +1,86 @@
+"""How a molecule is written in tokens: as SMILES, or as SELFIES, of which nearly every string is a molecule.
+
+SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are those of the library `selfies` under its default
+rules of valence.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from rdkit import Chem, rdBase
+
+from pairflow.errors import InputError
+
+# Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
+_SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
+_SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
+
+
+class Representation(NamedTuple):
+    """The `name` of the strings, the `pattern` of one token, and the way from SMILES to tokens and back.
+
+    `tokenize` raises InputError for what cannot be written; `join` gives SMILES, of whatever tokens.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    tokenize: Callable[[str], list[str]]
+    join: Callable[[Sequence[str]], str]
+
+
+def tokenize(smiles: str) -> list[str]:
+    """Split a SMILES string into its atoms, bonds, branches and ring closures.
+
+    Raises InputError where a character belongs to no token: the pieces always join back to the string.
+    """
+    tokens = _SMILES.findall(smiles)
+    if "".join(tokens) != smiles:
+        raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
+    return tokens
+
+
+def tokenize_selfies(smiles: str) -> list[str]:
+    """The SELFIES symbols of a molecule.
+
+    Raises InputError if SELFIES cannot write it, or if another molecule comes back from what they write.
+    """
+    selfies = require_selfies()
+    try:
+        text = selfies.encoder(smiles)
+    except selfies.EncoderError:
+        raise InputError("SELFIES cannot write it") from None
+    with rdBase.BlockLogs():
+        given, back = map(Chem.MolFromSmiles, (smiles, selfies.decoder(text)))
+    if not given or not back or Chem.MolToSmiles(given) != Chem.MolToSmiles(back):
+        raise InputError("its SELFIES stand for another molecule")
+    return list(selfies.split_selfies(text))
+
+
+def join_selfies(symbols: Sequence[str]) -> str:
+    """The canonical SMILES of SELFIES symbols, so that no molecule has two spellings.
+
+    Where a symbol is none of SELFIES, or RDKit refuses the molecule, they are joined as they are: no SMILES.
+    """
+    selfies, text = require_selfies(), "".join(symbols)
+    if not all(map(_SELFIES.fullmatch, symbols)):
+        return text
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(selfies.decoder(text))
+    return text if molecule is None else Chem.MolToSmiles(molecule)
+
+
+def require_selfies() -> Any:
+    """The library `selfies`; InputError says how to install it if it is missing."""
+    if find_spec("selfies") is None:
+        raise InputError('representation: SELFIES need the package selfies: pip install "pairflow[selfies]"')
+    import selfies
+
+    return selfies
+
+
+REPRESENTATIONS = {
+    "smiles": Representation("SMILES", _SMILES, tokenize, "".join),
+    "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies),
+}
