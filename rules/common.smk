@@ -171,6 +171,10 @@ def training_data(wildcards):
     return paths.training_data(root_of(wildcards), int(wildcards.seed), wildcards.base)
 
 
+def condition_labels(wildcards):
+    return paths.condition_labels(root_of(wildcards), experiment_of(wildcards))
+
+
 def distillation_data(wildcards):
     return paths.training_data(root_of(wildcards), int(wildcards.seed), distilled(wildcards))
 

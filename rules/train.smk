@@ -2,6 +2,7 @@
 # If a profile sets gpu=2 or more, the launcher starts a process per GPU: docs/several_gpus.md.
 rule train:
     input:
+        unpack(condition_labels),
         data=training_data,
         validation="results/{experiment}/data/validation.parquet",
         vocabulary="results/{experiment}/data/vocabulary.json",
@@ -32,5 +33,6 @@ rule train:
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --data {input.data:q} --validation {input.validation:q}"
         " --vocabulary {input.vocabulary:q} --known {input.known:q}"
+        " --labels results/{wildcards.experiment}/data/train.parquet"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

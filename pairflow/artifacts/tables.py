@@ -36,7 +36,8 @@ class Metadata:
 
     `padding` and `mask` are the vocabulary's symbols for them, if it has any. `shape` is (C, H, W) if rows
     are images: N = C * H * W, in that order. `data` is the `identity` of the data set that the file comes
-    from and `split` the part of it (train or validation); both are None for a user's own array.
+    from and `split` the part of it (train or validation); both are None for a user's own array. `condition`
+    are the classes of the rows' labels, as `data.condition` describes them.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Metadata:
     split: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
+    condition: Mapping[str, Any] | None = None
 
     @property
     def dimensions(self) -> tuple[int, int]:
@@ -85,6 +87,8 @@ def write_table(path: Path, table: pa.Table | pd.DataFrame, metadata: Metadata) 
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
     facts = {**metadata.__dict__, "columns": _columns(table)}
+    if metadata.condition is None:
+        del facts["condition"]  # as in files without labels of all versions
     text = json.dumps({**facts, "checksum": _checksum(facts)}, sort_keys=True, default=dict)
     table = table.replace_schema_metadata({_KEY: text})
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)

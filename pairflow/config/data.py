@@ -86,6 +86,37 @@ class Standardisation(Settings):
     )
 
 
+class Conditioning(Settings):
+    """The property whose classes a conditional model learns. Give either `property` or `column`."""
+
+    property: Literal["qed", "logp", "weight", "rings"] | None = Field(
+        None,
+        description="Property that RDKit computes: drug-likeness (qed), logP, molecular weight, or number of "
+        "rings.",
+    )
+    column: str | None = Field(
+        None, min_length=1, description="Column of your own table with a number for each molecule."
+    )
+    classes: int = Field(
+        3, ge=2, le=9, description="Classes, quantiles of the training rows: low, middle, high; q1, q2, ..."
+    )
+
+    def name(self) -> str:
+        """The name of the property, by which samples are asked for."""
+        return str(self.property or self.column)
+
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes, lowest first."""
+        names = {2: ("low", "high"), 3: ("low", "middle", "high")}
+        return names.get(self.classes, tuple(f"q{c}" for c in range(1, self.classes + 1)))
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Conditioning":
+        if (self.property is None) == (self.column is None):
+            raise ValueError("expected either property or column")
+        return self
+
+
 class Molecules(Standardisation):
     """Raw molecules to token rows."""
 
@@ -107,6 +138,11 @@ class Molecules(Standardisation):
         None, ge=1, description="Leave out molecules with more than this number of heavy atoms."
     )
     max_too_long_share: LongShare = 0.001
+    condition: Conditioning | None = Field(
+        None,
+        description="Train conditional models, which can be guided, on the classes of a property.",
+        exclude_if=lambda value: value is None,
+    )
 
     @field_validator("source")
     @classmethod

@@ -128,13 +128,13 @@ class Experiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Each evaluation is followed by those that repeat it at its further temperatures."""
+        """Each evaluation is followed by those that repeat it at further temperatures and guidances."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():
                 if evaluations.get(repeated, settings) != settings:
                     raise ValueError(
-                        f"'{repeated}' is the name of '{name}' at temperature {settings.temperature:g}; "
+                        f"'{repeated}' is the name of '{name}' at {_repetition(evaluation, settings)}; "
                         "choose another name"
                     )
             every |= {name: evaluation, **evaluation.repeated(name)}
@@ -146,10 +146,44 @@ class Experiment(Settings):
             name: {
                 repeated: settings.temperature
                 for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
+                if settings.guidance == evaluation.guidance
             }
             for name, evaluation in self.evaluations.items()
             if evaluation.temperatures
         }
+
+    def guided(self) -> dict[str, dict[str, float]]:
+        """Evaluation with a condition -> the evaluations at each weight of guidance, and the weight."""
+        return {
+            name: {
+                repeated: settings.guidance
+                for repeated, settings in {name: evaluation, **evaluation.repeated(name)}.items()
+                if settings.temperature == evaluation.temperature
+            }
+            for name, evaluation in self.evaluations.items()
+            if evaluation.guidances
+        }
+
+    def is_conditional(self) -> bool:
+        """Whether the base models are trained on the classes of a property."""
+        return isinstance(self.data, Molecules) and self.data.condition is not None
+
+    @model_validator(mode="after")
+    def _conditions_fit(self) -> "Experiment":
+        for name in self.methods if self.is_conditional() else ():
+            if parse_method(name).distillations:
+                raise ValueError(f"methods: '{name}': a conditional model cannot be distilled")
+        for name, evaluation in self.evaluations.items():
+            if evaluation.condition is None:
+                continue
+            where = f"evaluations.{name}.condition"
+            if not isinstance(self.data, Molecules) or self.data.condition is None:
+                raise ValueError(f"{where}: needs the settings data.condition")
+            known = [f"{self.data.condition.name()}={label}" for label in self.data.condition.labels()]
+            if evaluation.condition not in known:
+                found = f"{evaluation.condition}'{nearest(evaluation.condition, known)}"
+                raise ValueError(f"{where}: expected one of {', '.join(known)}, found '{found}")
+        return self
 
     @model_validator(mode="after")
     def _known_methods(self) -> "Experiment":
@@ -330,7 +364,9 @@ class Experiment(Settings):
         if self.flow == "continuous":
             numbers = self._protocol(evaluation).model_dump(include={"samples", "trials"})
             return FlowSampleSettings(**numbers, nfe=nfe, seed=seed)
-        shared = self._protocol(evaluation).model_dump(exclude={"nfe", "methods", "shown", "temperatures"})
+        shared = self._protocol(evaluation).model_dump(
+            exclude={"nfe", "methods", "shown", "temperatures", "guidances"}
+        )
         return SampleSettings(**shared, nfe=nfe, seed=seed)
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:
@@ -395,6 +431,13 @@ class Experiment(Settings):
         source = self.data.source
         features = self.features or Features(weights=source if source in CLASSIFIERS else None)
         return features if isinstance(features, tuple) else (features,)
+
+
+def _repetition(first: Evaluation, repeated: Evaluation) -> str:
+    """In which setting an evaluation repeats another one."""
+    if repeated.guidance != first.guidance:
+        return f"guidance {repeated.guidance:g}"
+    return f"temperature {repeated.temperature:g}"
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]

@@ -1,6 +1,6 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -59,7 +59,37 @@ class Update(Settings):
     temperature: Temperature = Field(1.0, exclude_if=lambda value: value == 1)
 
 
-class Sampling(Update):
+GuidanceWeight = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Weight of classifier-free guidance, only with a condition: 0 ignores it, 1 is the model "
+        "of that class, and more follows the class more closely at the cost of variety.",
+    ),
+]
+
+
+class GuidedUpdate(Update):
+    """The same, of a conditional model."""
+
+    condition: str | None = Field(
+        None,
+        min_length=1,
+        description="Class of the property that the model was trained with, such as qed=high.",
+        exclude_if=lambda value: value is None,
+    )
+    guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
+
+    @model_validator(mode="after")
+    def _guidance_needs_a_condition(self) -> Self:
+        if self.guidance != 1 and self.condition is None:
+            raise ValueError("guidance: needs a condition, such as qed=high")
+        return self
+
+
+class Sampling(GuidedUpdate):
     """How samples are drawn from a model, and how many."""
 
     samples: int = Field(1024, ge=1, le=10**7, description="Samples per trial.")
@@ -78,6 +108,11 @@ class Evaluation(Sampling):
     temperatures: tuple[Temperature, ...] = Field(
         (),
         description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
+        exclude_if=lambda values: not values,
+    )
+    guidances: tuple[GuidanceWeight, ...] = Field(
+        (),
+        description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
         exclude_if=lambda values: not values,
     )
     shown: tuple[int, ...] | None = Field(
@@ -105,15 +140,22 @@ class Evaluation(Sampling):
             raise ValueError(
                 f"temperatures: with {self.temperature:g} itself, {list(temperatures)} has one twice"
             )
+        weights = (self.guidance, *self.guidances)
+        if len(set(weights)) < len(weights):
+            raise ValueError(f"guidances: with {self.guidance:g} itself, {list(weights)} has one twice")
+        if self.guidances and self.condition is None:
+            raise ValueError("guidances: needs a condition, such as qed=high")
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """The evaluations that repeat this one at its further temperatures, by names such as main_t0_7."""
+        """The evaluations that repeat this one at its further temperatures, by names such as main_t0_7, and
+        at its further weights of guidance, by names such as main_g2."""
+        once = {"temperatures": (), "guidances": (), "shown": None}
+        variants = {f"{name}_t{value:g}": {"temperature": value} for value in self.temperatures}
+        variants |= {f"{name}_g{value:g}": {"guidance": value} for value in self.guidances}
         return {
-            f"{name}_t{temperature:g}".replace(".", "_"): self.model_copy(
-                update={"temperature": temperature, "temperatures": (), "shown": None}
-            )
-            for temperature in self.temperatures
+            variant.replace(".", "_"): self.model_copy(update=once | changed)
+            for variant, changed in variants.items()
         }
 
 

@@ -11,11 +11,11 @@ from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     ClassifierIterations,
     ComparisonSettings,
+    GuidedUpdate,
     Judge,
     ModelCorrelation,
     Sampling,
     Trials,
-    Update,
 )
 from pairflow.config.training import AnyDistillation, BaseTraining, Flow, SolvedPairs, TeacherPairs
 
@@ -194,7 +194,7 @@ def _require_range(text: str | None) -> str | None:
 Range = Annotated[str | None, AfterValidator(_require_range)]
 
 
-class DemandSettings(Update):
+class DemandSettings(GuidedUpdate):
     """What a file of molecules on demand depends on, besides the model."""
 
     count: int = Field(

@@ -58,7 +58,7 @@ class MoleculeSource(DataSource):
 
         prepared = molecules.prepare(
             texts(),
-            **settings.model_dump(exclude={"source", "column", *Standardisation.model_fields}),
+            **settings.model_dump(exclude={"source", "column", "condition", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
             validation_rows=self.validation_rows(),
         )

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import posterior_to_leave_one_out
-from pairflow.flow.samplers import CachedDenoiser, Denoiser, ancestral, euler
+from pairflow.flow.samplers import CachedDenoiser, Denoiser, Guidance, ancestral, euler
 
 SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
 
@@ -76,8 +76,13 @@ class Corruption(ABC):
         temperature: float = 1.0,
         generator: Generator | None = None,
         given: Tensor | None = None,
+        unconditional: Network | None = None,
+        guidance: float = 1.0,
     ) -> Tensor:
-        """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings."""
+        """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
+
+        With an `unconditional` network, `network` is the conditional one, and `guidance` their weight.
+        """
         return self.samplers[sampler](
             self.denoiser(network),
             x0,
@@ -88,6 +93,7 @@ class Corruption(ABC):
             temperature=temperature,
             generator=generator,
             given=given,
+            guidance=unconditional and Guidance(self.denoiser(unconditional), guidance),
         )
 
     def rows_at_once(self, length: int) -> int:

@@ -10,13 +10,15 @@ greedy_tail: end with the argmax of the denoiser's own output at the last time (
 greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mode of each token given the
 others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
 an argmax. given: (N,) symbols that the positions hold from x0 to the end, FREE where a position is drawn.
+guidance: a second denoiser and a weight, for classifier-free guidance; `denoise` is then the conditional one.
 
-See docs/method.md, "Sampling".
+See docs/method.md, "Sampling" and "Guidance".
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -32,6 +34,25 @@ FREE = -1  # in place of a given symbol
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
+
+LEAST_LOG = -700.0  # stands for log 0 in a factor with a negative exponent
+
+
+class Guidance(NamedTuple):
+    """Classifier-free guidance (D-CFG; Schiff et al. 2024, "Simple guidance mechanisms").
+
+    With gamma = `weight`, every position is drawn from its guided transition
+
+        p_gamma(x_s | x_t, y) ~ p(x_s | x_t, y)^gamma p(x_s | x_t)^(1 - gamma),
+
+    normalised over the symbols of x_s, where both factors are the sampler's own transitions of a position, by
+    the conditional and the unconditional denoiser. The greedy tail takes the mode of the denoisers' outputs
+    combined in the same way. 0 is unconditional, 1 is conditional (one denoiser is called for either).
+    """
+
+    unconditional: Denoiser
+    weight: float
+
 
 _CONVERSIONS = {"leave_one_out": posterior_to_leave_one_out, "posterior": leave_one_out_to_posterior}
 
@@ -60,18 +81,43 @@ class Sampler:
         temperature: float = 1.0,
         generator: Generator | None = None,
         given: Tensor | None = None,
+        guidance: Guidance | None = None,
     ) -> Tensor:
         x, convert = keep(x0, given), convert and prediction != self.takes
         denoise = heat(denoise, temperature)
+        if guidance:
+            guidance = guidance._replace(unconditional=heat(guidance.unconditional, temperature))
         alphas = alpha_grid(steps, schedule)
         for alpha_t, alpha_s in pairwise(alphas):
-            x = keep(draw(self.transition(denoise, x, alpha_t, alpha_s, convert=convert), generator), given)
-        return keep(_denoise(denoise, x, alphas[-1]).argmax(dim=-1), given) if greedy_tail else x
+            q = self.transition(denoise, x, alpha_t, alpha_s, convert=convert, guidance=guidance)
+            x = keep(draw(q, generator), given)
+        if not greedy_tail:
+            return x
+        factors = [(_denoise(factor, x, alphas[-1]), weight) for factor, weight in _powers(denoise, guidance)]
+        return keep(_power_law(factors).argmax(dim=-1), given)
 
     def transition(
-        self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
+        self,
+        denoise: Denoiser,
+        x_t: Tensor,
+        alpha_t: float,
+        alpha_s: float,
+        *,
+        convert: bool,
+        guidance: Guidance | None = None,
     ) -> Tensor:
         """Distribution (B, N, K) float64 of every position after one update from alpha_t to alpha_s."""
+        factors = [
+            (self._unguided(factor, x_t, alpha_t, alpha_s, convert=convert), weight)
+            for factor, weight in _powers(denoise, guidance)
+        ]
+        if len(factors) == 1:
+            return factors[0][0]
+        return _power_law([(factor.log(), weight) for factor, weight in factors]).softmax(dim=-1)
+
+    def _unguided(
+        self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
+    ) -> Tensor:
         predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K), large if K is
         if convert:
             predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
@@ -145,3 +191,23 @@ def keep(x: Tensor, given: Tensor | None) -> Tensor:
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
     return denoise(x, torch.full((len(x),), alpha, device=x.device))
+
+
+def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:
+    """The denoisers whose transitions are multiplied, with their exponents; none with exponent 0."""
+    if guidance is None:
+        return [(denoise, 1.0)]
+    powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
+    return [(factor, weight) for factor, weight in powers if weight]
+
+
+def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:
+    """The weighted sum (B, N, K) of log-probabilities (B, N, K); the weights add up to 1.
+
+    It is -inf where a factor with a positive weight is, whatever the others are.
+    """
+    if len(factors) == 1:
+        return factors[0][0]
+    impossible = torch.stack([factor == -torch.inf for factor, weight in factors if weight > 0]).any(dim=0)
+    total = sum(weight * factor.double().clamp(min=LEAST_LOG) for factor, weight in factors)
+    return torch.as_tensor(total).masked_fill(impossible, -torch.inf)

@@ -10,9 +10,10 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from rdkit import Chem, DataStructs, rdBase
-from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator
+from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
+from pairflow.data.properties import COMPUTED
 from pairflow.metrics.similarity import BITS, WORDS
 from pairflow.runtime.progress import bar
 from pairflow.runtime.signals import end_with_parent
@@ -27,14 +28,13 @@ def _synthetic_accessibility(molecule: Chem.Mol) -> float:
 
 
 PROPERTIES: dict[str, Callable[[Chem.Mol], float]] = {
-    "qed": QED.qed,
+    "qed": COMPUTED["qed"],
     "sa": _synthetic_accessibility,
-    "logp": Crippen.MolLogP,
-    "weight": Descriptors.MolWt,
+    "logp": COMPUTED["logp"],
+    "weight": COMPUTED["weight"],
 }
-"""Quantitative estimate of drug-likeness, 0 to 1, higher is likelier (Bickerton et al. 2012); synthetic
-accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009, RDKit's Contrib); the octanol-water partition
-coefficient by atom contributions (Wildman and Crippen 1999); molecular weight in g/mol."""
+"""As `data.properties` has them; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
+RDKit's Contrib)."""
 
 
 IDENTIFIERS: dict[str, Callable[[Chem.Mol], str]] = {

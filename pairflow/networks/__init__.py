@@ -24,11 +24,13 @@ def build(
     vocabulary_size: int,
     shape: Sequence[int] | None = None,
     mask: int | None = None,
+    classes: int = 0,
 ) -> nn.Module:
     """The network that `settings` names: {"name": ..., then the constructor's own keywords}.
 
     vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
-    shape: (C, H, W) of images. Only the U-Net uses shape and mask. Raises InputError for an unknown name, and
+    shape: (C, H, W) of images. Only the U-Net uses shape and mask. classes: labels of rows (see
+    `TimeEmbedding`), which the U-Net lacks. Raises InputError for an unknown name, and
     for a U-Net on rows that are not images, or on images that its scales cannot halve.
     """
     arguments = dict(settings)
@@ -39,4 +41,4 @@ def build(
         scales = len(arguments["multipliers"])
         sizes = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
         return UNet(shape=sizes, vocabulary_size=vocabulary_size, mask=mask, **arguments)
-    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)
+    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, classes=classes, **arguments)

@@ -15,11 +15,19 @@ class MLP(nn.Module):
     """Flattened one-hot tokens through residual blocks with adaLN, plus a time-gated copy of the input."""
 
     def __init__(
-        self, *, length: int, vocabulary_size: int, width: int, blocks: int, time_width: int, dropout: float
+        self,
+        *,
+        length: int,
+        vocabulary_size: int,
+        width: int,
+        blocks: int,
+        time_width: int,
+        dropout: float,
+        classes: int = 0,
     ):
         super().__init__()
         self.vocabulary_size = vocabulary_size
-        self.time = TimeEmbedding(time_width)
+        self.time = TimeEmbedding(time_width, classes=classes)
         self.inputs = nn.EmbeddingBag(length * vocabulary_size, width, mode="sum")
         nn.init.normal_(self.inputs.weight, std=length**-0.5)
         offsets = torch.arange(0, length * vocabulary_size, vocabulary_size)
@@ -31,9 +39,9 @@ class MLP(nn.Module):
         self.head = zeroed(nn.Linear(width, length * vocabulary_size))
         self.copy_gate = zeroed(nn.Linear(time_width, 1))
 
-    def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
-        """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
-        time = F.silu(self.time(sigma))  # (B, time_width)
+    def forward(self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
+        """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any."""
+        time = F.silu(self.time(sigma, label))  # (B, time_width)
         # The flattened one-hot times a matrix, as the sum of the rows that it picks: 4x faster on a CPU.
         h = self.inputs(x_t + self.offsets)[:, None]  # (B, 1, width)
         for block in self.blocks:

@@ -30,12 +30,13 @@ class DiffusionTransformer(nn.Module):
         heads: int,
         time_width: int,
         dropout: float,
+        classes: int = 0,
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, width)
         nn.init.normal_(self.embedding.weight, std=0.02)
         frequencies = FREQUENCIES.astype(np.float32)
-        self.time = TimeEmbedding(time_width, frequencies=frequencies, persistent=True)
+        self.time = TimeEmbedding(time_width, frequencies=frequencies, persistent=True, classes=classes)
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, time_width, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width, bias=False)
         self.modulation = Modulation(time_width, width, parts=2)
@@ -46,9 +47,9 @@ class DiffusionTransformer(nn.Module):
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:
-        """Logits (B, N, K) over x1 from tokens x_t (B, N) and sigma = -log kappa (B,)."""
-        time = F.silu(self.time(sigma))  # (B, time_width)
+    def forward(self, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
+        """Logits (B, N, K) over x1 from tokens x_t (B, N), sigma = -log kappa (B,) and labels, if any."""
+        time = F.silu(self.time(sigma, label))  # (B, time_width)
         h = self.embedding(x_t)  # (B, N, width)
         for block in self.blocks:
             h = block(h, time, self.cos, self.sin)

@@ -189,7 +189,7 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     outputs |= {key: folder / file for key, file in _CARRIED.items()}
     method = parse_method(name)
     if method.parent is None:
-        inputs |= {key: files[key] for key in _CARRIED}
+        inputs |= {key: files[key] for key in _CARRIED} | paths.condition_labels(root, experiment)
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)

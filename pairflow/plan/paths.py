@@ -95,6 +95,11 @@ def extractor_files(root: Path, experiment: Experiment, extractor: str | None = 
     return {"classifier": weights, "description": weights.with_suffix(".json")}
 
 
+def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """The token rows whose labels a conditional model learns, if the experiment has a condition."""
+    return {"labels": data(root, "train.parquet")} if experiment.is_conditional() else {}
+
+
 def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The files of the second judge of text, if the experiment has one."""
     if not experiment.judge_settings().transformer:

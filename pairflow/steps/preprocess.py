@@ -40,16 +40,33 @@ def main(settings: Molecules, quiet: bool, **files: Path):
     }
     row_format: dict[str, Any] = {"length": settings.length, "vocabulary_size": vocabulary.size}
     row_format |= {"padding": molecules.PAD, "mask": molecules.MASK}
+    tables, row_format["condition"] = _tables(settings, prepared, source)
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))
-        for split in ("train", "validation"):
-            table = pa.table({"tokens": token_column(getattr(prepared, split), vocabulary.size)})
+        for split, table in tables.items():
             write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
         vocabulary.save(paths["vocabulary"])
         write_table(paths["smiles"], prepared.smiles, Metadata(kind="smiles", **shared))
         KnownMolecules.from_smiles(prepared.smiles["smiles"]).save(paths["known"], **shared)
         write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
     provenance.write(files["train"])
+
+
+def _tables(settings: Molecules, prepared, source) -> tuple[dict[str, pa.Table], dict[str, Any] | None]:
+    """The token rows of both splits, with labels if there is a condition, and the classes of these."""
+    from pairflow.data.condition import label_molecules
+
+    splits = {"train": prepared.train, "validation": prepared.validation}
+    columns = {
+        split: {"tokens": token_column(rows, prepared.vocabulary.size)} for split, rows in splits.items()
+    }
+    classes = None
+    if settings.condition:
+        classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
+        for split in splits:
+            columns[split]["label"] = pa.array(labels[prepared.smiles["split"] == split])
+    facts = classes and classes.model_dump(mode="json")
+    return {split: pa.table(named) for split, named in columns.items()}, facts
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ from pairflow.training.options import FitOptions, ModelPaths
 @existing(
     "--known", required=False, help="Hashes of the data set's molecules (Parquet), to store with the model."
 )
+@existing(
+    "--labels",
+    required=False,
+    help="Token rows of the same data set, with labels if the model is to be conditional (Parquet).",
+)
 @model_outputs
 @fit_options
 def main(
@@ -26,6 +31,7 @@ def main(
     validation: Path,
     vocabulary: Path | None,
     known: Path | None,
+    labels: Path | None,
     outputs: ModelPaths,
     options: FitOptions,
 ):
@@ -43,7 +49,7 @@ def main(
     from pairflow.training.redraw import base_objective
 
     provenance = Provenance()
-    rows = read_base_rows(settings, data, validation)
+    rows = read_base_rows(settings, data, validation, labels)
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
     model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))

@@ -1,5 +1,6 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class TrainingRows(NamedTuple):
 
     In a continuous flow x0 and x1 (M, ...) are vectors or images of numbers, and nothing validates.
     `metadata` is that of the rows, `padding` the padding symbol of the validation rows (or None), and
-    `inputs` the hashes of both files.
+    `inputs` the hashes of the files. `labels` (M,) are the classes of x1 by `metadata.condition`, or None.
     """
 
     x0: np.ndarray | None
@@ -45,6 +46,7 @@ class TrainingRows(NamedTuple):
     validation: np.ndarray
     padding: int | None
     inputs: dict[str, str]
+    labels: np.ndarray | None = None
 
 
 def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
@@ -84,7 +86,24 @@ def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
     )
 
 
-def read_base_rows(settings: TrainSettings, data: Path, validation: Path) -> TrainingRows:
+def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
+    """The rows with the labels of `labelled`, token rows in the order of x1, if these have any.
+
+    Pairs keep the order of the data, so that their labels are those of the token rows.
+    """
+    if labelled is None or read_metadata(labelled).condition is None:
+        return rows
+    table, metadata = read_table(labelled, "tokens")
+    if not np.array_equal(token_array(table["tokens"]), rows.x1):
+        raise InputError(f"{data} and {labelled} do not belong together: they hold other rows")
+    described = replace(rows.metadata, condition=metadata.condition)
+    inputs = {**rows.inputs, "labels": digest(labelled)}
+    return rows._replace(labels=table["label"].to_numpy(), metadata=described, inputs=inputs)
+
+
+def read_base_rows(
+    settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
+) -> TrainingRows:
     """The rows that a base method trains on; InputError if they are pairs of another coupling."""
     method = settings.method
     parsed = parse_method(method)
@@ -92,13 +111,13 @@ def read_base_rows(settings: TrainSettings, data: Path, validation: Path) -> Tra
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
     read = read_values if settings.training.loss == VELOCITY else read_rows
     if parsed.coupling is None:
-        return read(data, validation, pairs=False)
+        return with_labels(read(data, validation, pairs=False), data, labelled)
     rows = read(data, validation, pairs=True)
     coupling = rows.metadata.parameters["coupling"]
     expected = [parsed.coupling, OWN] if parsed.own else [parsed.base]
     if coupling not in expected:
         raise InputError(f"{data}: pairs of the coupling {coupling}, but the method is {method}")
-    return rows
+    return with_labels(rows, data, labelled)
 
 
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
@@ -118,6 +137,8 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
     parent = Model.load(folder, which=how.start_from, device=device)
     if parent.method != method.parent:
         raise InputError(f"{folder}: a model of {parent.method}, but {settings.method} needs {method.parent}")
+    if parent.condition:
+        raise InputError(f"{folder}: a conditional model cannot be distilled")
     return parent
 
 

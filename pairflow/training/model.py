@@ -10,7 +10,7 @@ A model of a user's own token rows may lack the last two. Nothing here needs RDK
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from pairflow.config import (
     parse_method,
 )
 from pairflow.config.networks import Network
+from pairflow.data.condition import Classes
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.limits import MAX_VOCABULARY
@@ -56,7 +57,8 @@ class Model:
 
     A distilled model has the `training` of its base method, and a `distillation` of its own. `shape` is
     (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the hashes of
-    the files that it was made from; `folder` is where it was loaded from.
+    the files that it was made from; `folder` is where it was loaded from. `condition` are the classes that a
+    conditional model knows.
     """
 
     network: nn.Module
@@ -74,6 +76,7 @@ class Model:
     prediction: str
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
+    condition: Classes | None = None
     weights: str | None = None
     folder: Path = Path()
 
@@ -86,7 +89,9 @@ class Model:
         prediction = _prediction(settings, *rows[1:])
         network_settings = settings.network.model_dump()
         torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-        network = _build(network_settings, settings.method, prediction, metadata.shape, *rows)
+        condition = None if metadata.condition is None else Classes(**metadata.condition)
+        classes = _classes(condition)
+        network = _build(network_settings, settings.method, prediction, metadata.shape, *rows, classes)
         return cls(
             network=network.to(device),
             network_settings=network_settings,
@@ -100,6 +105,7 @@ class Model:
             shape=metadata.shape,
             data=metadata.data,
             prediction=prediction,
+            condition=condition,
             **attributes,
         )
 
@@ -117,7 +123,8 @@ class Model:
         if told.prediction not in _predictions(told.method, *rows[1:]):
             raise InputError(f"{description}: prediction: {told.method} has no '{told.prediction}'")
         network_settings = told.network.model_dump()
-        build = partial(_build, network_settings, told.method, told.prediction, facts.get("shape"), *rows)
+        kind = (told.method, told.prediction, facts.get("shape"), *rows, _classes(told.condition))
+        build = partial(_build, network_settings, *kind)
         # No memory is used before the weights are known to fit.
         with torch.device("meta"), _Uninitialised():
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
@@ -128,6 +135,7 @@ class Model:
         return cls(
             network=network.eval(),
             network_settings=facts["network"],
+            condition=told.condition,
             training=training and check(BaseTraining, training, description),
             folder=Path(folder),
             **{key: facts[key] for key in _PLAIN if key in facts},
@@ -151,6 +159,7 @@ class Model:
         facts = {key: getattr(self, key) for key in _PLAIN if key != "weights"}
         return {
             **{key: value for key, value in facts.items() if value is not None or key not in optional},
+            **({"condition": self.condition.model_dump(mode="json")} if self.condition else {}),
             "network": self.network_settings,
             "training": self.training and self.training.model_dump(mode="json"),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
@@ -178,6 +187,19 @@ class Model:
         if self.training is None:
             raise InputError(f"{self.folder}/model.json: no settings of the training, which distilling needs")
         return self.training
+
+    @property
+    def classes(self) -> int:
+        """The number of classes that a conditional model knows; 0 if it is unconditional."""
+        return _classes(self.condition)
+
+    def label(self, condition: str) -> int:
+        """The label of `property=class`; InputError if the model was not trained for it."""
+        if self.condition is None:
+            raise InputError(
+                f"condition: the model in {self.folder} was trained without data.condition, so it knows none"
+            )
+        return self.condition.parse(condition)
 
     @property
     def dimensions(self) -> tuple[int, int]:
@@ -221,7 +243,8 @@ class Model:
         They are a function of `settings.seed` and the `labels`; the sampler's other settings are those that
         `settings` has (`sampler`, `conversion`, `greedy_tail`, `temperature`). Every model with the same
         corruption, and every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
-        `given` symbols (N,) are kept, as `flow.samplers` explains.
+        `given` symbols (N,) are kept, as `flow.samplers` explains. With `settings.condition` they are of that
+        class, guided by `settings.guidance`; InputError if the model does not know it.
         """
         seed = rng.stream_seed(settings.seed, *labels)
         generator = torch.Generator(self.device).manual_seed(seed)
@@ -232,12 +255,18 @@ class Model:
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
         if given is not None:
             sampling["given"] = given.to(self.device)
-        return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
+        network: Callable[..., Tensor] = self.network
+        if condition := getattr(settings, "condition", None):
+            label = torch.tensor(self.label(condition), device=self.device)
+            network = partial(self.network, label=label)
+            sampling |= {"unconditional": self.network, "guidance": settings.guidance}
+        return x0.cpu(), corruption.sample(network, x0, **sampling).cpu()
 
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
         """The metadata of token rows that were drawn from this model with these parameters."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared}
+        facts["condition"] = self.condition and self.condition.model_dump(mode="json")
         return Metadata(
             kind=kind, parameters=parameters, inputs={"model": str(self.weights)}, **facts, **more
         )
@@ -285,6 +314,7 @@ class _Description(Settings, extra="ignore"):
     mask: int | None = Field(ge=0, strict=True)
     shape: tuple[int, int, int] | None = None
     prediction: Literal["leave_one_out", "posterior", "velocity"]
+    condition: Classes | None = None
 
 
 _PLAIN = (  # attributes that model.json has under the same name, as they are
@@ -390,12 +420,18 @@ def _build(
     length: int,
     vocabulary_size: int | None,
     mask: int | None,
+    classes: int,
 ) -> nn.Module:
     if prediction == VELOCITY:
         return networks.build_velocity(settings, shape or [length])
     corruption = _corruption(method, vocabulary_size, mask)
     symbols, mask = corruption.symbols, corruption.mask
-    return networks.build(settings, length=length, vocabulary_size=symbols, shape=shape, mask=mask)
+    sizes: dict[str, Any] = {"length": length, "vocabulary_size": symbols, "classes": classes}
+    return networks.build(settings, shape=shape, mask=mask, **sizes)
+
+
+def _classes(condition: Classes | None) -> int:
+    return len(condition.names) if condition else 0
 
 
 class _Uninitialised(TorchFunctionMode):

@@ -1,6 +1,7 @@
 """What a base model minimises: noise a batch between source and data, compare the denoiser with the data."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -8,10 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.flow.corruption import Corruption, interpolate, stratified_times
+from pairflow.flow.corruption import Corruption, Network, interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch
+LABEL_DROPOUT = (
+    0.1  # the share of labels that a conditional model is not given, as Schiff et al. (2024) have it
+)
 
 
 class Objective(ABC):
@@ -58,7 +62,9 @@ class FlowObjective(Objective):
 
     x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
     are drawn in each iteration. Random numbers are drawn for the whole batch, even if the network sees only
-    some of its rows. Positions where x1 is the symbol `padding`, if it is given, do not count.
+    some of its rows. Positions where x1 is the symbol `padding`, if it is given, do not count. The network is
+    given the `labels` (M,) of a conditional model's rows, each replaced by `classes` (no label) with
+    probability 0.1, so that it learns both factors of `flow.samplers.Guidance`.
     """
 
     def __init__(
@@ -71,8 +77,12 @@ class FlowObjective(Objective):
         seed: int,
         device: torch.device,
         padding: int | None = None,
+        labels: np.ndarray | None = None,
+        classes: int = 0,
     ):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
+        self.labels = None if labels is None else torch.tensor(labels, device=device)
+        self.classes = classes
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
         self.corruption, self.loss = corruption, corruption.losses[loss].function
         self.seed, self.device, self.padding = seed, device, padding
@@ -87,16 +97,25 @@ class FlowObjective(Objective):
         else:
             x0 = self.x0[batch].long()
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
-        predicted = self.corruption.log_probabilities(network, state.x_t, state.alpha)  # (rows, N, K)
+        given: Network = network
+        if self.labels is not None:
+            given = partial(network, label=self._kept(self.labels[batch].long(), iteration)[rows])
+        predicted = self.corruption.log_probabilities(given, state.x_t, state.alpha)  # (rows, N, K)
         losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
         if self.padding is None:
             return losses.mean()
         counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
         return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
 
+    def _kept(self, labels: Tensor, iteration: int) -> Tensor:
+        """The labels (B,) of a batch after label dropout, whose draws change no others."""
+        generator = random_generator(self.device, self.seed, "label", iteration)
+        dropped = torch.rand(labels.shape, generator=generator, device=self.device) < LABEL_DROPOUT
+        return labels.masked_fill(dropped, self.classes)
+
 
 class Validator:
-    """Validation NLL in nats per token, without padding: an upper bound.
+    """Validation NLL in nats per token, without padding: an upper bound. A conditional model gets no labels.
 
     Its noise is always drawn from the source distribution, and is the same for every method with that noise.
     """

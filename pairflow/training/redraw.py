@@ -29,7 +29,8 @@ def base_objective(model: Model, rows: TrainingRows) -> Objective:
     if training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None
-    arguments = (model.corruption, training.batch_size, training.loss, model.seed, model.device, padding)
+    optimised = (training.batch_size, training.loss, model.seed, model.device)
+    arguments = (model.corruption, *optimised, padding, rows.labels, model.classes)
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:

@@ -23,6 +23,12 @@ EXPERIMENTS = SHIPPED | {
         "methods": ["mdlm", "random", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
     },
+    "conditional": SHIPPED["qm9"]
+    | {
+        "data": {"source": "my.smi", "length": 16, "condition": {"property": "qed"}},
+        "methods": ["udlm", "pairflow"],
+        "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
+    },
     "classified": SHIPPED["digits"] | {"features": {"extractor": "classifier"}},
     "text": SHIPPED["digits"] | {"data": {"source": "my.txt", "tokeniser": "characters", "length": 8}},
     "folder": SHIPPED["digits"] | {"data": {"source": "my/texts", "tokeniser": "characters", "length": 8}},

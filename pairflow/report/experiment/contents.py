@@ -171,9 +171,9 @@ class Contents:
 
     @property
     def own_evaluations(self) -> list[str]:
-        """The same without those that repeat another one at a further temperature."""
-        families = self.experiment.frontiers().items()
-        repeats = {name for first, names in families for name in names if name != first}
+        """The same without those that repeat another one at a further temperature or guidance."""
+        evaluations = self.experiment.evaluations.items()
+        repeats = {repeat for name, evaluation in evaluations for repeat in evaluation.repeated(name)}
         return [name for name in self.evaluations if name not in repeats]
 
     def count_calls(self, nfe: int, evaluation: str) -> int:

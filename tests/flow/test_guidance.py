@@ -1,0 +1,208 @@
+"""Classifier-free guidance, given the exact denoisers of a tiny data set with labels.
+
+The reference enumerates: Bayes' rule over the data points gives a position's reverse transition, once with
+all data points and once with those of a label, and the guided one is their power law.
+"""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from pairflow.flow.corruption import Absorbing, Uniform
+from pairflow.flow.samplers import FREE, LAST_TIME, Guidance, alpha_grid, ancestral, euler
+from pairflow.flow.schedule import DIFFUSION, Linear
+
+K, MASK = 4, 3
+DATA = torch.tensor([[0, 1], [2, 2], [1, 0], [2, 2], [0, 2], [1, 1]])
+OF_LABEL = DATA[torch.tensor([True, True, False, True, False, True])]  # those of the label y
+WEIGHTS = (0.5, 2.0, 3.5)
+FROM_NOISE = Linear(0.0)  # kappa(0) = 0, so that one step starts from noise that knows nothing
+STATES = torch.tensor(list(itertools.product(range(K), repeat=2)))
+
+
+def noised(x1, alpha, masked):
+    """q(x_t | x1) for every x_t: (..., K)."""
+    noise = F.one_hot(torch.tensor(MASK), K).double() if masked else torch.full((K,), 1 / K).double()
+    return alpha * F.one_hot(x1, K).double() + (1 - alpha) * noise
+
+
+def weights_of(data, x_t, alpha, masked):
+    """p(data point | x_t): (B, M), and zero for states that no data point leads to."""
+    seen = noised(data, alpha, masked)[None].expand(len(x_t), -1, -1, -1)  # (B, M, N, K)
+    index = x_t[:, None, :, None].expand(-1, len(data), -1, 1)
+    likelihood = seen.gather(-1, index)[..., 0].prod(-1)
+    return likelihood / likelihood.sum(1, keepdim=True).clamp(min=1e-300)
+
+
+def posterior(data, masked):
+    """The exact posterior denoiser, in float64."""
+
+    def denoise(x_t, kappa):
+        alpha = kappa.double()[0]
+        return torch.einsum(
+            "bm,mnk->bnk", weights_of(data, x_t, alpha, masked), F.one_hot(data, K).double()
+        ).log()
+
+    return denoise
+
+
+def reverse(data, x_t, alpha_t, alpha_s, masked):
+    """p(x_s^i | x_t) by enumeration: the sum over data points of p(x1 | x_t) q(x_s^i | x_t^i, x1^i)."""
+    step = alpha_t / alpha_s
+    forward = torch.stack([noised(torch.tensor(k), step, masked) for k in range(K)])  # (x_s, x_t)
+    if masked:
+        forward[MASK] = F.one_hot(torch.tensor(MASK), K).double()  # a mask stays one
+    before = noised(data, alpha_s, masked)  # (M, N, x_s)
+    bridge = before[None] * forward.T[x_t][:, None]  # (B, M, N, x_s)
+    bridge = bridge / bridge.sum(-1, keepdim=True).clamp(min=1e-300)
+    return torch.einsum("bm,bmnk->bnk", weights_of(data, x_t, alpha_t, masked), bridge)
+
+
+def power_law(conditional, unconditional, weight):
+    guided = conditional**weight * torch.where(unconditional > 0, unconditional ** (1 - weight), 0.0)
+    return guided / guided.sum(-1, keepdim=True)
+
+
+def reachable(data, masked):
+    """The states in which noised data points can be."""
+    return STATES[weights_of(data, STATES, 0.5, masked).sum(1) > 0]
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_guided_transition_is_the_power_law_of_the_exact_reverse_transitions(masked, weight):
+    x_t = reachable(OF_LABEL, masked)
+    sampler = Absorbing(MASK, MASK).samplers["ancestral"] if masked else ancestral
+    guidance = Guidance(posterior(DATA, masked), weight)
+    for alpha_t, alpha_s in ((0.25, 0.5), (0.5, 0.875)):  # exact in float32
+        q = sampler.transition(
+            posterior(OF_LABEL, masked), x_t, alpha_t, alpha_s, convert=not masked, guidance=guidance
+        )
+        parts = [reverse(data, x_t, alpha_t, alpha_s, masked) for data in (OF_LABEL, DATA)]
+        torch.testing.assert_close(q, power_law(*parts, weight), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_the_euler_update_is_guided_in_its_own_transitions(weight):
+    guidance, alpha_t, alpha_s = Guidance(posterior(DATA, False), weight), 0.25, 0.5
+    q = euler.transition(
+        posterior(OF_LABEL, False), STATES, alpha_t, alpha_s, convert=False, guidance=guidance
+    )
+    leave, stay = (alpha_s - alpha_t) / (1 - alpha_t), F.one_hot(STATES, K).double()
+    kappa = torch.full((len(STATES),), alpha_t)
+    parts = [
+        (1 - leave) * stay + leave * posterior(data, False)(STATES, kappa).exp() for data in (OF_LABEL, DATA)
+    ]
+    torch.testing.assert_close(q, power_law(*parts, weight), rtol=1e-12, atol=1e-14)
+
+
+def law_after(sampler, steps, masked, convert, conditional, guidance=None):
+    """Probability of every state after the updates, carried through the sampler's transitions."""
+    probability = (STATES == MASK).all(-1).double() if masked else torch.full((K**2,), K**-2.0).double()
+    for alpha_t, alpha_s in itertools.pairwise(alpha_grid(steps, FROM_NOISE)):
+        states = STATES[probability > 0]
+        q = sampler.transition(conditional, states, alpha_t, alpha_s, convert=convert, guidance=guidance)
+        step = torch.stack([q[:, i, STATES[:, i]] for i in range(2)]).prod(0)
+        probability = probability[probability > 0] @ step
+    return probability
+
+
+CASES = {"ancestral": (ancestral, False, True), "euler": (euler, False, False), "mdlm": (euler, True, False)}
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_weight_0_is_the_unconditional_sampler_and_weight_1_the_conditional_one(name, steps):
+    case = (CASES[name][0], steps, *CASES[name][1:])
+    conditional, unconditional = (posterior(data, CASES[name][1]) for data in (OF_LABEL, DATA))
+    laws = [law_after(*case, conditional, Guidance(unconditional, weight)) for weight in (0.0, 1.0)]
+    assert torch.equal(laws[0], law_after(*case, unconditional))
+    assert torch.equal(laws[1], law_after(*case, conditional))
+    assert not torch.equal(*laws)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("name", CASES)
+def test_one_step_draws_every_position_from_the_power_law_of_its_marginals(name, weight):
+    """Up to the noise that is left at the last time. The positions are independent in one step."""
+    sampler, masked, convert = CASES[name]
+    guidance = Guidance(posterior(DATA, masked), weight)
+    law = law_after(sampler, 1, masked, convert, posterior(OF_LABEL, masked), guidance)
+    marginals = [F.one_hot(data, K).double().mean(0) for data in (OF_LABEL, DATA)]  # (N, K)
+    each = power_law(*marginals, weight)
+    expected = each[0, STATES[:, 0]] * each[1, STATES[:, 1]]
+    torch.testing.assert_close(law, expected, rtol=0, atol=1e-2 if weight < 1 else 1e-4)
+
+
+def counted(denoise, calls, name):
+    def call(x_t, kappa):
+        calls.append(name)
+        return denoise(x_t, kappa)
+
+    return call
+
+
+@pytest.mark.parametrize(("weight", "names"), [(0.0, {"u"}), (1.0, {"c"}), (2.0, {"c", "u"})])
+def test_a_denoiser_whose_exponent_is_zero_is_not_called(weight, names):
+    calls = []
+    conditional, unconditional = (
+        counted(posterior(data, False), calls, name) for data, name in ((OF_LABEL, "c"), (DATA, "u"))
+    )
+    options = {"steps": 3, "prediction": "posterior", "guidance": Guidance(unconditional, weight)}
+    ancestral(conditional, STATES, **options, generator=torch.Generator().manual_seed(0))
+    assert set(calls) == names
+    assert len(calls) == 4 * len(names)  # 3 steps and the greedy tail
+
+
+def test_the_greedy_tail_takes_the_mode_of_the_guided_prediction():
+    options = {"steps": 2, "prediction": "posterior", "guidance": Guidance(posterior(DATA, False), 2.0)}
+    conditional = posterior(OF_LABEL, False)
+    last, greedy = (
+        ancestral(
+            conditional, STATES, **options, greedy_tail=tail, generator=torch.Generator().manual_seed(0)
+        )
+        for tail in (False, True)
+    )
+    kappa = torch.full((len(last),), float(DIFFUSION.kappa(torch.tensor(LAST_TIME))))
+    parts = [posterior(data, False)(last, kappa).exp() for data in (OF_LABEL, DATA)]
+    assert torch.equal(greedy, power_law(*parts, 2.0).argmax(-1))
+
+
+def test_a_symbol_that_only_the_conditional_denoiser_allows_is_taken_and_one_that_it_forbids_never_is():
+    """A trained network may contradict itself; exact denoisers do not."""
+    allow = {"c": torch.tensor([0.5, 0.5, 0.0, 0.0]), "u": torch.tensor([0.0, 0.5, 0.5, 0.0])}
+    denoisers = {
+        name: lambda x_t, kappa, p=p: p.double().expand(len(x_t), 2, K).log() for name, p in allow.items()
+    }
+    q = euler.transition(
+        denoisers["c"], STATES[:1] + MASK, 0.25, 0.5, convert=False, guidance=Guidance(denoisers["u"], 2.0)
+    )
+    torch.testing.assert_close(q[0, 0], F.one_hot(torch.tensor(0), K).double())
+
+
+@pytest.mark.parametrize("corruption", [Uniform(K), Absorbing(MASK, MASK)], ids=["uniform", "absorbing"])
+def test_a_corruption_guides_two_networks_and_keeps_given_symbols(corruption):
+    def network(logits):
+        return lambda x_t, sigma: torch.tensor(logits).expand(*x_t.shape, K)
+
+    likes_0, even = network([3.0, 0.0, 0.0, 0.0]), network([0.0, 0.0, 0.0, 0.0])
+    x0 = corruption.source((4000, 2), torch.Generator().manual_seed(0))
+    shares = []
+    for weight in (0.0, 1.0, 2.0):
+        x = corruption.sample(
+            likes_0,
+            x0,
+            sampler="ancestral",
+            steps=1,
+            prediction="posterior",
+            greedy_tail=False,
+            generator=torch.Generator().manual_seed(1),
+            given=torch.tensor([FREE, 2]),
+            unconditional=even,
+            guidance=weight,
+        )
+        assert (x[:, 1] == 2).all()
+        shares.append((x[:, 0] == 0).double().mean())
+    assert shares[0] < 0.4 < 0.8 < shares[1] < shares[2]
