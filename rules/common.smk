@@ -171,6 +171,24 @@ def training_data(wildcards):
     return paths.training_data(root_of(wildcards), int(wildcards.seed), wildcards.base)
 
 
+def parent_files(wildcards):
+    return paths.parent_files(root_of(wildcards), experiment_of(wildcards))
+
+
+def parent_vocabulary(wildcards):
+    return paths.parent_vocabulary(root_of(wildcards), experiment_of(wildcards))
+
+
+def starts_from(option, files):
+    """A rule's parameter: the option and its file or folder, if the experiment starts from a model."""
+
+    def parameter(wildcards, input):
+        path = input.get(files)
+        return [option, str(Path(path).parent) if files == "parent" else path] if path else []
+
+    return parameter
+
+
 def condition_labels(wildcards):
     return paths.condition_labels(root_of(wildcards), experiment_of(wildcards))
 

@@ -1,6 +1,7 @@
 # Raw molecules -> token rows, vocabulary, canonical SMILES and their hashes, rejected rows.
 rule preprocess:
     input:
+        unpack(parent_vocabulary),
         raw=raw_file,
     output:
         train="results/{experiment}/data/train.parquet",
@@ -24,8 +25,9 @@ rule preprocess:
         runtime=grown(60),
     params:
         settings=data_settings,
+        parent=starts_from("--parent-vocabulary", "parent_vocabulary"),
     shell:
-        "python -m pairflow.steps.preprocess --settings {params.settings:q}"
+        "python -m pairflow.steps.preprocess --settings {params.settings:q} {params.parent:q}"
         " --train {output.train:q} --validation {output.validation:q} --vocabulary {output.vocabulary:q}"
         " --smiles {output.smiles:q} --known {output.known:q} --rejected {output.rejected:q} > {log:q} 2>&1"
 
@@ -62,6 +64,7 @@ rule preprocess_images:
 # Text -> token rows for training, validation and the judge of samples, the tokeniser, rejected pieces.
 rule preprocess_text:
     input:
+        unpack(parent_vocabulary),
         raw=raw_file,
     output:
         train="results/{experiment}/data/train.parquet",
@@ -84,9 +87,10 @@ rule preprocess_text:
         runtime=grown(120),
     params:
         settings=data_settings,
+        parent=starts_from("--parent-vocabulary", "parent_vocabulary"),
         folder=own_folder,
     shell:
-        "python -m pairflow.steps.preprocess_text --settings {params.settings:q}"
+        "python -m pairflow.steps.preprocess_text --settings {params.settings:q} {params.parent:q}"
         " --train {output.train:q} --validation {output.validation:q} --judge {output.judge:q}"
         " --vocabulary {output.vocabulary:q} --known {output.known:q} --rejected {output.rejected:q} > {log:q} 2>&1"
 

@@ -3,6 +3,7 @@
 rule train:
     input:
         unpack(condition_labels),
+        unpack(parent_files),
         data=training_data,
         validation="results/{experiment}/data/validation.parquet",
         vocabulary="results/{experiment}/data/vocabulary.json",
@@ -28,11 +29,12 @@ rule train:
         runtime=grown(2880),
     params:
         settings=settings_of("train_settings", "base", "seed"),
+        parent=starts_from("--from", "parent"),
     shell:
         "python -m pairflow.runtime.launch {resources.gpu} pairflow.steps.train"
         " --settings {params.settings:q} --threads {threads} --micro-batch {resources.micro_batch}"
         " --data {input.data:q} --validation {input.validation:q}"
         " --vocabulary {input.vocabulary:q} --known {input.known:q}"
-        " --labels results/{wildcards.experiment}/data/train.parquet"
+        " --labels results/{wildcards.experiment}/data/train.parquet {params.parent:q}"
         " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/train"
         " --model {output.model:q} --description {output.description:q} --log {output.log:q} > {log:q} 2>&1"

@@ -2,7 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
@@ -92,6 +99,13 @@ class Experiment(Settings):
     )
     data: Data = Field(description="The data set and its preprocessing.")
     network: Network = Field(description="The network and its sizes.")
+    parent: OwnFile | None = Field(
+        None,
+        validation_alias=AliasChoices("from", "parent"),
+        description="Folder of a trained model, whose weights the base methods start from (fine-tuning), "
+        "and whose symbols the data keep.",
+        exclude_if=lambda value: value is None,
+    )
     pairing: Pairing = Pairing()
     pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$")], OwnFile] = Field(
         {},

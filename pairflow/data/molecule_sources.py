@@ -20,7 +20,7 @@ from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 
 if TYPE_CHECKING:
-    from pairflow.data.molecules import PreparedMolecules
+    from pairflow.data.molecules import PreparedMolecules, Vocabulary
 
 
 class MoleculeSource(DataSource):
@@ -44,7 +44,9 @@ class MoleculeSource(DataSource):
         if self.size and number != self.size.total:
             raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
 
-    def read(self, settings: Molecules, progress: bool = True) -> "PreparedMolecules":
+    def read(
+        self, settings: Molecules, progress: bool = True, parent: "Vocabulary | None" = None
+    ) -> "PreparedMolecules":
         """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
         from pairflow.data import library, molecules
 
@@ -61,6 +63,7 @@ class MoleculeSource(DataSource):
             **settings.model_dump(exclude={"source", "column", "condition", *Standardisation.model_fields}),
             standardisation=settings.standardisation,
             validation_rows=self.validation_rows(),
+            parent=parent,
         )
         self.check_rows(len(prepared.smiles) + len(prepared.rejected))
         lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]

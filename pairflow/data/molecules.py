@@ -5,7 +5,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -32,6 +32,7 @@ class Vocabulary:
     """The symbols of a data set; a token's id is its place in `tokens`.
 
     Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
+    Those that a vocabulary adds to another one's stand at the end, sorted as well.
     `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
     """
 
@@ -42,6 +43,10 @@ class Vocabulary:
     def from_tokens(cls, tokens: Iterable[str], kind: Notation = "smiles") -> "Vocabulary":
         """The vocabulary of a data set, from its tokens in any order, repeated or not."""
         return cls(SPECIALS + tuple(sorted(set(tokens))), kind)
+
+    def extended(self, tokens: Iterable[str]) -> "Vocabulary":
+        """This vocabulary with those of the tokens that it lacks, in sorted order, at its end."""
+        return replace(self, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
 
     def __post_init__(self) -> None:
         if self.tokens[: len(SPECIALS)] != SPECIALS:
@@ -157,6 +162,7 @@ def prepare(
     training_rows: int | None = None,
     max_heavy_atoms: int | None = None,
     max_too_long_share: float = 0.001,
+    parent: Vocabulary | None = None,
 ) -> PreparedMolecules:
     """Turn raw SMILES into token rows of `length` = N, split into training and validation.
 
@@ -166,7 +172,7 @@ def prepare(
 
     `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
     it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
-    The vocabulary is that of all molecules of the data set.
+    The vocabulary is that of all molecules of the data set, after the tokens of the `parent` if there is one.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
     is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
@@ -178,6 +184,12 @@ def prepare(
     if not read.rows:
         raise InputError(_nothing_left(read))
     vocabulary = Vocabulary.from_tokens(read.tokens, representation)
+    if parent is not None:
+        if parent.kind != representation:
+            raise InputError(
+                f"representation: {representation}, but the model to start from has {parent.kind}"
+            )
+        vocabulary = parent.extended(read.tokens)
     table = read.table(vocabulary, length)
     groups = None
     if split == "scaffold":

@@ -52,15 +52,18 @@ class PreparedText:
     rejected: pd.DataFrame
 
 
-def prepare(parts: Parts, settings: Text, rejected: Sequence[Rejected] = ()) -> PreparedText:
+def prepare(
+    parts: Parts, settings: Text, rejected: Sequence[Rejected] = (), parent: Tokeniser | None = None
+) -> PreparedText:
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
-    The symbols `characters` are those of all parts, subwords are learnt from the training part only.
+    The symbols `characters` are those of all parts, subwords are learnt from the training part only. With the
+    tokeniser of a `parent` they are its own, and pieces with others are rejected.
 
     Raises InputError if a part gives no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
-    tokeniser = _tokeniser(texts, settings)
+    tokeniser = _tokeniser(texts, settings) if parent is None else _parents(parent, settings)
     cut = _lines if settings.rows == "lines" else _packed
     rows, reasons = {}, list(rejected)
     for name in PARTS:
@@ -113,6 +116,17 @@ def _tokeniser(parts: Parts, settings: Text) -> Tokeniser:
     if settings.vocabulary_size:
         return Subwords.train(parts["train"], settings.vocabulary_size, lines)
     return WordPieces.read(BERT.fetch(), lines)
+
+
+def _parents(tokeniser: Tokeniser, settings: Text) -> Tokeniser:
+    """The tokeniser of a model to start from; InputError if it is none of these settings."""
+    kind, lines = tokeniser.kind, settings.rows == "lines"
+    if (kind, tokeniser.lines) != (settings.tokeniser, lines):
+        rows = "lines" if tokeniser.lines else "packed"
+        raise InputError(
+            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {kind}, rows: {rows}"
+        )
+    return tokeniser
 
 
 def _packed(

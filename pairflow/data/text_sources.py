@@ -16,6 +16,7 @@ from pairflow.data.folders import files
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
 from pairflow.data.text import Parts, PreparedText, Rejected, cut_parts, join, prepare
+from pairflow.data.tokenisers import Tokeniser
 from pairflow.errors import InputError
 
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with the space
@@ -36,11 +37,11 @@ class TextSource(DataSource):
         """The hash of what is read."""
         return digest(self.fetch())
 
-    def read(self, settings: Text) -> PreparedText:
-        """Read, tokenise and split the text."""
+    def read(self, settings: Text, parent: Tokeniser | None = None) -> PreparedText:
+        """Read, tokenise and split the text, by the tokeniser of a parent if there is one."""
         rejected: list[Rejected] = []
         parts = self.parts(settings, rejected)
-        return prepare(parts, settings, rejected)
+        return prepare(parts, settings, rejected, parent)
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Text)

@@ -14,6 +14,8 @@ EXPANSION = 2
 class MLP(nn.Module):
     """Flattened one-hot tokens through residual blocks with adaLN, plus a time-gated copy of the input."""
 
+    BY_SYMBOL = ("inputs.weight", "head.weight", "head.bias")  # tensors (N * K, ...)
+
     def __init__(
         self,
         *,

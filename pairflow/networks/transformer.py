@@ -20,6 +20,8 @@ class DiffusionTransformer(nn.Module):
     refused.
     """
 
+    BY_SYMBOL = ("embedding.weight", "head.weight", "head.bias")  # tensors (K, ...)
+
     def __init__(
         self,
         *,

@@ -80,7 +80,8 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, and the descriptions of the data that samples are compared with."""
     own, files = experiment.data.file, paths.data_files(root, experiment)
-    yield Job("preprocess", {"raw": root.parent.parent / own} if own else {}, files, experiment.data)
+    raw = {"raw": root.parent.parent / own} if own else {}
+    yield Job("preprocess", raw | paths.parent_vocabulary(root, experiment), files, experiment.data)
     if experiment.modality in ("text", "tokens", "vectors"):
         of_text = experiment.modality == "text"
         if of_text:
@@ -190,6 +191,7 @@ def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Itera
     method = parse_method(name)
     if method.parent is None:
         inputs |= {key: files[key] for key in _CARRIED} | paths.condition_labels(root, experiment)
+        inputs |= paths.parent_files(root, experiment)
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)

@@ -100,6 +100,21 @@ def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
     return {"labels": data(root, "train.parquet")} if experiment.is_conditional() else {}
 
 
+def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """The model that base methods start from, if there is one; its path starts at the workflow's folder."""
+    if not experiment.parent:
+        return {}
+    folder = root.parent.parent / experiment.parent
+    return {"parent": folder / "model.safetensors", "parent_description": folder / "model.json"}
+
+
+def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """Its vocabulary, if it is one of symbols that data may lack or add to."""
+    if not experiment.parent or experiment.modality not in ("molecules", "text"):
+        return {}
+    return {"parent_vocabulary": root.parent.parent / experiment.parent / "vocabulary.json"}
+
+
 def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The files of the second judge of text, if the experiment has one."""
     if not experiment.judge_settings().transformer:

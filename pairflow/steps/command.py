@@ -15,6 +15,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pairflow.artifacts import digest
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
 from pairflow.metrics.images import RealImages
@@ -44,6 +45,18 @@ class _Output(click.Path):
 
 
 existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
+parent_vocabulary = existing(
+    "--parent-vocabulary",
+    required=False,
+    help="Vocabulary of the model that a training will start from (JSON): its symbols come first.",
+)
+
+
+def parent_digest(vocabulary: Path | None) -> dict[str, str]:
+    """The hash of the parent's vocabulary for a table's metadata, if there is one."""
+    return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}
+
+
 out = functools.partial(click.option, type=_Output(), required=True)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
 from pairflow.config import Molecules
-from pairflow.steps.command import out, quiet, step
+from pairflow.steps.command import out, parent_digest, parent_vocabulary, quiet, step
 
 
 @step(Molecules)
@@ -17,8 +17,9 @@ from pairflow.steps.command import out, quiet, step
 @out("--smiles", help="Canonical SMILES of the whole data set (Parquet).")
 @out("--known", help="Hashes of the molecules of the whole data set (Parquet).")
 @out("--rejected", help="Rows that were left out, with reasons (Parquet).")
+@parent_vocabulary
 @quiet
-def main(settings: Molecules, quiet: bool, **files: Path):
+def main(settings: Molecules, quiet: bool, parent_vocabulary: Path | None, **files: Path):
     """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
 
     A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
@@ -30,13 +31,14 @@ def main(settings: Molecules, quiet: bool, **files: Path):
 
     provenance = Provenance()
     source = molecule_source(settings)
-    prepared = source.read(settings, progress=not quiet)
+    parent = molecules.Vocabulary.load(parent_vocabulary) if parent_vocabulary else None
+    prepared = source.read(settings, progress=not quiet, parent=parent)
     vocabulary = prepared.vocabulary
     shared: dict[str, Any] = {
         "vocabulary": vocabulary.hash,
         "data": identity(prepared.train, prepared.validation),
         "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": digest(source.fetch())},
+        "inputs": {"source": digest(source.fetch()), **parent_digest(parent_vocabulary)},
     }
     row_format: dict[str, Any] = {"length": settings.length, "vocabulary_size": vocabulary.size}
     row_format |= {"padding": molecules.PAD, "mask": molecules.MASK}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
 from pairflow.config import Text
-from pairflow.steps.command import out, step
+from pairflow.steps.command import out, parent_digest, parent_vocabulary, step
 
 
 @step(Text)
@@ -18,7 +18,8 @@ from pairflow.steps.command import out, step
 @out("--vocabulary", help="The tokeniser (JSON).")
 @out("--known", help="Hashes of molecules (Parquet): an empty table for text.")
 @out("--rejected", help="Pieces of text that were left out, with reasons (Parquet).")
-def main(settings: Text, **files: Path):
+@parent_vocabulary
+def main(settings: Text, parent_vocabulary: Path | None, **files: Path):
     """Turn text into token rows, a vocabulary and a table of rejected pieces.
 
     The text comes with the package, from your own file or folder, or from a published data set. A published
@@ -26,17 +27,19 @@ def main(settings: Text, **files: Path):
     """
     from pairflow.data.sources import text_source
     from pairflow.data.text import summarise
+    from pairflow.data.tokenisers import load_tokeniser
 
     provenance = Provenance()
     source = text_source(settings)
-    prepared = source.read(settings)
+    parent = load_tokeniser(parent_vocabulary) if parent_vocabulary else None
+    prepared = source.read(settings, parent)
     if len(prepared.rejected):
         click.echo(f"pairflow preprocess_text: note: {summarise(prepared.rejected)}", err=True)
     shared: dict[str, Any] = {
         "vocabulary": prepared.tokeniser.hash,
         "data": identity(prepared.train, prepared.validation),
         "parameters": settings.model_dump(mode="json"),
-        "inputs": {"source": source.digest()},
+        "inputs": {"source": source.digest(), **parent_digest(parent_vocabulary)},
     }
     with atomic(*files.values()) as temporary:
         write(dict(zip(files, temporary, strict=True)), prepared, shared)

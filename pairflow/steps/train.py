@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import click
+
 from pairflow.artifacts import Provenance
 from pairflow.config import TrainSettings
 from pairflow.steps.command import existing, fit_options, model_outputs, step
@@ -23,6 +25,13 @@ from pairflow.training.options import FitOptions, ModelPaths
     required=False,
     help="Token rows of the same data set, with labels if the model is to be conditional (Parquet).",
 )
+@click.option(
+    "--from",
+    "parent",
+    type=click.Path(path_type=Path),
+    help="Folder of a model to start from, of the same length, network and kind of noise, instead of random "
+    "weights. Symbols that it does not know are new.",
+)
 @model_outputs
 @fit_options
 def main(
@@ -32,6 +41,7 @@ def main(
     vocabulary: Path | None,
     known: Path | None,
     labels: Path | None,
+    parent: Path | None,
     outputs: ModelPaths,
     options: FitOptions,
 ):
@@ -45,6 +55,7 @@ def main(
     """
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, read_base_rows
+    from pairflow.training.inherit import start_from
     from pairflow.training.model import Model, files_of_data, known_digest
     from pairflow.training.redraw import base_objective
 
@@ -53,6 +64,9 @@ def main(
     files = files_of_data(vocabulary, known, data, rows.metadata)
     device = choose(options.device, options.threads, provenance)
     model = Model.create(settings, rows.metadata, device, inputs=rows.inputs, known=known_digest(files))
+    if parent:
+        model, said = start_from(parent, model, vocabulary)
+        click.echo(f"pairflow train: {said}", err=True)
     fit(
         model, base_objective(model, rows), settings.training, rows, outputs, options, provenance, files=files
     )
