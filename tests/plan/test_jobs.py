@@ -30,6 +30,10 @@ EXPERIMENTS = SHIPPED | {
         "evaluations": {"high": {"nfe": [4], "condition": "qed=high", "guidances": [0, 2.5]}},
     },
     "classified": SHIPPED["digits"] | {"features": {"extractor": "classifier"}},
+    "tuned": SHIPPED["demo"] | {"data": {"source": "my.smi", "length": 16}, "from": "models/zinc"},
+    "tuned_images": SHIPPED["digits"] | {"from": "results/digits/seed0/models/udlm"},
+    "tuned_text": SHIPPED["digits"]
+    | {"data": {"source": "my.txt", "tokeniser": "characters", "length": 8}, "from": "models/zinc"},
     "text": SHIPPED["digits"] | {"data": {"source": "my.txt", "tokeniser": "characters", "length": 8}},
     "folder": SHIPPED["digits"] | {"data": {"source": "my/texts", "tokeniser": "characters", "length": 8}},
     "tokens": SHIPPED["digits"]
@@ -57,7 +61,9 @@ def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
     driver = folder / "bin" / "nvidia-smi"
     driver.parent.mkdir(exist_ok=True)
     driver.touch(mode=0o755)
-    for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet"):
+    (folder / "models" / "zinc").mkdir(parents=True, exist_ok=True)
+    parent = [f"models/zinc/{name}" for name in ("model.safetensors", "model.json", "vocabulary.json")]
+    for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     path = os.pathsep.join([str(driver.parent), os.environ["PATH"]])

@@ -141,6 +141,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
         ("Data set", experiment.data.file or experiment.data.source),
         *_data_facts(contents.data, contents.modality),
         ("Network", f"{architecture} ({_list_pairs(network)})"),
+        *([("Start of the training", f"the model in {experiment.parent}")] if experiment.parent else []),
         ("Loss", training.loss),
         ("Training", f"{training.iterations:,} iterations of {training.batch_size:,} rows"),
         ("Learning rate", f"{training.learning_rate:g}, {training.decay}"),

@@ -1,0 +1,109 @@
+"""Fine-tuning through the steps: data in a parent's symbols, and trainings that start from its weights."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairflow.artifacts import read_metadata, read_table, token_array
+
+NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
+RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
+SHARED = {"threads": 1, "quiet": True}
+OLD = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("", "N", "O")]
+NEW = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("Cl", "O", "Br")]
+FILES = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
+
+
+@pytest.fixture
+def prepare(step, tmp_path, monkeypatch):
+    """Preprocess molecules into the folder of a name; with the vocabulary of a parent if there is one."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name, molecules, parent=None, **settings):
+        Path(name).mkdir()
+        Path(f"{name}.smi").write_text("\n".join(molecules))
+        values = {"source": f"{name}.smi", "length": 14, "validation_fraction": 0.2} | settings
+        ending = {"vocabulary": "json"}
+        outputs = {file: f"{name}/{file}.{ending.get(file, 'parquet')}" for file in FILES}
+        more = {"parent_vocabulary": f"{parent}/vocabulary.json"} if parent else {}
+        return step("preprocess", settings=values, quiet=True, **outputs, **more)
+
+    return run
+
+
+@pytest.fixture
+def tune(step, model_files):
+    """Train udlm on the rows of a folder, into another folder, perhaps from a parent."""
+
+    def run(data, model, parent=None, method="udlm", network=NETWORK, **training):
+        settings = {"method": method, "network": network, "training": RUN | training}
+        files = {name: f"{data}/{name}.parquet" for name in ("validation", "known")}
+        files |= {"data": f"{data}/train.parquet", "vocabulary": f"{data}/vocabulary.json"}
+        more = {"from": parent} if parent else {}
+        return step("train", settings=settings, **files, **model_files(model), **SHARED, **more)
+
+    return run
+
+
+def test_new_symbols_follow_the_parents_and_its_model_is_where_a_training_starts(prepare, tune, step):
+    assert prepare("old", OLD).exit_code == 0
+    assert tune("old", "parent").exit_code == 0
+    assert prepare("new", NEW, parent="parent").exit_code == 0
+    old, new = (json.loads(Path(name, "vocabulary.json").read_text())["tokens"] for name in ("old", "new"))
+    assert new == [*old, "Br", "Cl"]
+    assert "parent_vocabulary" in read_metadata(Path("new/train.parquet")).inputs
+    tuned = tune("new", "tuned", parent="parent")
+    assert tuned.exit_code == 0, tuned.stderr
+    said = "starts from the udlm in parent; symbols that it did not know: Br Cl\n"
+    assert f"pairflow train: {said}" in tuned.stderr
+    parent, child = (json.loads(Path(name, "model.json").read_text()) for name in ("parent", "tuned"))
+    assert child["inputs"]["parent"] == parent["weights"]
+    run = step("sample", model="tuned", settings={"count": 3, "nfe": 2, "raw": True}, out="x.smi", quiet=True)
+    assert run.exit_code == 0, run.stderr
+
+
+def test_a_training_that_changes_nothing_draws_the_parents_samples(prepare, tune, step):
+    """One iteration at a learning rate of 1e-12, on other molecules of the same symbols."""
+    assert prepare("old", OLD).exit_code == 0
+    assert tune("old", "parent", iterations=30).exit_code == 0
+    assert prepare("less", OLD[:20], parent="parent").exit_code == 0
+    assert tune("less", "tuned", parent="parent", iterations=1, learning_rate=1e-12).exit_code == 0
+    assert tune("less", "untuned", iterations=1, learning_rate=1e-12).exit_code == 0
+    rows = {}
+    for name in ("parent", "tuned", "untuned"):
+        settings = {"nfe": 2, "samples": 50, "trials": 1}
+        run = step("sample", model=name, settings=settings, out=f"{name}.parquet", quiet=True)
+        assert run.exit_code == 0, run.stderr
+        rows[name] = token_array(read_table(Path(f"{name}.parquet"))[0]["tokens"])
+    np.testing.assert_array_equal(rows["tuned"], rows["parent"])
+    assert (rows["untuned"] != rows["parent"]).any()
+
+
+def test_another_parent_is_another_training(prepare, tune):
+    assert prepare("old", OLD).exit_code == 0
+    for name, seed_of in (("one", 3), ("two", 5)):
+        assert tune("old", name, iterations=seed_of).exit_code == 0
+        assert tune("old", f"from-{name}", parent=name).exit_code == 0
+    one, two = (Path(f"from-{name}", "model.safetensors").read_bytes() for name in ("one", "two"))
+    assert one != two
+
+
+def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, refused):
+    assert prepare("old", OLD).exit_code == 0
+    assert tune("old", "parent").exit_code == 0
+    refused(tune("old", "x", parent="nowhere"), "train", "nowhere/model.json: no such file")
+    wide = tune("old", "x", parent="parent", network=NETWORK | {"width": 32})
+    refused(wide, "train", "parent: cannot start from this model: its network width is 16, expected 32")
+    noise = tune("old", "x", parent="parent", method="mdlm")
+    refused(noise, "train", "parent: cannot start from this model: its noise is uniform, expected absorbing")
+    shutil.copytree("parent", "bare")
+    Path("bare/vocabulary.json").unlink()
+    assert prepare("new", NEW, parent="parent").exit_code == 0
+    refused(tune("new", "x", parent="bare"), "train", "bare/vocabulary.json: no such file")
+    refused(prepare("more", NEW, parent="bare"), "preprocess", "bare/vocabulary.json: no such file")
+    written = prepare("other", NEW, parent="parent", representation="selfies")
+    refused(written, "preprocess", "representation: selfies, but the model to start from has smiles")
+    assert not Path("x").exists()
