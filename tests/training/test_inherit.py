@@ -78,7 +78,7 @@ def test_old_symbols_keep_their_logits_in_any_order_and_beside_new_ones(family, 
 
 
 def test_the_same_vocabulary_gives_the_same_weights(family):
-    child, parent, vocabulary = family(new=OLD)
+    child, parent, _ = family(new=OLD)
     assert child.vocabulary == parent.vocabulary
     assert inherit(child, parent, None) == []
     for name, tensor in parent.network.state_dict().items():
