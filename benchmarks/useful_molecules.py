@@ -28,13 +28,15 @@ import pandas as pd
 from pairing import commit, machine
 
 from pairflow import rng
-from pairflow.artifacts import read_provenance, read_table
+from pairflow.artifacts import read_provenance, read_table, token_array
 from pairflow.config import Experiment, NewSettings, check, suggest
 from pairflow.data import library
+from pairflow.data.molecules import Vocabulary
 from pairflow.data.sources import MOLECULES
 from pairflow.data.survey import survey
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
+from pairflow.metrics import chemistry, training_molecules
 from pairflow.steps.new import plan
 
 METRICS = (
@@ -53,6 +55,7 @@ LOSSES = {
     "cross_entropy": {"loss": "cross_entropy"},
 }
 OUTPUTS = {"model": "model.safetensors", "description": "model.json", "log": "log.parquet"}
+CONTROLS = 5000  # molecules, at most
 ON_CPU = ("--device", "cpu", "--threads", 1)
 FILES = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
 
@@ -73,9 +76,20 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="trainings at the same time, each on one core")
     parser.add_argument("--folder", type=Path, default=Path("results/useful_molecules"), help="for all files")
-    parser.add_argument("--out", type=Path, required=True, help="records, one JSON object on each line")
+    parser.add_argument(
+        "--out", type=Path, default=Path("useful-molecules.jsonl"), help="records, one JSON object a line"
+    )
     parser.add_argument("--table", action="store_true", help="only print the table")
+    parser.add_argument("--controls", action="store_true", help="only measure real molecules and nonsense")
     options = parser.parse_args()
+    if options.controls:
+        for rows, representation in product(options.rows, options.representation):
+            print(
+                rows,
+                representation,
+                json.dumps(controls(prepare(options.folder, rows, representation)["root"])),
+            )
+        return
     done = [{key: line[key] for key in KEYS} for line in records(options.out)]
     cases = [dict(zip(KEYS, case, strict=True)) for case in product(*(getattr(options, key) for key in KEYS))]
     todo = [case for case in cases if case not in done and not options.table]
@@ -214,6 +228,33 @@ def measured(root: Path, folder: Path, experiment: Experiment, nfe: int, seed: i
     metrics = read_table(rows, "metrics")[0].to_pandas()
     values = {name: metrics.value[metrics.metric == name].tolist() for name in METRICS}
     return {**values, "seconds": read_provenance(samples)["device_seconds"]}
+
+
+def controls(root: Path) -> dict[str, dict[str, float]]:
+    """Shares of useful molecules, and their similarity to the library, without a model.
+
+    `independent` are rows whose symbols are drawn from the training rows at each position on its own.
+    """
+    words = Vocabulary.load(data_file(root, "vocabulary"))
+    train, held_out = (
+        token_array(read_table(data_file(root, name), "tokens")[0]["tokens"]) for name in FILES[:2]
+    )
+    generator = np.random.default_rng(0)
+    independent = np.stack([generator.permutation(column) for column in train.T], axis=1)[:CONTROLS]
+    known = training_molecules.DatasetMolecules.read(data_file(root, "smiles"))
+    training = training_molecules.read_training(root / "molecules.parquet", known)
+    shares = {}
+    for name, rows, others in (
+        ("independent", independent, known.every),
+        ("held out", held_out, frozenset()),
+    ):
+        spellings = chemistry.distinct(map(words.decode, rows[:CONTROLS]))
+        found = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
+        useful = chemistry.are_useful(spellings, found.properties, training, others)
+        count = len(rows[:CONTROLS])
+        shares[name] = {key: float(flags.sum() / count) for key, flags in useful.items()}
+        shares[name] |= {"distinct": len(spellings) / count, "nn_similarity": float(np.mean(found.nearest))}
+    return shares
 
 
 def flags(files: dict[str, Path]) -> list[str]:
