@@ -4,8 +4,8 @@
     python benchmarks/useful_molecules.py --table --out benchmarks/records/useful-molecules.jsonl
 
 Every combination of the options from --rows to --seed is one training, with the steps of the workflow, and
-one line of the output. Combinations that the output already has are skipped, so a stopped command can be given
-again. At the end, or with --table only, it prints the table.
+one line of the output. Combinations that the output has already are skipped, so that a stopped command can be
+given again. At the end, or with --table only, it prints the table.
 
 A training has the time of `--minutes` of two cores: that many CPU seconds of one thread, twice. The rate is
 measured before it, and the record has the time that the training took. The molecules are random ones of
@@ -28,16 +28,26 @@ import pandas as pd
 from pairing import commit, machine
 
 from pairflow import rng
-from pairflow.artifacts import read_provenance, read_table
+from pairflow.artifacts import read_provenance, read_table, token_array
 from pairflow.config import Experiment, NewSettings, check, suggest
 from pairflow.data import library
+from pairflow.data.molecules import Vocabulary
 from pairflow.data.sources import MOLECULES
 from pairflow.data.survey import survey
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
+from pairflow.metrics import chemistry, training_molecules
 from pairflow.steps.new import plan
 
-METRICS = ("useful", "valid", "unique_strict", "novel_strict", "nn_similarity", "internal_diversity")
+METRICS = (
+    "useful_strict",
+    "useful",
+    "valid",
+    "unique_strict",
+    "novel_strict",
+    "nn_similarity",
+    "internal_diversity",
+)
 KEYS = ("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "seed")
 LOSSES = {
     "nelbo": {"loss": "nelbo"},
@@ -45,6 +55,7 @@ LOSSES = {
     "cross_entropy": {"loss": "cross_entropy"},
 }
 OUTPUTS = {"model": "model.safetensors", "description": "model.json", "log": "log.parquet"}
+CONTROLS = 5000  # molecules, at most
 ON_CPU = ("--device", "cpu", "--threads", 1)
 FILES = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
 
@@ -65,9 +76,20 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="trainings at the same time, each on one core")
     parser.add_argument("--folder", type=Path, default=Path("results/useful_molecules"), help="for all files")
-    parser.add_argument("--out", type=Path, required=True, help="records, one JSON object on each line")
+    parser.add_argument(
+        "--out", type=Path, default=Path("useful-molecules.jsonl"), help="records, one JSON object a line"
+    )
     parser.add_argument("--table", action="store_true", help="only print the table")
+    parser.add_argument("--controls", action="store_true", help="only measure real molecules and nonsense")
     options = parser.parse_args()
+    if options.controls:
+        for rows, representation in product(options.rows, options.representation):
+            print(
+                rows,
+                representation,
+                json.dumps(controls(prepare(options.folder, rows, representation)["root"])),
+            )
+        return
     done = [{key: line[key] for key in KEYS} for line in records(options.out)]
     cases = [dict(zip(KEYS, case, strict=True)) for case in product(*(getattr(options, key) for key in KEYS))]
     todo = [case for case in cases if case not in done and not options.table]
@@ -208,12 +230,39 @@ def measured(root: Path, folder: Path, experiment: Experiment, nfe: int, seed: i
     return {**values, "seconds": read_provenance(samples)["device_seconds"]}
 
 
+def controls(root: Path) -> dict[str, dict[str, float]]:
+    """Shares of useful molecules, and their similarity to the library, without a model.
+
+    `independent` are rows whose symbols are drawn from the training rows at each position on its own.
+    """
+    words = Vocabulary.load(data_file(root, "vocabulary"))
+    train, held_out = (
+        token_array(read_table(data_file(root, name), "tokens")[0]["tokens"]) for name in FILES[:2]
+    )
+    generator = np.random.default_rng(0)
+    independent = np.stack([generator.permutation(column) for column in train.T], axis=1)[:CONTROLS]
+    known = training_molecules.DatasetMolecules.read(data_file(root, "smiles"))
+    training = training_molecules.read_training(root / "molecules.parquet", known)
+    shares = {}
+    for name, rows, others in (
+        ("independent", independent, known.every),
+        ("held out", held_out, frozenset()),
+    ):
+        spellings = chemistry.distinct(map(words.decode, rows[:CONTROLS]))
+        found = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
+        useful = chemistry.are_useful(spellings, found.properties, training, others)
+        count = len(rows[:CONTROLS])
+        shares[name] = {key: float(flags.sum() / count) for key, flags in useful.items()}
+        shares[name] |= {"distinct": len(spellings) / count, "nn_similarity": float(np.mean(found.nearest))}
+    return shares
+
+
 def flags(files: dict[str, Path]) -> list[str]:
     return [part for name, path in files.items() for part in (f"--{name}", str(path))]
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """Useful and valid molecules per hundred samples, the best first within a library and a time."""
+    """Useful and valid molecules per hundred samples, the most (strictly) useful first."""
     steps = sorted({int(name[3:]) for line in lines for name in line if name.startswith("nfe")})
     rows = []
     for line in lines:
@@ -221,13 +270,15 @@ def table(lines: list[dict[str, Any]]) -> str:
         row |= {"iterations": line["iterations"], "CPU-s": round(line["cpu_seconds"])}
         row |= {"loss, end": line["training_loss"], "NLL": line["validation_nll"]}
         for nfe in (nfe for nfe in steps if f"nfe{nfe}" in line):
-            for name in ("useful", "valid"):
-                row[f"{name} {nfe}"] = 100 * np.mean(line[f"nfe{nfe}"][name]) / line["samples"]
+            for name in ("useful_strict", "useful", "valid"):
+                row[f"{name.replace('useful_strict', 'strict')} {nfe}"] = (
+                    100 * np.mean(line[f"nfe{nfe}"][name]) / line["samples"]
+                )
         rows.append(row)
     frame = pd.DataFrame(rows)
     if frame.empty:
         return "no records"
-    useful = frame[[f"useful {nfe}" for nfe in steps]].max(axis=1)
+    useful = frame[[f"strict {nfe}" for nfe in steps]].max(axis=1)
     order = frame.assign(best=-useful).sort_values(["rows", "minutes", "best"]).index
     return frame.loc[order].round(2).to_string(index=False)
 

@@ -323,6 +323,6 @@ class Chemistry(Settings):
     useful: bool = Field(
         False,
         exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
-        description="Count useful molecules: different, novel, without rings of more than eight atoms, "
-        "with QED and logP as in the middle 90 % of the training molecules. They then come first.",
+        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
+        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
     )

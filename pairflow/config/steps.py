@@ -44,6 +44,13 @@ class NewSettings(Standardisation):
         0.05, gt=0, description="Share of the molecules that is held out for validation."
     )
     max_too_long_share: LongShare = 0.001
+    hours: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Hours that the experiment may take on this machine, to which its training is fitted. If "
+        "not given: half an hour, but minutes for short molecules, and a training of fixed length on a GPU.",
+    )
     compare: bool = Field(
         False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
     )

@@ -5,18 +5,23 @@ from typing import Any
 LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any molecule
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
+WIDE = 512  # the width from which a transformer counts as one like the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
-# Without a time, an experiment on short rows has so many seconds of one core, and one on long rows half an
-# hour. An iteration of 256 rows of SMALL takes about _ITERATION + _LOGIT * N * K of them, one of the
-# TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
+_HOURS = 0.5  # for an experiment on long rows, on a CPU
+# Seconds of one core for the training on short rows. An iteration of 256 rows of the network SMALL takes
+# about _ITERATION + _LOGIT * N * K of them, one of TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
 _BUDGET, _ITERATION, _LOGIT, _TOKEN = 90, 0.035, 1.6e-5, 9.1e-5
-HOURS = 0.5
 _ROWS = {"cpu": 100_000, "cuda": 250_000}  # for training: the cost of pairing grows with their square
 
 
 def training_rows(available: int, device: str) -> int | None:
     """The number of rows to train on; None for all."""
     return _ROWS[device] if available > _ROWS[device] else None
+
+
+def hours(length: int, device: str) -> float | None:
+    """The time to fit an experiment to where a user names none; None: its training is that of `scale`."""
+    return _HOURS if device == "cpu" and length > LONG else None
 
 
 def scale(

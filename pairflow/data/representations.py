@@ -74,7 +74,8 @@ def join_selfies(symbols: Sequence[str]) -> str:
 def require_selfies() -> Any:
     """The library `selfies`; InputError says how to install it if it is missing."""
     if find_spec("selfies") is None:
-        raise InputError('representation: SELFIES need the package selfies: pip install "pairflow[selfies]"')
+        remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
+        raise InputError(f"SELFIES need the package selfies: {remedy}")
     import selfies
 
     return selfies

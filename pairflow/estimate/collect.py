@@ -58,10 +58,14 @@ def _timed_here(root: Path, experiment: Experiment, sizes: DatasetSize) -> dict[
 
 
 def _suggested(work: Work, experiment: Experiment) -> Rate | None:
-    """The rate that `pairflow new` assumes, for a training of the network that it suggests for a CPU."""
-    network = type(experiment.network)(**suggest.SMALL) if experiment.network.name == "mlp" else None
-    here = (work.kind, work.device, work.batch) == ("train", "cpu", suggest.BATCH)
-    if not here or experiment.network != network:
+    """The rate that `pairflow new` assumes, for the networks that it suggests for a CPU."""
+    name = experiment.network.name
+    network = {"mlp": suggest.SMALL, "transformer": suggest.TRANSFORMER}.get(name)
+    if work.device != "cpu" or not network or experiment.network != type(experiment.network)(**network):
         return None
-    seconds = suggest.iteration_seconds(work.length, work.vocabulary_size)
-    return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-21)")
+    seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
+    if work.kind == "draw" and name == "transformer":
+        seconds *= 0.5  # without gradients
+    elif work.kind != "train" or (name == "mlp" and work.batch != suggest.BATCH):
+        return None
+    return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)")

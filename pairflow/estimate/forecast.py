@@ -1,15 +1,19 @@
 """The forecast for an experiment: its jobs, those that are done, the rates of the others, and their costs."""
 
+from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.collect import collect
-from pairflow.estimate.costs import JobCost, job_costs
+from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work, needed
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
+
+FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
 
 class Forecast(NamedTuple):
@@ -46,3 +50,40 @@ def forecast(
     rates = collect(works, root, experiment, sizes, recorded, progress)
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, finished, works, rates, costs, cores, device)
+
+
+def fit_iterations(
+    root: Path,
+    make: Callable[[int], Experiment],
+    sizes: DatasetSize,
+    cores: int,
+    device: str,
+    seconds: float,
+    *,
+    recorded: bool = False,
+    progress: bool = True,
+) -> tuple[int, Forecast]:
+    """The number of iterations with which a new experiment takes that time at most, and its forecast.
+
+    `make` gives the experiment of a number of iterations. The number has two digits that are not zero, and is
+    at least FEWEST. Jobs of unknown time count as none.
+    """
+    example = make(FEWEST)
+    works = needed(jobs(root, example), example, sizes, device)
+    rates = collect(works, root, example, sizes, recorded, progress)
+
+    def expect(iterations: int) -> Forecast:
+        experiment = make(iterations)
+        table = jobs(root, experiment)
+        costs = job_costs(table, experiment, sizes, rates, cores, device)
+        return Forecast(table, set(), works, rates, costs, cores, device)
+
+    tens = [10**power for power in range(1, 5)]
+    numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
+
+    def wall(iterations: int) -> float:
+        expected = expect(iterations)
+        return wall_seconds(expected.todo, expected.costs, cores)
+
+    iterations = numbers[max(0, bisect_right(numbers, seconds, key=wall) - 1)]
+    return iterations, expect(iterations)

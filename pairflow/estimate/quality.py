@@ -2,41 +2,55 @@
 
 from typing import NamedTuple
 
-from pairflow.config import Experiment
+from pairflow.config import Experiment, suggest
 from pairflow.data.source import DatasetSize
 
 
 class Precedent(NamedTuple):
-    """An experiment that was measured, its N, and the share of valid samples of its method `pairflow`."""
+    """An experiment that was measured, its N, and the share of samples of its method `pairflow` that were
+    valid molecules, or `useful` ones (docs/metrics.md)."""
 
     length: int
     experiment: str
-    valid: str
+    share: str
+    what: str = "valid"
 
 
-# The small network: docs/results.md, at its best number of steps. The transformer: the paper's tables.
+# The small network: docs/results.md, at its best number of steps. The small transformer: the records of
+# benchmarks/useful_molecules.py, likewise. The large one: the paper's tables.
 _PRECEDENTS = {
     "mlp": (
         Precedent(16, "7,561 molecules of up to 7 heavy atoms, 2,000 iterations", "74 %"),
         Precedent(32, "127,190 molecules of QM9, 8,000 iterations", "29 %"),
         Precedent(72, "2,759 molecules of ZINC-250k, 900 iterations", "0.8 %"),
     ),
+    "small transformer": (),
     "transformer": (
         Precedent(32, "127,190 molecules of QM9, 50,000 iterations", "98 %"),
         Precedent(74, "224,568 molecules of ZINC-250k, 200,000 iterations", "89 %"),
     ),
 }
-_NETWORKS = {"mlp": "a small network (mlp)", "transformer": "the paper's transformer"}
+_NETWORKS = {
+    "mlp": "a small network (mlp)",
+    "small transformer": "a small transformer",
+    "transformer": "the paper's transformer",
+}
 
 
 def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     """Sentences on the quality to expect, from what was measured with the same kind of network."""
-    name, iterations, length = experiment.network.name, experiment.training.iterations, sizes.length
+    network, iterations, length = experiment.network, experiment.training.iterations, sizes.length
+    small = network.name == "transformer" and network.width < suggest.WIDE
+    name = "small transformer" if small else network.name
     sentences = [
         f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
         f"of up to {length} tokens. In the most similar experiment measured so far, {_result(name, length)}."
     ]
-    if name == "mlp" and length > _PRECEDENTS[name][0].length:
+    if getattr(experiment.data, "representation", "smiles") == "selfies":
+        sentences.append(
+            "As SELFIES nearly all samples are valid molecules, which does not make them useful."
+        )
+    if name != "transformer" and length > _PRECEDENTS["mlp"][0].length:
         sentences.append(
             "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
             f"with which {_result('transformer', length)}. What a smaller library gives has not been "
@@ -49,4 +63,4 @@ def _result(network: str, length: int) -> str:
     """What the shortest precedent with at least this N, or else the longest, gave."""
     precedents = _PRECEDENTS[network]
     similar = next((one for one in precedents if one.length >= length), precedents[-1])
-    return f"{similar.valid} of the samples were valid ({similar.experiment}, N = {similar.length})"
+    return f"{similar.share} of the samples were {similar.what} ({similar.experiment}, N = {similar.length})"

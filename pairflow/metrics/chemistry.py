@@ -23,7 +23,7 @@ REFERENCES = dict.fromkeys(
 """The metrics that compare with the training molecules."""
 
 LARGEST_RING = 8  # atoms; larger rings of a useful molecule are almost always a model's mistakes
-MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' QED and logP that bound a useful molecule's
+MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' properties that bound a useful molecule's
 
 _BINS = 30
 
@@ -83,19 +83,20 @@ def count_connected(strings: Iterable[str]) -> int:
 
 def are_useful(
     spellings: Mapping[str, str], properties: np.ndarray, training: TrainingMolecules, known: Set[str]
-) -> np.ndarray:
-    """(B,) bool: whether each molecule of `distinct`, with properties (B, 4), is useful.
+) -> dict[str, np.ndarray]:
+    """Whether each molecule of `distinct`, with properties (B, 4), is useful: two arrays (B,) of bool.
 
-    It is not among the canonical SMILES `known`, has no ring of more than LARGEST_RING atoms (RDKit's
-    smallest set of smallest rings), and its QED and logP lie within the quantiles MIDDLE of the training
-    molecules', bounds included.
+    - `useful`: it is not among the canonical SMILES `known`, has no ring of more than LARGEST_RING atoms
+      (RDKit's smallest set of smallest rings), and its QED and logP lie within the quantiles MIDDLE of the
+      training molecules', bounds included.
+    - `useful_strict`: so do all its properties. Many SELFIES of random symbols are useful by the former.
     """
     useful = np.array([name not in known for name in spellings], bool)
     useful &= np.array([_largest_ring(text) <= LARGEST_RING for text in spellings.values()], bool)
-    for column in map([*descriptors.PROPERTIES].index, ("qed", "logp")):
-        low, high = np.quantile(training.properties[:, column], MIDDLE)
-        useful &= (low <= properties[:, column]) & (properties[:, column] <= high)
-    return useful
+    low, high = np.quantile(training.properties, MIDDLE, axis=0)
+    usual = (low <= properties) & (properties <= high)
+    loose = [[*descriptors.PROPERTIES].index(name) for name in ("qed", "logp")]
+    return {"useful": useful & usual[:, loose].all(axis=1), "useful_strict": useful & usual.all(axis=1)}
 
 
 def _largest_ring(smiles: str) -> int:

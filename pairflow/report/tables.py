@@ -94,7 +94,8 @@ GROUPS = {
     "paths": "Paths from source to sample",
 }
 METRICS = {
-    "useful": _count("useful", headline="the number of useful molecules"),
+    "useful_strict": _count("useful", headline="the number of useful molecules"),
+    "useful": _count("useful by QED and logP"),
     "valid": _count("valid", headline="the number of valid molecules"),
     "unique_strict": _count("unique"),
     "novel_strict": _count("novel"),

@@ -74,7 +74,7 @@ def main(
     )
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    useful = None
+    useful: dict[str, np.ndarray] = {}
     if settings.useful:
         useful = chemistry.are_useful(spellings, found.properties, training, known.every)
     rows, distinct = [], [np.empty(0, np.int64)]
@@ -82,8 +82,7 @@ def main(
         values, valid = _count(list(texts), places, known)
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
-        if useful is not None:
-            values["useful"] = int(useful[distinct[-1]].sum())
+        values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
         rows += [
             {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pairflow.data.source import DatasetSize
     from pairflow.data.survey import Survey
+    from pairflow.estimate.forecast import Forecast
 
 MINIMUM = 100  # distinct molecules
 
@@ -97,13 +98,50 @@ def _add_molecules(request: _Request) -> None:
     data = {"source": source, **({"column": column} if column else {})}
     device = _device(request.device)
     experiment, sizes = plan(counts, settings, data, device)
+    size = _size(experiment, counts, sizes)
+    experiment, expected = _fit(request, experiment, size, device)
     _add(request, experiment, f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.")
     _write_rejected(rejects, counts.rejected.rename(columns={"number": counts.unit}))
     click.echo(_table(title, counts, experiment, sizes, rejects))
-    timed_on = device if request.estimate else None
-    outlook = _outlook(request.root, experiment, counts, sizes, timed_on, quiet)
+    outlook = _outlook(request, experiment, size, expected, device)
     for paragraph in chain(_proposals(counts, settings), outlook):
         click.echo(f"\n{paragraph}")
+
+
+def _size(experiment: dict[str, Any], counts: "Survey", sizes: Counter[str]) -> "DatasetSize":
+    from pairflow.data.source import DatasetSize
+
+    length = experiment["data"]["length"]
+    return DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+
+
+def _fit(
+    request: _Request, entry: dict[str, Any], size: "DatasetSize", device: str
+) -> tuple[dict[str, Any], "Forecast | None"]:
+    """The experiment with as many iterations as its time allows, and its forecast; else as it was suggested.
+
+    Without measuring, the rates are those that were measured on another machine.
+    """
+    from pairflow.config import Experiment, check, suggest
+    from pairflow.estimate.forecast import fit_iterations
+    from pairflow.runtime.threads import available_cpus
+
+    settings, root, quiet = request.settings, request.root, request.quiet
+    hours = settings.hours or suggest.hours(size.length, device)
+    if hours is None:
+        return entry, None
+    sizes = (size.length, size.vocabulary_size, size.rows)
+
+    def scaled(iterations: int) -> dict[str, Any]:
+        return entry | suggest.scale(*sizes, device, settings.compare, iterations)
+
+    def make(iterations: int) -> Experiment:
+        return check(Experiment, scaled(iterations), root.name)
+
+    how = {"recorded": not request.estimate, "progress": not quiet}
+    cpus = available_cpus()
+    iterations, expected = fit_iterations(root, make, size, cpus, device, 3600 * hours, **how)
+    return scaled(iterations), expected
 
 
 def _add_text(request: _Request) -> None:
@@ -286,26 +324,29 @@ def _proposals(counts: "Survey", settings: NewSettings) -> Iterator[str]:
 
 
 def _outlook(
-    root: Path,
+    request: _Request,
     entry: dict[str, Any],
-    counts: "Survey",
-    sizes: Counter[str],
-    timed_on: str | None,
-    quiet: bool,
+    size: "DatasetSize",
+    expected: "Forecast | None",
+    device: str,
 ) -> Iterator[str]:
-    """The quality to expect, and the time on the device `timed_on` of this machine, if it is given."""
+    """The quality to expect, and the time on this machine unless that is not wanted."""
     from pairflow.config import Experiment, check
-    from pairflow.data.source import DatasetSize
     from pairflow.estimate import quality
 
-    experiment, length = check(Experiment, entry, root.name), entry["data"]["length"]
-    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
-    yield quality.describe(experiment, size)
-    if timed_on:
-        yield _expect_time(root, entry, size, timed_on, quiet)
+    yield quality.describe(check(Experiment, entry, request.root.name), size)
+    if request.estimate:
+        yield _expect_time(request.root, entry, size, device, request.quiet, expected)
 
 
-def _expect_time(root: Path, entry: dict[str, Any], size: "DatasetSize", device: str, quiet: bool) -> str:
+def _expect_time(
+    root: Path,
+    entry: dict[str, Any],
+    size: "DatasetSize",
+    device: str,
+    quiet: bool,
+    expected: "Forecast | None" = None,
+) -> str:
     """A sentence on the time that the experiment takes on a device of this machine."""
     from pairflow.config import Experiment, check
     from pairflow.estimate import text
@@ -313,7 +354,7 @@ def _expect_time(root: Path, entry: dict[str, Any], size: "DatasetSize", device:
     from pairflow.runtime.threads import available_cpus
 
     experiment = check(Experiment, entry, root.name)
-    expected = forecast(root, experiment, size, available_cpus(), device, progress=not quiet)
+    expected = expected or forecast(root, experiment, size, available_cpus(), device, progress=not quiet)
     return (
         f"Time: {text.wall_time(expected)}, give or take a factor of two. "
         f"`pairflow estimate {root.name}` has the details."

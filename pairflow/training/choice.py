@@ -51,7 +51,8 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     _require_decodable(folder, paths.data(folder, VOCABULARY))
     text = makes_text(folder)
     rows = read_table(metrics, "metrics")[0].to_pandas()
-    metric = "judge_ppl" if text else "useful" if "useful" in set(rows.metric) else "valid"
+    useful = "useful_strict" in set(rows.metric)
+    metric = "judge_ppl" if text else "useful_strict" if useful else "valid"
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
@@ -61,7 +62,11 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
     method, evaluated = best_run(at_nfe or means, lowest=text)
     steps, mean = nfe or evaluated, means[method, evaluated]
-    quality = f"its {metric} is {mean:.4g}" if text else f"{mean:.1%} of its samples are {metric}"
+    quality = (
+        f"its {metric} is {mean:.4g}"
+        if text
+        else f"{mean:.1%} of its samples are {metric.removesuffix('_strict')}"
+    )
     reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 

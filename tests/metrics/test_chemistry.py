@@ -91,29 +91,34 @@ def test_training_molecules_that_are_all_alike_have_bins_too():
 
 
 @pytest.mark.parametrize(
-    ("smiles", "qed", "logp", "useful"),
+    ("smiles", "properties", "useful", "strict"),
     [
-        ("CCO", 0.5, 5.0, False),  # known
-        ("CCCO", 0.5, 5.0, True),
-        ("CCCO", 0.05, 9.5, True),  # at the bounds
-        ("CCCO", 0.049, 5.0, False),
-        ("CCCO", 0.5, 9.51, False),
-        ("CCCO", np.nan, 5.0, False),
-        ("C1CCCCCCC1", 0.5, 5.0, True),  # a ring of eight
-        ("C1CCCCCCCC1", 0.5, 5.0, False),
-        ("c1ccc2ccccc2c1", 0.5, 5.0, True),  # two rings of six
-        ("C1CCCCCCCC1O", 0.5, 5.0, False),
+        ("CCO", [0.5, 0.5, 5.0, 0.5], False, False),  # known
+        ("CCCO", [0.5, 0.5, 5.0, 0.5], True, True),
+        ("CCCO", [0.05, 0.95, 9.5, 0.05], True, True),  # at the bounds
+        ("CCCO", [0.049, 0.5, 5.0, 0.5], False, False),
+        ("CCCO", [0.5, 0.5, 9.51, 0.5], False, False),
+        ("CCCO", [0.5, 0.96, 5.0, 0.5], True, False),
+        ("CCCO", [0.5, 0.5, 5.0, 0.04], True, False),
+        ("CCCO", [np.nan, 0.5, 5.0, 0.5], False, False),
+        ("C1CCCCCCC1", [0.5, 0.5, 5.0, 0.5], True, True),  # a ring of eight
+        ("C1CCCCCCCC1O", [0.5, 0.5, 5.0, 0.5], False, False),
+        ("c1ccc2ccccc2c1", [0.5, 0.5, 5.0, 0.5], True, True),  # two rings of six
     ],
 )
-def test_useful_molecules_by_hand(training, smiles, qed, logp, useful):
+def test_useful_molecules_by_hand(training, smiles, properties, useful, strict):
     """The middle 90 % of 101 even values from 0 to 1, and from 0 to 10, are 0.05 to 0.95 and 0.5 to 9.5."""
     values = np.linspace(0, 1, 101)
     of_library = chemistry.TrainingMolecules(
         training.neighbours, training.scaffolds, np.column_stack([values, values, 10 * values, values])
     )
-    drawn = chemistry.are_useful({smiles: smiles}, np.array([[qed, 0, logp, 0]]), of_library, {"CCO"})
-    assert drawn.tolist() == [useful]
+    drawn = chemistry.are_useful({smiles: smiles}, np.array([properties]), of_library, {"CCO"})
+    assert {name: flags.tolist() for name, flags in drawn.items()} == {
+        "useful": [useful],
+        "useful_strict": [strict],
+    }
 
 
 def test_none_of_no_molecules_is_useful(training):
-    assert chemistry.are_useful({}, np.empty((0, 4)), training, set()).tolist() == []
+    drawn = chemistry.are_useful({}, np.empty((0, 4)), training, set())
+    assert drawn["useful_strict"].tolist() == []

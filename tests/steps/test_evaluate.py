@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from rdkit import Chem
+from rdkit.Chem import QED, Crippen
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.data.molecules import MASK, Vocabulary, prepare
@@ -97,6 +99,26 @@ def metrics(folder, evaluate):
 )
 def test_counts_by_hand(metrics, metric, by_hand):
     assert metrics.loc[metric].tolist() == by_hand
+
+
+def test_useful_molecules_are_counted_on_request(metrics, folder, evaluate):
+    """By RDKit's own functions: the novel molecules of the trials, against the quantiles of TRAINED."""
+    functions = QED.qed, Crippen.MolLogP
+    trained = [[function(Chem.MolFromSmiles(text)) for text in TRAINED] for function in functions]
+    bounds = [np.quantile(values, [0.05, 0.95]) for values in trained]
+
+    def usual(text):
+        values = [function(Chem.MolFromSmiles(text)) for function in functions]
+        return all(low <= value <= high for value, (low, high) in zip(values, bounds, strict=True))
+
+    novel = [["Oc1ccccc1"], ["C.C", "C1CCC1"], []]
+    assert evaluate("--useful", out="useful", properties="of-useful").exit_code == 0
+    rows = pd.read_parquet(folder / "useful.parquet")
+    counts = rows.pivot(index="metric", columns="trial", values="value")
+    assert counts.loc["useful"].tolist() == [sum(map(usual, texts)) for texts in novel]
+    assert (counts.loc["useful_strict"] <= counts.loc["useful"]).all()
+    assert {"useful", "useful_strict"}.isdisjoint(metrics.index)
+    assert rows[rows.metric == "useful"].reference.isna().all()
 
 
 def test_what_is_undefined_is_null_and_says_nothing(metrics, folder):

@@ -86,6 +86,42 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert (data.metals, data.dummies, data.min_heavy_atoms) == ("keep", "reject", 4)
 
 
+def test_molecules_are_selfies_and_useful_ones_are_counted(project):
+    (project / "a.smi").write_text("\n".join([*SMILES, "CI(=O)=O"]))
+    run = new("a.smi")
+    assert re.search(r"SELFIES cannot write it +1  the first: line 301, 'CI\(=O\)=O'", run.stdout)
+    assert experiment(project, "a").data.representation == "selfies"
+    assert experiment(project, "a").chemistry.useful
+    assert new("a.smi", "--force", "--representation", "smiles").exit_code == 0
+    assert experiment(project, "a").data.representation == "smiles"
+
+
+def test_without_the_library_new_says_how_to_install_it(project, monkeypatch):
+    monkeypatch.setattr("pairflow.data.representations.find_spec", lambda name: None)
+    (project / "a.smi").write_text("\n".join(SMILES))
+    run = new("a.smi")
+    assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
+    assert 'pip install "pairflow[selfies]", or --representation smiles for a new experiment' in run.stderr
+    assert not (project / "experiments").exists()
+
+
+def test_the_training_is_fitted_to_the_time(project, monkeypatch):
+    """An iteration takes 2 s of the core that trains, so that 0.1 hours have less than 180 of them."""
+    rates = {"train": 2.0, "draw": 1e-6, "pair": 1.0}
+    monkeypatch.setattr(
+        "pairflow.estimate.collect.measure", lambda work, *_: Rate(rates[work.kind], 9.0, "x")
+    )
+    (project / "a.smi").write_text("\n".join(["C" * 60, *SMILES]))
+    run = new("a.smi", "--estimate", "--hours", "0.1", "--max-too-long-share", "0")
+    assert run.exit_code == 0, run.stderr
+    found = experiment(project, "a")
+    assert found.network.name == "transformer"
+    assert 150 <= found.training.iterations < 180
+    assert re.search(r"\nTime: [56]\.?\d* min on", run.stdout)
+    new("a.smi", "--estimate", "--hours", "0.1", "--max-too-long-share", "0", "--compare", "--force")
+    assert 60 <= experiment(project, "a").training.iterations < 150  # and then those of DCD
+
+
 def test_the_time_is_that_of_measured_rates(project, monkeypatch):
     """2,000 iterations of 1.5 s, and samples for less."""
     rates = {"train": 1.5, "draw": 1e-6, "pair": 1.0}

@@ -42,6 +42,14 @@ def test_the_best_share_at_the_fewest_steps(experiment, runs, nfe, method, steps
     assert choice.reason.startswith(f"{root}: takes {method} with --nfe {steps}; by the metrics ")
 
 
+def test_useful_samples_count_before_valid_ones(experiment):
+    runs = [("a", 1, 0, 1000), ("a", 8, 0, 990), ("a", 1, 0, 100), ("a", 8, 0, 250)]
+    root = experiment(runs, ["valid", "valid", "useful_strict", "useful_strict"])
+    choice = choose(root, None)
+    assert choice.nfe == 8
+    assert choice.reason.endswith("25.0% of its samples are useful at NFE 8")
+
+
 @pytest.mark.parametrize(
     ("means", "lowest", "best"),
     [

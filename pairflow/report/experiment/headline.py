@@ -124,8 +124,8 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
     samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
     valid = _divide(means["valid"], samples)
     measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0)), **_at_fewest_steps(valid)}
-    if useful := means.get("useful"):
-        measures = {"useful": Measure("useful", "useful", _divide(useful, samples)), **measures}
+    if useful := means.get("useful_strict"):
+        measures = {"useful": Measure("useful", "useful_strict", _divide(useful, samples)), **measures}
     if unique := means.get("unique_strict"):
         measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
         if novel := means.get("novel_strict"):

@@ -52,6 +52,16 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     )
 
 
+def test_useful_molecules_come_first_where_they_were_measured(make, metric_rows):
+    rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
+    useful = rows[rows.metric == "valid"].assign(metric="useful_strict", value=lambda them: 600 - them.nfe)
+    headline = make_headline(make(metrics=pd.concat([rows, useful], ignore_index=True)))
+    assert next(iter(headline.measures)) == "useful"
+    assert [line.nfe for line in headline.lines] == [1, 1]
+    assert headline.measures["useful"].text(headline.best) == "58.5 %"  # 599 of 1,024
+    assert "58.5 % are useful: different, novel and as drug-like as the data." in headline.sentence
+
+
 def test_without_a_greedy_tail_a_step_is_a_call_and_unknown_times_stay_unknown(make):
     main = {"main": {"nfe": (1, 4, 32), "trials": 3, "greedy_tail": False}}
     contents = make(settings={"evaluations": main}, timings=make().timings.iloc[:0])
