@@ -74,11 +74,12 @@ def main(
     )
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
+    in_class = _in_class(metadata, list(spellings.values()))
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known)
         distinct.append(np.unique(valid))
-        values |= chemistry.compare(found[distinct[-1]], training)
+        values |= chemistry.compare(found[distinct[-1]], training) | in_class(valid)
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
         rows += [
             {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
@@ -103,6 +104,22 @@ def _read(inputs: _Inputs):
     metadata.require_same_data(known.metadata.data, inputs.samples, inputs.smiles)
     decoded = [words.decode(row) for row in token_array(table["tokens"])]
     return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
+
+
+def _in_class(metadata: Metadata, molecules: list[str]) -> Callable[[np.ndarray], dict[str, int]]:
+    """A function of rows of `molecules`, with repeats, that counts those of the class that was asked for.
+
+    It counts nothing without a condition, nor where it is a column that RDKit cannot compute.
+    """
+    from pairflow.data.condition import Classes
+    from pairflow.data.properties import COMPUTED, compute
+
+    condition = metadata.parameters.get("condition")
+    classes = Classes(**metadata.condition) if metadata.condition else None
+    if condition is None or classes is None or classes.property not in COMPUTED:
+        return lambda rows: {}
+    fits = classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
+    return lambda rows: {"in_class": int(fits[rows].sum())}
 
 
 def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:
