@@ -43,4 +43,6 @@ def build(
         scales = len(arguments["multipliers"])
         sizes = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
         return UNet(shape=sizes, vocabulary_size=vocabulary_size, mask=mask, **arguments)
-    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, classes=classes, **arguments)
+    if classes:
+        arguments["classes"] = classes
+    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)
