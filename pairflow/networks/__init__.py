@@ -31,14 +31,18 @@ def build(
     vocabulary_size: number of symbols in states and logits; `mask` is one of them where states have masks.
     shape: (C, H, W) of images. Only the U-Net uses shape and mask. classes: labels of rows (see
     `TimeEmbedding`), which the U-Net lacks. Raises InputError for an unknown name, and
-    for a U-Net on rows that are not images, or on images that its scales cannot halve.
+    for a U-Net with classes, on rows that are not images, or on images that its scales cannot halve.
     """
     arguments = dict(settings)
     name = arguments.pop("name")
     if name not in NETWORKS:
         raise InputError(f"network: expected one of {', '.join(sorted(NETWORKS))}, found {name!r}")
+    if name == "unet" and classes:
+        raise InputError("network unet: takes no condition; use an mlp or a transformer")
     if name == "unet":
         scales = len(arguments["multipliers"])
         sizes = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
         return UNet(shape=sizes, vocabulary_size=vocabulary_size, mask=mask, **arguments)
-    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, classes=classes, **arguments)
+    if classes:
+        arguments["classes"] = classes
+    return NETWORKS[name](length=length, vocabulary_size=vocabulary_size, **arguments)

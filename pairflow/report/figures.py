@@ -198,6 +198,37 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name
     return draw(chart, name)
 
 
+def guidance(lines: Mapping[str, pd.DataFrame], title: str, name: str) -> Picture:
+    """Novel molecules against those in the class asked for: a line per method through the guidance weights.
+
+    `lines` have rows weight, in_class, novel_strict and valid, the last three as shares of the samples.
+    """
+    look, by_method, said = contrast(lines), [], {}
+    for method, points in lines.items():
+        rows = list(points.sort_values("weight").itertuples())
+        texts = [
+            [
+                f"guidance {row.weight:g}",
+                f"in the class {format_percent(row.in_class)}",
+                f"novel {format_percent(row.novel_strict)}",
+                f"valid {format_percent(row.valid)}",
+            ]
+            for row in rows
+        ]
+        x, y = ([100 * getattr(row, key) for row in rows] for key in ("in_class", "novel_strict"))
+        by_method.append(PlotLine(method, look(method), x, y, texts))
+        said[method] = "; ".join(", ".join(text) for text in texts)
+    chart = Chart(
+        f"Novelty by the weight of guidance, {title}",
+        Axis("in the class (% of samples)", zero=True),
+        Axis("valid, unique and novel (% of samples)", zero=True),
+        by_method,
+        _say(f"Samples by the weight of guidance, {title}", said),
+        tall=True,
+    )
+    return draw(chart, name)
+
+
 def plane(
     lines: Mapping[str, Mapping[str, Mapping[str, float]]],
     points: Mapping[str, Mapping[str, float]],

@@ -99,6 +99,7 @@ METRICS = {
     "valid": _count("valid", headline="the number of valid molecules"),
     "unique_strict": _count("unique"),
     "novel_strict": _count("novel"),
+    "in_class": _count("in the class asked for"),
     "unique": _count("unique spellings", group="spellings"),
     "novel": _count("novel spellings", group="spellings"),
     "invalid_empty": _count("empty", "", group="reasons"),

@@ -77,11 +77,12 @@ def main(
     useful: dict[str, np.ndarray] = {}
     if settings.useful:
         useful = chemistry.are_useful(spellings, found.properties, training, known.every)
+    in_class = _in_class(metadata, list(spellings.values()))
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known)
         distinct.append(np.unique(valid))
-        values |= chemistry.compare(found[distinct[-1]], training)
+        values |= chemistry.compare(found[distinct[-1]], training) | in_class(valid)
         values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
         rows += [
@@ -107,6 +108,22 @@ def _read(inputs: _Inputs):
     metadata.require_same_data(known.metadata.data, inputs.samples, inputs.smiles)
     decoded = [words.decode(row) for row in token_array(table["tokens"])]
     return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
+
+
+def _in_class(metadata: Metadata, molecules: list[str]) -> Callable[[np.ndarray], dict[str, int]]:
+    """A function of rows of `molecules`, with repeats, that counts those of the class that was asked for.
+
+    It counts nothing without a condition, nor where it is a column that RDKit cannot compute.
+    """
+    from pairflow.data.condition import Classes
+    from pairflow.data.properties import COMPUTED, compute
+
+    condition = metadata.parameters.get("condition")
+    classes = Classes(**metadata.condition) if metadata.condition else None
+    if condition is None or classes is None or classes.property not in COMPUTED:
+        return lambda rows: {}
+    fits = classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
+    return lambda rows: {"in_class": int(fits[rows].sum())}
 
 
 def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:

@@ -62,12 +62,12 @@ def _tables(settings: Molecules, prepared, source) -> tuple[dict[str, pa.Table],
     columns = {
         split: {"tokens": token_column(rows, prepared.vocabulary.size)} for split, rows in splits.items()
     }
-    classes = None
+    facts = None
     if settings.condition:
         classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
         for split in splits:
             columns[split]["label"] = pa.array(labels[prepared.smiles["split"] == split])
-    facts = classes and classes.model_dump(mode="json")
+        facts = classes.model_dump(mode="json")
     return {split: pa.table(named) for split, named in columns.items()}, facts
 
 

@@ -411,3 +411,76 @@ def test_new_keys_that_are_not_set_leave_no_trace_in_what_files_record():
     demo = check(Configuration, values, "my.yaml").experiments["demo"]
     assert demo.cover_settings(0).steps == 12
     assert demo.pair_settings("pairflow", 0).steps == 20
+
+
+CONDITION = {
+    "data": {"source": "small_molecules", "length": 16, "condition": {"property": "qed"}},
+    "methods": ["mdlm", "pairflow"],
+    "distillation": {},
+}
+GUIDED = {"main": {"nfe": [1], "condition": "qed=high", "guidances": [0, 2.5]}}
+
+
+def conditional(**changes):
+    own = {**SHIPPED["experiments"]["demo"], **CONDITION, "evaluations": GUIDED, **changes}
+    return check(Configuration, {"experiments": {"demo": own}}, "x").experiments["demo"]
+
+
+def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
+    experiment = conditional()
+    assert experiment.guided() == {"main": {"main": 1, "main_g0": 0, "main_g2_5": 2.5}}
+    assert experiment.frontiers() == {}
+    for name, weight in experiment.guided()["main"].items():
+        settings = experiment.sample_settings(name, nfe=1, seed=0).model_dump()
+        assert (settings["condition"], settings.get("guidance", 1)) == ("qed=high", weight)
+    plain = experiment.evaluations["main"].model_copy(update={"condition": None, "guidances": ()})
+    assert not {"condition", "guidance", "guidances"} & set(plain.model_dump())
+
+
+def test_without_a_condition_the_settings_of_data_are_those_of_earlier_versions():
+    experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
+    assert "condition" not in experiment.data.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"data": {"source": "small_molecules", "length": 16}},
+            "evaluations.main.condition: needs the settings data.condition",
+        ),
+        (
+            {"evaluations": {"main": {"nfe": [1], "condition": "logp=high"}}},
+            "evaluations.main.condition: expected one of qed=low, qed=middle, qed=high, found 'logp=high' "
+            "(did you mean 'qed=high'?)",
+        ),
+        ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
+        (
+            {"evaluations": {"main": {"nfe": [1], "guidances": [2]}}},
+            "guidances: needs a condition, such as qed=high",
+        ),
+        (
+            {"evaluations": {"main": {"nfe": [1], "condition": "qed=high", "guidances": [1]}}},
+            "guidances: with 1 itself, [1.0, 1.0] has one twice",
+        ),
+        (
+            {"data": {"source": "small_molecules", "length": 16, "condition": {"property": "ph"}}},
+            "condition.property: input should be 'qed', 'logp', 'weight' or 'rings', found 'ph'",
+        ),
+        (
+            {"data": {"source": "small_molecules", "length": 16, "condition": {"classes": 2}}},
+            "condition: expected either property or column",
+        ),
+    ],
+)
+def test_conditions_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(InputError) as error:
+        conditional(**changes)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_conditional_models_are_not_distilled():
+    distillation = SHIPPED["experiments"]["demo"]["distillation"]
+    with pytest.raises(InputError, match=r"'pairflow\+dcd': a conditional model cannot be distilled"):
+        conditional(methods=["pairflow+dcd"], distillation=distillation)

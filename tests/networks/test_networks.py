@@ -144,3 +144,36 @@ def test_a_network_read_by_subs_never_predicts_the_mask_keeps_what_it_sees_and_k
 def test_without_a_mask_symbol_one_is_added():
     assert (Absorbing(K).mask, Absorbing(K).symbols) == (K, K + 1)
     assert (Absorbing(K, 2).mask, Absorbing(K, 2).symbols) == (2, K)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_labels_add_an_embedding_and_nothing_else(name):
+    plain, conditional = (
+        build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=classes)
+        for classes in (0, 3)
+    )
+    added = conditional.state_dict().keys() - plain.state_dict().keys()
+    assert added == {"time.labels.weight"}
+    assert conditional.time.labels.weight.shape == (4, 16)  # three classes, and no label
+    assert plain.state_dict().keys() <= conditional.state_dict().keys()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_label_is_that_of_each_row_or_of_all_and_none_is_the_last_one(name):
+    torch.manual_seed(0)
+    network = build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=3)
+    with torch.no_grad():
+        for parameter in network.parameters():  # the heads start at zero
+            parameter.normal_()
+    x_t, sigma = torch.randint(5, (2, 4)), torch.tensor([0.5, 0.5])
+    x_t[1] = x_t[0]
+    rows = network(x_t, sigma, torch.tensor([0, 3]))
+    torch.testing.assert_close(network(x_t, sigma, torch.tensor(0))[0], rows[0])
+    torch.testing.assert_close(network(x_t, sigma)[1], rows[1])
+    assert not torch.allclose(rows[0], rows[1])
+
+
+def test_a_unet_takes_no_labels():
+    with pytest.raises(InputError) as error:
+        build({**UNET, "head": "logistic"}, length=N, vocabulary_size=K, shape=SHAPE, classes=3)
+    assert str(error.value) == "network unet: takes no condition; use an mlp or a transformer"

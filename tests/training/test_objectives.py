@@ -136,3 +136,51 @@ def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data_for_masks_
     rows += rows >= 2
     nll = Validator(rows, MASKS, "posterior", None, 0, CPU)(Recorder(10))
     assert nll == pytest.approx(math.log(9), rel=0.02)
+
+
+class LabelRecorder(Recorder):
+    """Keeps the labels as well."""
+
+    def __init__(self, vocabulary_size):
+        super().__init__(vocabulary_size)
+        self.labels = []
+
+    def forward(self, x_t, sigma, label):
+        self.labels.append(label)
+        return super().forward(x_t, sigma)
+
+
+def labelled(rows=4000, classes=3):
+    x1 = np.full((rows, 2), 9)
+    labels = (np.arange(rows) % classes).astype(np.uint8)
+    x1[:, 0] = labels  # so that a row says which label is its own
+    return FlowObjective(x1, None, MASKS, rows, "nelbo", seed=0, device=CPU, labels=labels, classes=classes)
+
+
+def test_labels_ride_on_their_rows_and_a_tenth_of_them_is_dropped():
+    network, conditional = LabelRecorder(10), labelled()
+    conditional(network, 0)
+    [x_t], [labels] = network.states, network.labels
+    dropped, shown = labels == 3, x_t[:, 0] != 2
+    assert abs(dropped.double().mean() - 0.1) < 4 * (0.1 * 0.9 / 4000) ** 0.5
+    assert torch.equal(x_t[shown & ~dropped, 0], labels[shown & ~dropped])
+
+
+def test_label_dropout_is_a_function_of_the_iteration_and_disturbs_no_other_draw():
+    conditional, network, plain = labelled(), LabelRecorder(10), Recorder(10)
+    for iteration in (0, 1, 0):
+        conditional(network, iteration)
+    first, second, again = network.labels
+    assert torch.equal(first, again)
+    assert not torch.equal(first == 3, second == 3)
+    x1 = conditional.x1.numpy()
+    FlowObjective(x1, None, MASKS, len(x1), "nelbo", seed=0, device=CPU)(plain, 0)
+    assert torch.equal(plain.states[0], network.states[0])
+
+
+def test_slices_of_a_batch_have_the_labels_of_the_batch():
+    conditional, network = labelled(rows=20), LabelRecorder(10)
+    for rows in (slice(0, 20), slice(0, 7), slice(7, 20)):
+        conditional(network, 3, rows)
+    whole, *parts = network.labels
+    assert torch.equal(whole, torch.cat(parts))

@@ -10,6 +10,7 @@ from pairflow.report import figures, tables
 from pairflow.report.costs import YIELDS, sampling_times, sampling_yields
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.experiment.guidance import GuidanceDetails, describe_guidance
 from pairflow.report.tables import Table
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
@@ -57,6 +58,7 @@ class MoleculeDetails:
     reasons: Reasons | None = None
     properties: dict[int, list[Property]] = field(default_factory=dict)
     speed: Speed | None = None
+    guidance: GuidanceDetails | None = None
 
 
 def describe_molecules(
@@ -69,6 +71,7 @@ def describe_molecules(
         properties=_properties(contents, evaluation, measured, prefix),
         training=swatch(figures.TRAINING, f"{prefix}-training"),
         speed=_speed(contents, evaluation, rows, prefix),
+        guidance=describe_guidance(contents, evaluation, PROPERTIES, prefix),
     )
 
 

@@ -1,0 +1,60 @@
+"""What the page shows of an evaluation at several weights of guidance."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.metrics.chemistry import histograms
+from pairflow.report.experiment.page import render
+from pairflow.report.experiment.quality import evaluation_blocks
+
+METHODS, NFE = ("udlm", "pairflow"), (1, 4)
+WEIGHTS = {"main": 1.0, "main_g0": 0.0, "main_g2_5": 2.5}
+IN_CLASS = {"main": 300, "main_g0": 200, "main_g2_5": 500}
+SETTINGS = {
+    "data": {"source": "small_molecules", "length": 16, "condition": {"property": "logp"}},
+    "methods": list(METHODS),
+    "evaluations": {"main": {"nfe": list(NFE), "condition": "logp=high", "guidances": [0, 2.5]}},
+}
+
+
+@pytest.fixture(scope="module")
+def contents(make):
+    values = [("valid", 600), ("unique_strict", 500), ("novel_strict", 100)]
+    rows = pd.DataFrame(
+        [
+            (evaluation, method, nfe, trial, *value)
+            for evaluation, method, nfe, trial in product(WEIGHTS, METHODS, NFE, range(2))
+            for value in (*values, ("in_class", IN_CLASS[evaluation] + 100 * trial))
+        ],
+        columns=["evaluation", "method", "nfe", "trial", "metric", "value"],
+    )
+    random = np.random.default_rng(0)
+    counts = histograms(random.normal(size=(90, 4)), random.normal(size=(500, 4)))
+    return make(
+        settings=SETTINGS,
+        metrics=rows.assign(seed=0, samples=1000, reference=None, extractor=None),
+        properties={name: {nfe: dict.fromkeys(METHODS, counts) for nfe in NFE} for name in WEIGHTS},
+    )
+
+
+def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
+    [block] = evaluation_blocks(contents)  # the repetitions have no block of their own
+    guidance = block.chemistry.guidance
+    assert guidance.condition == "logp=high"
+    assert list(guidance.trades) == [1, 4]
+    assert [(nfe, set(methods)) for nfe, methods in guidance.shapes.items()] == [
+        (4, set(METHODS)),
+        (1, set(METHODS)),
+    ]
+    said = guidance.trades[1].alt
+    for weight, share in ((0, "25"), (1, "35"), (2.5, "55")):  # means of both trials
+        assert f"guidance {weight:g}, in the class {share}" in said
+    assert all(f"guidance {weight:g}" in guidance.shapes[4]["udlm"].alt for weight in WEIGHTS.values())
+
+
+def test_the_page_has_a_part_on_guidance_and_others_do_not(contents, molecule_page, parse):
+    assert "Guidance towards logp=high" in parse(render(contents)).words()
+    assert "Guidance towards" not in parse(molecule_page).words()

@@ -1,0 +1,174 @@
+"""Conditional models from the command line: labels, training, guided samples, measurement, refusals."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.data.properties import compute
+
+NETWORK = {"name": "mlp", "width": 64, "blocks": 1, "time_width": 16}
+RUN = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9, "iterations": 150, "validate_every": 75}
+DCD = {**RUN, "name": "dcd", "teacher_every": 1, "iterations": 2}
+CONDITION = {"property": "weight", "classes": 3}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, step, model_files):
+    """data/ with labels and plain/ without, pairs.parquet, and the conditional models udlm/ and pairflow/."""
+    root = tmp_path_factory.mktemp("made")
+    shared = {"source": "small_molecules", "length": 16, "max_heavy_atoms": 5}
+    names = ("train", "validation", "smiles", "known", "rejected")
+    for folder, settings in (("plain", shared), ("data", shared | {"condition": CONDITION})):
+        files = {name: root / folder / f"{name}.parquet" for name in names}
+        files["vocabulary"] = root / folder / "vocabulary.json"
+        assert step("preprocess", settings=settings, quiet=True, **files).exit_code == 0
+    data = root / "data"
+    run = step("pair", tokens=data / "train.parquet", out=root / "pairs.parquet", steps=3, quiet=True)
+    assert run.exit_code == 0
+    for method, rows in (("udlm", data / "train.parquet"), ("pairflow", root / "pairs.parquet")):
+        settings = {"method": method, "network": NETWORK, "training": RUN}
+        files = {"data": rows, "validation": data / "validation.parquet", "labels": data / "train.parquet"}
+        files |= {"vocabulary": data / "vocabulary.json", "known": data / "known.parquet"}
+        run = step("train", settings=settings, **files, **model_files(root / method), threads=1, quiet=True)
+        assert run.exit_code == 0, run.output
+    return root
+
+
+@pytest.fixture
+def sample(step, made, tmp_path):
+    def run(model="udlm", out="samples.parquet", **options):
+        options = {"nfe": 4, "samples": 64, "trials": 1, "threads": 1, "device": "cpu", **options}
+        options = {key: value for key, value in options.items() if value is not None}
+        return step("sample", model=made / model, out=tmp_path / out, quiet=True, **options)
+
+    return run
+
+
+def test_labels_are_a_column_beside_rows_that_do_not_change(made):
+    rows, metadata = read_table(made / "data/train.parquet", "tokens")
+    plain, unlabelled = read_table(made / "plain/train.parquet", "tokens")
+    assert rows["tokens"].equals(plain["tokens"])
+    assert (plain.column_names, unlabelled.condition) == (["tokens"], None)
+    assert b"condition" not in (made / "plain/train.parquet").read_bytes()
+    smiles = pd.read_parquet(made / "data/smiles.parquet")
+    weights = compute("weight", smiles[smiles.split == "train"].smiles.tolist())
+    low, high = metadata.condition["thresholds"]
+    expected = (weights > low).astype(int) + (weights > high)
+    assert rows["label"].to_pylist() == expected.tolist()
+
+
+@pytest.mark.parametrize("model", ["udlm", "pairflow"])
+def test_guided_samples_are_of_the_class_more_often(made, step, sample, tmp_path, model):
+    """The weight of molecules of up to five atoms says nearly how many atoms they have: easily learnt."""
+    files = {"smiles": made / "data/smiles.parquet", "vocabulary": made / "data/vocabulary.json"}
+    described = tmp_path / "molecules.parquet"
+    run = step("describe_molecules", smiles=files["smiles"], out=described, threads=1, quiet=True)
+    assert run.exit_code == 0, run.output
+    shares = {}
+    for weight in (0, 1, 3):
+        options = {"condition": "weight=low", "guidance": weight, "samples": 512, "nfe": 8}
+        assert sample(model, f"{weight}.parquet", **options).exit_code == 0
+        out = {"out": tmp_path / "metrics.parquet", "properties": tmp_path / "properties.parquet"}
+        measured = {"samples": tmp_path / f"{weight}.parquet", "molecules": described, **files, **out}
+        run = step("evaluate", **measured, threads=1, quiet=True)
+        assert run.exit_code == 0, run.output
+        values = pd.read_parquet(out["out"]).set_index("metric").value
+        shares[weight] = values["in_class"] / values["valid"]
+    assert shares[0] < shares[1] < shares[3]
+
+
+def test_weight_0_and_1_are_the_unconditional_and_the_conditional_model(made, sample, tmp_path):
+    rows = {}
+    for name, options in {
+        "plain": {},
+        "ignored": {"condition": "weight=low", "guidance": 0},
+        "conditional": {"condition": "weight=low"},
+    }.items():
+        assert sample(out=f"{name}.parquet", **options).exit_code == 0
+        rows[name] = token_array(read_table(tmp_path / f"{name}.parquet", "samples")[0]["tokens"])
+    assert np.array_equal(rows["plain"], rows["ignored"])
+    assert not np.array_equal(rows["plain"], rows["conditional"])
+    assert "condition" not in read_metadata(tmp_path / "plain.parquet").parameters
+
+
+@pytest.mark.parametrize("nfe", [1, 64])
+def test_a_prefix_is_kept_under_guidance(sample, tmp_path, nfe):
+    options = {"samples": None, "trials": None, "count": 30, "raw": True, "nfe": nfe, "prefix": "CC"}
+    run = sample("pairflow", "molecules.smi", **options, condition="weight=high", guidance=2)
+    assert run.exit_code == 0, run.output
+    assert all(line.startswith("CC") for line in (tmp_path / "molecules.smi").read_text().splitlines())
+
+
+WRONG = {
+    "condition: the model was trained for weight, not for 'qed'": {"condition": "qed=high"},
+    "condition: expected weight=<class>, found 'high'": {"condition": "high"},
+    "condition: unknown class 'heigh' of weight (did you mean 'high'?): known are low, middle, high": {
+        "condition": "weight=heigh"
+    },
+    "settings: guidance: needs a condition, such as qed=high": {"guidance": 2},
+    "settings: guidance: input should be greater than or equal to 0, found -1.0": {
+        "guidance": -1,
+        "condition": "weight=high",
+    },
+    "settings: guidance: input should be a finite number, found nan": {
+        "guidance": "nan",
+        "condition": "weight=high",
+    },
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_a_wrong_condition_is_refused_in_one_line(sample, tmp_path, message):
+    run = sample(**WRONG[message])
+    assert run.exit_code == 2
+    assert run.stderr.splitlines()[-1].removeprefix("pairflow sample: error: ") == message
+    assert not (tmp_path / "samples.parquet").exists()
+
+
+def test_a_model_without_classes_is_not_asked_for_one(made, step, model_files, sample):
+    settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 1}}
+    files = {"data": made / "plain/train.parquet", "validation": made / "plain/validation.parquet"}
+    bare = model_files(made / "bare")
+    assert step("train", settings=settings, **files, **bare, threads=1, quiet=True).exit_code == 0
+    run = sample("bare", condition="weight=high")
+    assert run.exit_code == 2
+    assert run.stderr.endswith(
+        f"the model in {made / 'bare'} was trained without data.condition, so it knows none\n"
+    )
+
+
+def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path):
+    settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 1}}
+    files = {name: made / f"data/{name}.parquet" for name in ("validation",)}
+    data, labels = made / "data/train.parquet", made / "data/validation.parquet"
+    run = step(
+        "train", settings=settings, data=data, labels=labels, **files, **model_files(tmp_path), quiet=True
+    )
+    assert run.exit_code == 2
+    assert run.stderr.endswith(f"{data} and {labels} do not belong together: they hold other rows\n")
+
+
+def test_a_conditional_model_is_not_distilled(made, step, model_files, tmp_path):
+    rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
+    settings = {"method": "udlm+dcd", "distillation": DCD}
+    run = step(
+        "distill", settings=settings, parent=made / "udlm", **rows, **model_files(tmp_path), quiet=True
+    )
+    assert run.exit_code == 2
+    assert run.stderr.endswith(f"{made / 'udlm'}: a conditional model cannot be distilled\n")
+
+
+def test_a_model_whose_classes_are_damaged_is_refused(made, sample, tmp_path):
+    folder = shutil.copytree(made / "udlm", tmp_path / "damaged")
+    description = folder / "model.json"
+    facts = json.loads(description.read_text())
+    facts["condition"]["thresholds"] = [1.0]
+    del facts["checksum"]
+    description.write_text(json.dumps(facts))
+    run = sample(folder)
+    assert run.exit_code == 2
+    assert run.stderr.endswith(f"{description}: condition: thresholds: expected 2 ascending numbers\n")
