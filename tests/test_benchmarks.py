@@ -130,3 +130,30 @@ def test_the_memory_of_each_task_is_measured(monkeypatch):
     for task in memory.TASKS:
         found = memory.perform(argparse.Namespace(**sizes, task=task))
         assert found["peak_mib"] >= found["imports_mib"] > 0
+
+
+def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path, capsys):
+    """Of records by hand; those that are there are not measured again."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    module = load("useful_molecules")
+    shared = {"rows": 9, "minutes": 1.0, "network": "mlp", "loss": "nelbo", "method": "pairflow"}
+    shared |= {"redraw": 0, "batch": 64, "seed": 0, "samples": 200, "iterations": 7, "cpu_seconds": 120.4}
+    shared |= {"training_loss": 1.0, "validation_nll": 2.0}
+    counts = {"smiles": (2.0, 1.0), "selfies": (30.0, 50.0)}
+    lines = [
+        {**shared, "representation": name}
+        | {
+            f"nfe{nfe}": {key: [value] for key in module.METRICS}
+            for nfe, value in zip((1, 8), values, strict=True)
+        }
+        for name, values in counts.items()
+    ]
+    out = tmp_path / "records.jsonl"
+    out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    arguments = ["useful", "--rows", "9", "--minutes", "1", "--network", "mlp", "--loss", "nelbo"]
+    monkeypatch.setattr("sys.argv", [*arguments, "--out", str(out)])
+    module.main()
+    header, first, second = capsys.readouterr().out.splitlines()
+    assert "strict 8" in header
+    assert ("selfies" in first, "smiles" in second) == (True, True)
+    assert first.split()[-6:] == ["15.0", "15.0", "15.0", "25.0", "25.0", "25.0"]  # of 200 samples

@@ -17,7 +17,7 @@ from rdkit import Chem, rdBase
 from pairflow.artifacts import token_dtype
 from pairflow.config import Notation, Standardisation
 from pairflow.data.library import Unreadable
-from pairflow.data.representations import REPRESENTATIONS, Representation
+from pairflow.data.representations import REPRESENTATIONS, Representation, get_representation
 from pairflow.data.split import split_rows
 from pairflow.data.standardise import parse, scaffold, standardise
 from pairflow.errors import InputError
@@ -64,7 +64,7 @@ class Vocabulary:
     @property
     def representation(self) -> Representation:
         """The way from SMILES to its tokens and back."""
-        return REPRESENTATIONS[self.kind]
+        return get_representation(self.kind)
 
     @property
     def size(self) -> int:
@@ -178,7 +178,7 @@ def prepare(
     is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
     on or fewer than `training_rows` to train on.
     """
-    write = REPRESENTATIONS[representation].tokenize
+    write = get_representation(representation).tokenize
     read = _Read(rows, standardisation, write, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
     _check_length(read.token_counts, length, max_too_long_share)
     if not read.rows:

@@ -7,10 +7,11 @@ rules of valence.
 import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rdkit import Chem, rdBase
 
+from pairflow.config import Notation
 from pairflow.errors import InputError
 
 # Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
@@ -46,7 +47,8 @@ def tokenize_selfies(smiles: str) -> list[str]:
 
     Raises InputError if SELFIES cannot write it, or if another molecule comes back from what they write.
     """
-    selfies = require_selfies()
+    import selfies
+
     try:
         text = selfies.encoder(smiles)
     except selfies.EncoderError:
@@ -63,7 +65,9 @@ def join_selfies(symbols: Sequence[str]) -> str:
 
     Where a symbol is none of SELFIES, or RDKit refuses the molecule, they are joined as they are: no SMILES.
     """
-    selfies, text = require_selfies(), "".join(symbols)
+    import selfies
+
+    text = "".join(symbols)
     if not all(map(_SELFIES.fullmatch, symbols)):
         return text
     with rdBase.BlockLogs():
@@ -71,17 +75,15 @@ def join_selfies(symbols: Sequence[str]) -> str:
     return text if molecule is None else Chem.MolToSmiles(molecule)
 
 
-def require_selfies() -> Any:
-    """The library `selfies`; InputError says how to install it if it is missing."""
-    if find_spec("selfies") is None:
-        remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
-        raise InputError(f"SELFIES need the package selfies: {remedy}")
-    import selfies
-
-    return selfies
-
-
 REPRESENTATIONS = {
     "smiles": Representation("SMILES", _SMILES, tokenize, "".join),
     "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies),
 }
+
+
+def get_representation(kind: Notation) -> Representation:
+    """One of REPRESENTATIONS; InputError says how to install the library `selfies` if it is missing."""
+    if kind == "selfies" and find_spec("selfies") is None:
+        remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
+        raise InputError(f"SELFIES need the package selfies: {remedy}")
+    return REPRESENTATIONS[kind]

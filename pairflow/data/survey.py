@@ -15,7 +15,7 @@ from pairflow.config import Notation, Standardisation
 from pairflow.data.known import hash_text
 from pairflow.data.library import SMILES_COLUMNS, Row, Unreadable, columns
 from pairflow.data.molecules import SPECIALS, canonicalise, read_molecule
-from pairflow.data.representations import REPRESENTATIONS
+from pairflow.data.representations import get_representation
 from pairflow.data.standardise import has_dummy, has_metal, parse, scaffold
 from pairflow.errors import InputError
 
@@ -85,7 +85,7 @@ def survey(
     rejects: list[tuple[int, str, str]] = []
     features: Counter[str] = Counter()
     ions = 0
-    write = REPRESENTATIONS[representation].tokenize
+    write = get_representation(representation).tokenize
     with rdBase.BlockLogs():
         for number, text, _ in rows:
             try:

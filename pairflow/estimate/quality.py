@@ -7,8 +7,10 @@ from pairflow.data.source import DatasetSize
 
 
 class Precedent(NamedTuple):
-    """An experiment that was measured, its N, and the share of samples of its method `pairflow` that were
-    valid molecules, or `useful` ones (docs/metrics.md)."""
+    """An experiment that was measured, its N, and the share of the samples of its method `pairflow`.
+
+    `what` they were: valid molecules, or useful ones, as docs/metrics.md has them.
+    """
 
     length: int
     experiment: str
@@ -50,7 +52,7 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
         sentences.append(
             "As SELFIES nearly all samples are valid molecules, which does not make them useful."
         )
-    if name != "transformer" and length > _PRECEDENTS["mlp"][0].length:
+    if name == "mlp" and length > _PRECEDENTS["mlp"][0].length:
         sentences.append(
             "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
             f"with which {_result('transformer', length)}. What a smaller library gives has not been "

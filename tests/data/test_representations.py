@@ -62,8 +62,7 @@ def test_rows_and_reasons():
 
 
 def test_another_molecule_that_comes_back_is_a_reason(monkeypatch):
-    library = representations.require_selfies()
-    monkeypatch.setattr(library, "decoder", lambda text: "CC")
+    monkeypatch.setattr("selfies.decoder", lambda text: "CC")
     with pytest.raises(InputError, match=r"^its SELFIES stand for another molecule$"):
         tokenize_selfies("CCO")
 
@@ -93,7 +92,7 @@ def test_the_library_is_an_extra(monkeypatch):
     with pytest.raises(
         InputError, match=r'SELFIES need the package selfies: pip install "pairflow\[selfies\]"'
     ):
-        tokenize_selfies("CCO")
+        prepare(ROWS, length=8, representation="selfies")
 
 
 def test_a_prefix_is_a_whole_molecule():
