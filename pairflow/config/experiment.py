@@ -195,8 +195,9 @@ class Experiment(Settings):
                 raise ValueError(f"{where}: needs the settings data.condition")
             known = [f"{self.data.condition.name()}={label}" for label in self.data.condition.labels()]
             if evaluation.condition not in known:
-                found = f"{evaluation.condition}'{nearest(evaluation.condition, known)}"
-                raise ValueError(f"{where}: expected one of {', '.join(known)}, found '{found}")
+                near = nearest(evaluation.condition, known)
+                expected = f"expected one of {', '.join(known)}"
+                raise ValueError(f"{where}: {expected}, found '{evaluation.condition}'{near}")
         return self
 
     @model_validator(mode="after")

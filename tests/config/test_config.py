@@ -450,8 +450,8 @@ def test_without_a_condition_the_settings_of_data_are_those_of_earlier_versions(
             "evaluations.main.condition: needs the settings data.condition",
         ),
         (
-            {"evaluations": {"main": {"nfe": [1], "condition": "logp=high"}}},
-            "evaluations.main.condition: expected one of qed=low, qed=middle, qed=high, found 'logp=high' "
+            {"evaluations": {"main": {"nfe": [1], "condition": "qed=hihg"}}},
+            "evaluations.main.condition: expected one of qed=low, qed=middle, qed=high, found 'qed=hihg' "
             "(did you mean 'qed=high'?)",
         ),
         ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
