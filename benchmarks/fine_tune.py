@@ -3,10 +3,10 @@
     python benchmarks/fine_tune.py --folder /tmp/fine_tune
     python benchmarks/fine_tune.py --folder /tmp/fine_tune --out benchmarks/records/fine-tune.json
 
-The small library are molecules of ZINC-250k whose Murcko scaffold holds an indole. None of the others has
-a scaffold; a random part of them trains the parent. The folder gets a configuration with three experiments,
+The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole; no other molecule has one.
+A random part of the others trains the parent. The folder gets a configuration with three experiments,
 `parent`, `tuned` and `scratch`, and the workflow runs them: a command that was stopped resumes. The last two
-differ only in where their trainings start. A sample counts as alike if its scaffold holds the indole, too.
+differ only in where their trainings start. A sample counts as alike if its scaffold holds an indole, too.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Samples to metric rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,9 +74,8 @@ def main(
     )
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    useful: dict[str, np.ndarray] = {}
-    if settings.useful:
-        useful = chemistry.are_useful(spellings, found.properties, training, known.every)
+    described = (spellings, found.properties, training, known.every)
+    useful = chemistry.are_useful(*described) if settings.useful else {}
     in_class = _in_class(metadata, list(spellings.values()))
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
@@ -85,10 +84,7 @@ def main(
         values |= chemistry.compare(found[distinct[-1]], training) | in_class(valid)
         values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
-        rows += [
-            {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
-            for name, value in values.items()
-        ]
+        rows += [shared | row for row in _metric_rows(values)]
         rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]
     counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
     _write((out, properties), pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
@@ -139,6 +135,13 @@ def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, A
         "connected": chemistry.count_connected(texts),
     }
     return counts, valid
+
+
+def _metric_rows(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    from pairflow.metrics import chemistry
+
+    for name, value in values.items():
+        yield {"metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
 
 
 def _write(
