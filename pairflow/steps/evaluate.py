@@ -83,9 +83,8 @@ def main(
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training) | in_class(valid)
         values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
-        shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
-        rows += [shared | row for row in _metric_rows(values)]
-        rows += [{**shared, "samples": len(valid), **row} for row in frechet(valid)]
+        rows += _metric_rows(values, trial=int(trial), samples=metadata.parameters["samples"])
+        rows += [{"trial": int(trial), "samples": len(valid), **row} for row in frechet(valid)]
     counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
     _write((out, properties), pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
     provenance.write(out)
@@ -137,11 +136,11 @@ def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, A
     return counts, valid
 
 
-def _metric_rows(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
     from pairflow.metrics import chemistry
 
     for name, value in values.items():
-        yield {"metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
+        yield {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
 
 
 def _write(
