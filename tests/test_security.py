@@ -88,6 +88,7 @@ class Payload:
         return (Path.touch, (self.path,))
 
 
+@pytest.mark.promise("code")
 def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path, monkeypatch):
     """torchvision unpickles the batches, but only after it has compared their checksums."""
     folder, proof = tmp_path / "cifar-10-batches-py", tmp_path / "pwned"
@@ -103,6 +104,7 @@ def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path, monkeypatch):
     assert proof.exists()  # the payload works
 
 
+@pytest.mark.promise("code")
 def test_a_pickle_in_an_array_file_is_not_loaded(step, refused, tmp_path):
     import numpy as np
 
@@ -113,6 +115,7 @@ def test_a_pickle_in_an_array_file_is_not_loaded(step, refused, tmp_path):
     assert not proof.exists()
 
 
+@pytest.mark.promise("code")
 @pytest.mark.parametrize(
     "name", ["<script>", "../up", "a b", "$(touch pwned)", "a;b", "a\n", "a'b", 'a"b', "a{seed}", ""]
 )

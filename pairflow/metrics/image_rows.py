@@ -76,8 +76,8 @@ def read_images(path: Path) -> ImageRows:
     return ImageRows(path, token_array(table["tokens"]), metadata, labels)
 
 
-def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, np.ndarray]:
-    """Samples of a model that was trained on the `real` images, and their trials."""
+def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, Any]:
+    """Samples of a model that was trained on the `real` images, and their whole table."""
     table, metadata = read_table(path, "samples")
     metadata.require_same_vocabulary(real.metadata.vocabulary, path, real.path)
     metadata.require_same_data(real.metadata.data, path, real.path)
@@ -90,7 +90,7 @@ def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, np.ndarray]:
     if tokens.max(initial=0) >= levels:
         raise InputError(f"{path}: token {tokens.max()} is not one of the {levels} levels of a pixel")
     shaped = Metadata(**{**metadata.__dict__, "shape": real.metadata.shape})
-    return ImageRows(path, tokens, shaped), table["trial"].to_numpy()
+    return ImageRows(path, tokens, shaped), table
 
 
 def extract(

@@ -57,3 +57,13 @@ def compare(vectors: np.ndarray, real: RealVectors) -> Iterator[dict[str, Any]]:
     }
     for metric, value in values.items():
         yield {"metric": metric, "value": value, "reference": "train"}
+
+
+def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
+    """Metric rows of the paths of some samples of a table; none if it does not hold them."""
+    columns = {"path_energy": "energy", "straightness": "straightness"}
+    return [
+        {"metric": metric, "value": float(table[column].to_numpy()[rows].mean())}
+        for metric, column in columns.items()
+        if column in table.column_names
+    ]

@@ -53,4 +53,5 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
         only = "only " if share < (USABLE if leading.metric == "valid" else HOPELESS) else ""
         what = f"{leading.about.label} molecules"
         return f"{start}, {only}{format_percent(share)} of its samples are {what}", share
-    return f"{start}, {leading.about.label} {format_number(value, 2)} {leading.beside}", 1.0
+    number = format_number(value, max(2, leading.about.digits))
+    return f"{start}, {leading.about.label} {number} {leading.beside}", 1.0

@@ -166,7 +166,12 @@ def describe_metric(name: str, complete: bool = False) -> Metric:
 
 def list_metrics(modality: str, group: str | None = None) -> list[str]:
     """Names of a modality's metrics, or of one group among them, in the page's order."""
-    chosen = {name: metric for name, metric in METRICS.items() if metric.modality == modality}
+    shared = {"images": "paths"}.get(modality)  # images of a continuous flow have paths, as vectors do
+    chosen = {
+        name: metric
+        for name, metric in METRICS.items()
+        if metric.modality == modality or (shared and metric.group == shared)
+    }
     return [name for name, metric in chosen.items() if group in (None, metric.group)]
 
 

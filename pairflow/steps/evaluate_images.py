@@ -21,20 +21,23 @@ def main(
     settings: ComparisonSettings, samples: Path, real: RealImages, evaluation, out, device, threads, quiet
 ):
     """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
-    kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images."""
+    kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
+    straightness of a continuous flow's paths."""
     from pairflow.metrics import image_rows
     from pairflow.metrics.image_reference import ImageComparison
+    from pairflow.metrics.vectors import average_paths
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
     device = choose(device, threads, provenance)
     compared = ImageComparison.read(real, settings, device)
     train, extractor = compared.train, compared.extractor
-    drawn, trials = image_rows.read_samples(samples, train)
-    rows = []
+    drawn, table = image_rows.read_samples(samples, train)
+    trials, rows = table["trial"].to_numpy(), []
     for trial in np.unique(trials):
         of_trial = np.flatnonzero(trials == trial)
         measured = _compare(compared, drawn, of_trial, settings.pixels, device, not quiet)
+        measured += average_paths(table, of_trial)
         rows += [{**row, "trial": int(trial)} for row in measured]
     sampling = drawn.metadata.parameters
     counts = {name: (sampling["samples"], part.whole.count) for name, part in compared.references.items()}

@@ -17,7 +17,7 @@ from pairflow.steps.command import evaluation, existing, out, real_tokens, step
 def main(samples: Path, tokens: Path, validation: Path, evaluation: str, out: Path):
     """Compare each trial's vectors with the training vectors, and average the energy and the straightness of
     the paths on which they were made."""
-    from pairflow.metrics.vectors import RealVectors, compare
+    from pairflow.metrics.vectors import RealVectors, average_paths, compare
 
     provenance = Provenance()
     real = RealVectors.read(tokens, validation)
@@ -26,12 +26,7 @@ def main(samples: Path, tokens: Path, validation: Path, evaluation: str, out: Pa
     rows = []
     for trial in np.unique(trials):
         of_trial = trials == trial
-        paths = {
-            "path_energy": table["energy"].to_numpy()[of_trial].mean(),
-            "straightness": table["straightness"].to_numpy()[of_trial].mean(),
-        }
-        measured = [*compare(drawn[of_trial], real)]
-        measured += [{"metric": metric, "value": float(value)} for metric, value in paths.items()]
+        measured = [*compare(drawn[of_trial], real), *average_paths(table, of_trial)]
         rows += [{**row, "trial": int(trial)} for row in measured]
     sampling = metadata.parameters
     shared = {key: sampling[key] for key in ("method", "nfe", "seed", "samples")}

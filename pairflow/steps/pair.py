@@ -2,6 +2,7 @@
 
 import re
 import resource
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ def main(
     with provenance.uncounted():
         pairer.compile()
     if dry_run:
-        return _estimate(settings, x1, pairer)
+        comparisons = len(x1) * x1.size * (settings.steps or 0) / settings.subsets
+        size = f"{len(x1):,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons"
+        return _estimate(size, len(x1), pairer.sources)
     first, last = _rows(len(x1), shard)
     written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
     table = _open(out, written, resume, provenance)
@@ -133,18 +136,15 @@ def _pair_points(
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.runtime.device import choose
 
-    if backend == "reference" or out.suffix == ".npy" or dry_run:
-        raise InputError(
-            "--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu, and has no dry run"
-        )
+    if backend == "reference" or out.suffix == ".npy":
+        raise InputError("--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu")
     source, metadata = read_table(path, "vectors", "tokens")
     points = points_of(source, metadata)
     first, last = _rows(len(points), shard)
-    threads = 1 if (last - first) * len(points) * (settings.steps or 1) < FEW_WEIGHTS else threads
-    device = choose({"gpu": "cuda"}.get(backend, backend), threads, provenance)
-    metadata = _metadata(settings, metadata, path, shard and {"rows": [first, last], "of": len(points)})
-    written = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
-    table = _open(out, written, resume, provenance, device)
+    weights = (last - first) * len(points) * (settings.steps or 1)
+    device = choose(
+        {"gpu": "cuda"}.get(backend, backend), 1 if weights < FEW_WEIGHTS else threads, provenance
+    )
 
     def walk(rows: BlockKey) -> np.ndarray:
         walked = pair_continuous(
@@ -157,6 +157,12 @@ def _pair_points(
         )
         return np.column_stack([walked.target, walked.moved])
 
+    if dry_run:
+        numbers = points[0].size
+        return _estimate(f"{last - first:,} of {numbers} numbers, {weights:.2g} weights", last - first, walk)
+    metadata = _metadata(settings, metadata, path, shard and {"rows": [first, last], "of": len(points)})
+    written = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
+    table = _open(out, written, resume, provenance, device)
     walks = np.concatenate(table.make(_blocks(first, last, points.size * (settings.steps or 1)), walk))
     target, length = walks[:, 0].astype(np.int64), metadata.length or 0
     x0 = rng.normals(settings.seed, np.arange(first, last), length)  # those that have walked
@@ -249,13 +255,11 @@ def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
-def _estimate(settings: PairSettings, x1: np.ndarray, pairer: Pairer | RowwisePairer) -> None:
+def _estimate(size: str, count: int, pair: Callable[[BlockKey], np.ndarray]) -> None:
     """Pair a few rows, and print what all of them would take."""
-    count = len(x1)
-    probe = extrapolated(lambda rows: pairer.sources((0, rows)), count, seconds=PROBE_SECONDS)
+    probe = extrapolated(lambda rows: pair((0, rows)), count, seconds=PROBE_SECONDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    comparisons = count * x1.size * (settings.steps or 0) / settings.subsets
-    click.echo(f"rows: {count:,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons")
+    click.echo(f"rows: {size}")
     click.echo(f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s")
     click.echo(f"memory: about {memory:.1f} GB")
 

@@ -99,10 +99,10 @@ def _draw_trials(
 
         model = Model.load(folder, device=device)
         model.warm_up()
-    if model.continuous != isinstance(settings, FlowSampleSettings):
+    continuous = isinstance(settings, FlowSampleSettings)
+    if model.continuous != continuous:
         raise InputError(f"{folder}: --solver is needed with a model of a continuous flow, and only then")
-    vectors = model.vocabulary_size is None
-    kind = "vector samples" if vectors else "samples"
+    kind = "vector samples" if model.vocabulary_size is None else "samples"
     metadata = model.metadata(kind, {"method": model.method, **settings.model_dump(mode="json")})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)
@@ -118,12 +118,10 @@ def _draw_trials(
     calls = settings.nfe + getattr(settings, "greedy_tail", False)
     drawn = np.concatenate(table.make(batches, draw, partial(network_bar, model.network, calls, quiet)))
     trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
-    columns = {
-        **(path_columns(drawn) if vectors else {"tokens": token_column(drawn, model.dimensions[1])}),
-        "trial": np.repeat(trials, settings.samples),
-        "sample": np.tile(samples, settings.trials),
-    }
-    table.write(pa.table(columns))
+    size = model.vocabulary_size
+    columns = path_columns(drawn, size) if continuous else {"tokens": token_column(drawn, size or 1)}
+    numbers = {"trial": np.repeat(trials, settings.samples), "sample": np.tile(samples, settings.trials)}
+    table.write(pa.table(columns | numbers))
 
 
 if __name__ == "__main__":

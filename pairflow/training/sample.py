@@ -49,9 +49,10 @@ def sample(
     if loaded.continuous:
         flow = FlowSampleSettings(samples=count, trials=1, nfe=nfe, seed=seed)
         blocks = split_rows(count, loaded.batch_rows)
-        return np.concatenate([follow(loaded, flow, size, 0, first) for first, size in blocks])[
-            :, : loaded.length
-        ]
+        drawn = np.concatenate([follow(loaded, flow, rows, 0, first) for first, rows in blocks])
+        drawn = drawn[:, : loaded.length]
+        size = loaded.vocabulary_size
+        return drawn if size is None else drawn.astype(token_dtype(size))
     rows = [
         loaded.draw(settings, nfe, size, "sample", 0, first)[1].numpy()
         for first, size in split_rows(count, loaded.batch_rows)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pairflow.artifacts import row_column
+from pairflow.artifacts import row_column, token_column, token_dtype
 from pairflow.config import FlowSampleSettings
 from pairflow.data.images import from_points
 from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
@@ -80,20 +80,22 @@ def walk(
 
 
 def follow(model: Model, settings: FlowSampleSettings, rows: int, trial: int, first: int) -> np.ndarray:
-    """A batch of a trial's samples: token rows of images, or vectors with the energy and the straightness of
-    their paths as two further columns (B, d + 2), float64."""
+    """A batch of a trial's samples (B, d + 2): token rows of images or vectors, and the energy and the
+    straightness of their paths as two further columns; float32 for images, float64 for vectors."""
     labels = ("sample", trial, first)
     _, paths = walk(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)
-    if model.vocabulary_size is not None:
-        return from_points(paths.end.numpy(), model.vocabulary_size)
-    return torch.cat([paths.end.double(), paths.energy[:, None], paths.straightness[:, None]], dim=1).numpy()
+    end, size = paths.end.numpy(), model.vocabulary_size
+    drawn = np.column_stack(
+        [end if size is None else from_points(end, size), paths.energy, paths.straightness]
+    )
+    return drawn.astype(np.float64 if size is None else np.float32, copy=False)
 
 
-def path_columns(drawn: np.ndarray) -> dict[str, Any]:
-    """The columns of a table of vectors that `follow` has drawn."""
+def path_columns(drawn: np.ndarray, vocabulary_size: int | None) -> dict[str, Any]:
+    """The columns of a table of samples that `follow` has drawn; `vocabulary_size` is None for vectors."""
     values, energy, straightness = np.split(drawn, [-2, -1], axis=1)
-    return {
-        "values": row_column(values.astype(np.float32)),
-        "energy": energy[:, 0],
-        "straightness": straightness[:, 0],
-    }
+    if vocabulary_size is None:
+        rows = {"values": row_column(values.astype(np.float32))}
+    else:
+        rows = {"tokens": token_column(values.astype(token_dtype(vocabulary_size)), vocabulary_size)}
+    return {**rows, "energy": energy[:, 0], "straightness": straightness[:, 0]}

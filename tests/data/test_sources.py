@@ -120,12 +120,14 @@ def test_download_once_into_the_cache(checked, server, cache, copies):
     assert list(cache.iterdir()) == [path]
 
 
+@pytest.mark.promise("download")
 def test_a_wrong_checksum_leaves_nothing(remote, cache):
     with pytest.raises(InputError, match=rf"remote\.csv: wrong checksum, expected git blob {BLOB}"):
         remote(git_blob=BLOB).fetch()
     assert not list(cache.iterdir())
 
 
+@pytest.mark.promise("download")
 @pytest.mark.parametrize(
     ("left", "asked"),
     [(CONTENT[:7], ["bytes=7-"]), (CONTENT + b"more", [f"bytes={len(CONTENT) + 4}-", None])],
@@ -138,6 +140,7 @@ def test_an_interrupted_download_resumes(checked, server, cache, left, asked):
     assert server.asked == asked
 
 
+@pytest.mark.promise("download")
 def test_a_download_without_a_checksum_starts_again(remote, server, cache):
     """The part that was left may be of another version."""
     cache.mkdir()
@@ -146,6 +149,7 @@ def test_a_download_without_a_checksum_starts_again(remote, server, cache):
     assert server.asked == [None]
 
 
+@pytest.mark.promise("download")
 def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_whole(checked, cache):
     cache.mkdir()
     (cache / "remote.csv.part").write_bytes(b"smilez\nC")
@@ -154,6 +158,7 @@ def test_a_file_that_changed_between_two_attempts_is_refused_and_then_loaded_who
     assert checked.fetch().read_bytes() == CONTENT
 
 
+@pytest.mark.promise("download")
 def test_a_truncated_download_is_not_a_file(checked, server, cache):
     server.breaks_off = True
     with pytest.raises(InputError, match=r"cannot download .*/remote\.csv \(ChunkedEncodingError"):
@@ -163,6 +168,7 @@ def test_a_truncated_download_is_not_a_file(checked, server, cache):
     assert checked.fetch().read_bytes() == CONTENT
 
 
+@pytest.mark.promise("download")
 def test_a_server_that_hangs_is_given_up(remote, server, cache, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", 0.2)
     server.hangs.clear()
@@ -175,6 +181,7 @@ def test_a_server_that_hangs_is_given_up(remote, server, cache, monkeypatch):
     assert not (cache / "remote.csv").exists()
 
 
+@pytest.mark.promise("download")
 def test_a_failed_download_says_how_to_go_on(remote, cache):
     advice = r"put the file, named remote\.csv\.gz, into a folder and set PAIRFLOW_DATA_DIR to it"
     source = remote("missing.csv")

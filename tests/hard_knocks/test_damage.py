@@ -80,6 +80,7 @@ def altered(path) -> bytes:
     return content[:place] + bytes([content[place] ^ 2]) + content[place + 1 :]
 
 
+@pytest.mark.promise("damage")
 @pytest.mark.parametrize("harm", [truncated, altered])
 @pytest.mark.parametrize("artifact", READERS)
 def test_a_harmed_artifact_is_named(damaged, refused, artifact, harm):
@@ -90,6 +91,7 @@ def test_a_harmed_artifact_is_named(damaged, refused, artifact, harm):
     assert path.name in line or path.parent.name in line
 
 
+@pytest.mark.promise("damage", times=FLIPS)
 @pytest.mark.parametrize("artifact", ["data/train.parquet", "seed0/samples/pairflow/main/nfe1.parquet"])
 def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_path):
     """One bit of each of about FLIPS bytes: the table is refused, or reads as it was."""
@@ -111,6 +113,7 @@ def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_pat
     assert unnoticed < len(places) / 2  # statistics, padding and names of the format itself
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("step", "changes", "text"),
     [
@@ -123,6 +126,7 @@ def test_swapped_kinds_are_refused(refused, step, changes, text):
     assert text in refused(step, **changes)
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize("kind", ["samples", "metrics"])
 def test_files_of_another_method_or_run_in_their_place_are_refused_by_the_report(
     damaged, refused, kind, tmp_path
@@ -153,6 +157,7 @@ def other(place, experiment, chain):
 OTHER_DATA = "do not belong together: they come from different data, "
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("step", "flag", "file", "text"),
     [
@@ -171,6 +176,7 @@ def test_a_file_of_another_split_is_refused(refused, other, step, flag, file, te
 DCD = {"name": "dcd", "batch_size": 8, "iterations": 1, "learning_rate": 0.01, "teacher_every": 1}
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("flag", "file", "text"),
     [
@@ -190,6 +196,7 @@ def test_a_distillation_keeps_to_the_data_of_its_parent(damaged, refused, other,
     assert text in refused("distill", **changes)
 
 
+@pytest.mark.promise("exchange")
 def test_pairs_of_validation_rows_are_not_trained_on(damaged, refused, tmp_path):
     pairs = tmp_path / "pairs.parquet"
     tokens = "results/mini/data/validation.parquet"
@@ -200,6 +207,7 @@ def test_pairs_of_validation_rows_are_not_trained_on(damaged, refused, tmp_path)
 MADE_OF = "was made from a file other than results/mini/"
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("artifact", "text"),
     [
@@ -229,6 +237,7 @@ def test_the_report_refuses_files_of_another_experiment(damaged, refused, other,
     assert line.endswith(text)
 
 
+@pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("artifact", "step", "changes", "text"),
     [

@@ -177,6 +177,7 @@ def test_every_step_that_writes_is_tested():
     assert named | NO_WRITERS | ELSEWHERE == {*COMMANDS, *STEPS}
 
 
+@pytest.mark.promise("disk")
 @pytest.mark.parametrize("name", [*CHAIN, *BESIDE])
 def test_a_full_disk_is_named_and_the_step_works_once_there_is_room(small, disk, name, capsys):
     before = {path: path.read_bytes() for path in small.outputs(name)}
@@ -193,6 +194,7 @@ def test_a_full_disk_is_named_and_the_step_works_once_there_is_room(small, disk,
             assert path.read_bytes() == content
 
 
+@pytest.mark.promise("disk")
 def test_an_experiment_is_not_written_in_part_to_a_full_disk(small, disk, capsys):
     configuration = small.root / "workflow_config.yaml"
     text = yaml.safe_dump({"experiments": {"mini": small.experiment.model_dump(mode="json")}})
@@ -211,6 +213,7 @@ def test_an_experiment_is_not_written_in_part_to_a_full_disk(small, disk, capsys
     shutil.rmtree(small.root / "experiments")
 
 
+@pytest.mark.promise("disk")
 @pytest.mark.parametrize("suffix", ["smi", "csv", "sdf", "parquet"])
 def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
     path = disk / f"molecules.{suffix}"
@@ -220,6 +223,7 @@ def test_no_kind_of_file_of_molecules_is_cut_short_by_a_full_disk(disk, suffix):
         write(temporary, table, Metadata(kind="molecules"))
 
 
+@pytest.mark.promise("disk")
 def test_a_full_disk_costs_no_state_that_was_saved(disk):
     finished, array = BlockFiles(disk / "states"), np.arange(10**5)
     finished.save("0-1", array)
@@ -242,6 +246,7 @@ def sealed(small, place, disk, tmp_path_factory):
     subprocess.run(["umount", "-l", mount], check=True)
 
 
+@pytest.mark.promise("disk")
 @pytest.mark.parametrize("step", ["pair", "train", "sample", "evaluate", "report"])
 def test_results_that_may_not_be_written_are_named(sealed, disk, step, capsys):
     before = everything(disk)

@@ -33,6 +33,7 @@ def knock(place, step, random, started) -> None:
     assert process.exitcode == -signal.SIGKILL, place.errors()
 
 
+@pytest.mark.promise("kill", times=KILLS)
 @pytest.mark.parametrize("step", STATES)
 def test_a_step_killed_five_times_ends_in_the_bytes_of_an_undisturbed_one(calm, place, step):
     knocked, random = place(step), np.random.default_rng(len(step))
@@ -55,6 +56,7 @@ def test_a_step_killed_five_times_ends_in_the_bytes_of_an_undisturbed_one(calm, 
     assert not list(knocked.folder.rglob("*.partial"))
 
 
+@pytest.mark.promise("kill", times=2)
 def test_clocks_that_went_back_or_ahead_change_nothing(calm, place):
     """States and inputs from the year 2100 and from 1980: what is saved is taken up, to the same bytes."""
     knocked, random = place("clock"), np.random.default_rng(0)
@@ -68,6 +70,7 @@ def test_clocks_that_went_back_or_ahead_change_nothing(calm, place):
     assert mine.read_bytes() == theirs.read_bytes()
 
 
+@pytest.mark.promise("kill", times=3)
 def test_a_report_killed_three_times_is_the_same_and_leaves_nothing_half_written(calm, place):
     knocked, random = place("report"), np.random.default_rng(0)
     shutil.copytree(calm.root, knocked.root)

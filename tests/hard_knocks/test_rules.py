@@ -58,6 +58,7 @@ def test_two_workflows_in_one_folder_do_not_meet(knocked):
     assert "Directory cannot be locked" in knocked.words["second"]
 
 
+@pytest.mark.promise("signal")
 def test_a_workflow_that_was_stopped_ends_in_the_bytes_of_the_steps_by_hand(knocked, calm, chain):
     for step in chain:
         for mine, theirs in zip(knocked.outputs(step), calm.outputs(step), strict=True):
@@ -68,6 +69,7 @@ def test_a_workflow_that_was_stopped_ends_in_the_bytes_of_the_steps_by_hand(knoc
     assert not list(knocked.root.rglob("*.partial"))
 
 
+@pytest.mark.promise("code")
 def test_no_name_has_reached_a_shell(knocked):
     assert not list(knocked.folder.parent.rglob("pwned"))
     assert sorted(path.name for path in knocked.folder.iterdir() if not path.name.startswith(".")) == [
@@ -76,6 +78,7 @@ def test_no_name_has_reached_a_shell(knocked):
     ]
 
 
+@pytest.mark.promise("code")
 def test_no_name_has_reached_the_page_as_markup(knocked):
     page = (knocked.folder / REPORT).read_text()
     assert "<script>alert" not in page

@@ -17,7 +17,8 @@ def finish(tmp_path, miniature, monkeypatch):
 
     def write(values, metric="valid", changes=None, **shared):
         evaluations = {"main": {"nfe": [1, 4], "samples": 200, "trials": 2}}
-        settings = miniature(methods=["udlm", "pairflow"], evaluations=evaluations, **changes or {})
+        shape = {"methods": ["udlm", "pairflow"], "evaluations": evaluations, **(changes or {})}
+        settings = miniature(**shape)
         parameters = Experiment(**settings).model_dump(mode="json")
         rows = pd.DataFrame(values, columns=["method", "nfe", "value"]).assign(metric=metric, seed=0, trial=0)
         root = tmp_path / "results" / "mine"
@@ -68,6 +69,19 @@ def test_images_end_with_the_least_distance(finish):
     values = [("udlm", 1, 9.0), ("udlm", 4, 2.34), ("pairflow", 1, 5.0)]
     lines = finish(values, "fd", DIGITS, reference="test", extractor="classifier-0")
     best = "best of 2 methods: udlm with 4 sampling steps, FD 2.34 to the test images"
+    assert lines == [best, "report: results/mine/report.html"]
+
+
+def test_a_small_distance_keeps_its_digits(finish):
+    moons = {
+        "flow": "continuous",
+        "data": {"source": "two_moons", "dims": 2},
+        "training": {"loss": "velocity", "batch_size": 8, "iterations": 4, "learning_rate": 1e-3},
+        "distillation": {},
+        "methods": ["condot", "pairflow"],
+    }
+    lines = finish([("condot", 1, 0.4911), ("pairflow", 1, 0.00346)], "chamfer", moons, reference="train")
+    best = "best of 2 methods: pairflow with 1 sampling step, Chamfer distance 0.0035 to training data"
     assert lines == [best, "report: results/mine/report.html"]
 
 

@@ -41,6 +41,7 @@ def test_work_that_is_quickly_done_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("number", STOPS)
 @pytest.mark.parametrize("stop", [0, 1, 2])
 def test_stopped_work_is_saved_and_not_done_twice(tmp_path, stop, number):
@@ -55,6 +56,7 @@ def test_stopped_work_is_saved_and_not_done_twice(tmp_path, stop, number):
     assert np.concatenate(made).tolist() == [i * i for i in range(10)]
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
     work, found = blocks(tmp_path), []
@@ -69,6 +71,7 @@ def test_a_warning_saves_what_is_made_and_the_work_goes_on(tmp_path, at):
     assert blocks(tmp_path).pending == EVERY[at:]
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("seconds", [0.0, 300.0])
 def test_signals_during_a_save_leave_it_whole(tmp_path, monkeypatch, seconds):
     """A warning changes nothing there; SIGTERM twice, as SLURM's srun sends it, stops once."""
@@ -124,6 +127,7 @@ def saved(tmp_path):
     return [tmp_path / "run-0" / f"{first}-{count}.block" for first, count in EVERY[:2]]
 
 
+@pytest.mark.promise("state")
 @pytest.mark.parametrize("place", [0, 20, 40, 100, -1])
 @pytest.mark.parametrize("harm", ["flip", "cut"])
 def test_a_block_with_one_flipped_bit_or_cut_short_is_made_again(tmp_path, harm, place):
@@ -134,6 +138,7 @@ def test_a_block_with_one_flipped_bit_or_cut_short_is_made_again(tmp_path, harm,
     assert blocks(tmp_path).pending == [EVERY[0], EVERY[2]]
 
 
+@pytest.mark.promise("state")
 def test_swapped_blocks_are_made_again(tmp_path):
     first, second = saved(tmp_path)
     one, other = first.read_bytes(), second.read_bytes()
@@ -142,12 +147,14 @@ def test_swapped_blocks_are_made_again(tmp_path):
     assert blocks(tmp_path).pending == EVERY
 
 
+@pytest.mark.promise("state")
 def test_blocks_of_another_run_are_made_again(tmp_path):
     saved(tmp_path)
     (tmp_path / "run-0").rename(tmp_path / "run-1")
     assert BlockwiseWork(EVERY, tmp_path / "run-1", 300.0, Provenance()).pending == EVERY
 
 
+@pytest.mark.promise("state")
 def test_a_damaged_record_of_costs_makes_them_unknown_and_stops_nothing(tmp_path):
     saved(tmp_path)
     (tmp_path / "run-0" / "spent.provenance.json").write_text('{"seconds": 1')
@@ -157,6 +164,7 @@ def test_a_damaged_record_of_costs_makes_them_unknown_and_stops_nothing(tmp_path
     assert read_provenance(tmp_path / "out")["seconds"] is None
 
 
+@pytest.mark.promise("signal")
 def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
     monkeypatch.setattr(BlockwiseWork, "_save", lambda self: os.kill(os.getpid(), signal.SIGINT))
@@ -167,6 +175,7 @@ def test_a_second_interrupt_is_not_held_back(tmp_path, monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.promise("signal")
 def test_signals_are_handed_back(tmp_path):
     every = [*STOPS, signal.SIGUSR1]
     before = [signal.getsignal(number) for number in every]
@@ -176,6 +185,7 @@ def test_signals_are_handed_back(tmp_path):
     assert [signal.getsignal(number) for number in every] == before
 
 
+@pytest.mark.promise("signal")
 def test_nohup_keeps_work_from_stopping_when_the_terminal_closes(tmp_path):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -185,6 +195,7 @@ def test_nohup_keeps_work_from_stopping_when_the_terminal_closes(tmp_path):
     assert np.concatenate(made).tolist() == [i * i for i in range(10)]
 
 
+@pytest.mark.promise("signal")
 def test_ctrl_c_outside_the_work_is_one_line_with_its_exit_code():
     @step()
     def main():
@@ -194,6 +205,7 @@ def test_ctrl_c_outside_the_work_is_one_line_with_its_exit_code():
     assert (run.exit_code, run.output) == (128 + signal.SIGINT, "pairflow test_resume: stopped\n")
 
 
+@pytest.mark.promise("signal")
 def test_a_warning_ends_no_step_that_has_nothing_to_save():
     before, done = signal.getsignal(signal.SIGUSR1), []
 

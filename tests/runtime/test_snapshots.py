@@ -78,6 +78,7 @@ def same(one, other) -> bool:
     return all(equal) and next(logs).equals(next(logs))
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("run", [train, distil])
 @pytest.mark.parametrize("stop", [0, 4, 5, 11, 12, 19])
 def test_a_run_stopped_anywhere_ends_in_the_same_bits(run, stop, tmp_path):
@@ -90,6 +91,7 @@ def test_a_run_stopped_anywhere_ends_in_the_same_bits(run, stop, tmp_path):
     assert same(run(snapshots), run())
 
 
+@pytest.mark.promise("signal")
 def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
     for stop in (3, 7, 8, 20):
         with pytest.raises(Interrupted):
@@ -97,6 +99,7 @@ def test_a_run_stopped_again_and_again_ends_in_the_same_bits(tmp_path):
     assert same(train(Snapshots(tmp_path)), train())
 
 
+@pytest.mark.promise("kill")
 def test_a_state_saved_at_intervals_survives_a_kill(tmp_path):
     """seconds = 0: a state after every iteration, the newest two kept; nothing asks the run to stop."""
     train(Snapshots(tmp_path, seconds=0))
@@ -105,12 +108,14 @@ def test_a_state_saved_at_intervals_survives_a_kill(tmp_path):
     assert same(train(Snapshots(tmp_path)), train())
 
 
+@pytest.mark.promise("signal")
 def test_a_warning_saves_and_the_run_goes_on(tmp_path):
     trained = train(Snapshots(tmp_path), 10, signal.SIGUSR1)
     assert (tmp_path / "11.safetensors").is_file()
     assert same(trained, train())
 
 
+@pytest.mark.promise("state")
 @pytest.mark.parametrize("harm", ["flip", "cut", "remove", "text", "version"])
 def test_a_state_that_is_not_whole_or_of_another_version_is_passed_over(harm, tmp_path):
     snapshots = Snapshots(tmp_path)
@@ -152,12 +157,14 @@ def test_there_is_nothing_to_load_at_first(tmp_path):
     assert Snapshots(tmp_path).load("cpu") is None
 
 
+@pytest.mark.promise("signal")
 def test_signals_are_handed_back(tmp_path):
     before = [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)]
     train(Snapshots(tmp_path))
     assert [signal.getsignal(number) for number in (*signals.STOP, signals.SAVE)] == before
 
 
+@pytest.mark.promise("signal")
 def test_a_second_interrupt_is_not_held_back():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
     try:
@@ -170,6 +177,7 @@ def test_a_second_interrupt_is_not_held_back():
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.promise("signal")
 def test_a_second_sigterm_is_as_good_as_one():
     """SLURM and its srun each send one within milliseconds: neither may end the saving of the state."""
     with signals.collect() as received:

@@ -93,6 +93,7 @@ def interrupt():
 
 TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
 ENDINGS = {  # modality -> the endings of its own rules' names
+    "images": {"preprocess": "_images", "evaluate": "_images"},
     "text": {"preprocess": "_text", "floor": "_text", "evaluate": "_text"},
     "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
     "vectors": {"preprocess": "_vectors", "floor": "_vectors", "evaluate": "_vectors"},
@@ -104,7 +105,8 @@ def run_job(step):
     """Run a job of the plan of an experiment in `root` as its rule does."""
 
     def run(root: Path, job, modality: str) -> None:
-        inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
+        options_of = {"train": "train_reference", "test": "test_reference"}  # statistics of real images
+        inputs = {options_of.get(k, k): path for k, path in job.inputs.items() if isinstance(path, Path)}
         inputs.pop("judge_description", None)  # beside the weights
         outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
         options = {
@@ -125,7 +127,7 @@ def run_job(step):
                 }
             case "report":
                 inputs = {"root": root}
-        named = {"pairs": "out", "samples": "out", "page": "out", "weights": "out"} | (
+        named = {"reference": "out", "pairs": "out", "samples": "out", "page": "out", "weights": "out"} | (
             {"metrics": "out"} if len(outputs) == 1 else {}
         )
         outputs = {named.get(name, name): path for name, path in outputs.items()}

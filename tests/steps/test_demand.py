@@ -404,6 +404,7 @@ def at_sample(monkeypatch):
     return strings
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, at_sample, number):
     at_sample(4, lambda: os.kill(os.getpid(), number))
@@ -417,6 +418,7 @@ def test_what_a_signal_leaves_is_complete_and_said(sample, tmp_path, at_sample, 
     assert list(tmp_path.glob("*.*")) == [part]
 
 
+@pytest.mark.promise("signal")
 def test_a_signal_before_the_first_molecule_leaves_no_file(sample, tmp_path, at_sample):
     at_sample(1, lambda: os.kill(os.getpid(), signal.SIGINT))
     done = sample("x.smi")

@@ -129,6 +129,7 @@ def products(folder, name, step):
     return (model / "model.safetensors").read_bytes(), (model / "model.json").read_bytes()
 
 
+@pytest.mark.promise("kill", times=3)
 @pytest.mark.parametrize("step", METHODS)
 def test_a_killed_step_ends_in_the_bytes_of_an_undisturbed_one(folder, start, step):
     """Killed at three random moments after it has saved something new."""
@@ -156,6 +157,7 @@ def assert_stopped(code, said, number):
     assert said.count("\n") == 1
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_training_says_so_and_goes_on(folder, start, number):
     name = f"stopped {number.name}"
@@ -164,6 +166,7 @@ def test_a_stopped_training_says_so_and_goes_on(folder, start, number):
     assert products(folder, name, "train") == products(folder, "calm", "train")
 
 
+@pytest.mark.promise("state")
 def test_other_settings_never_take_up_a_state(folder, start):
     name = "changed"
     stop(start("train", folder, name, save_every=0), folder, name, signal.SIGTERM)
@@ -233,6 +236,7 @@ BLOCKWISE = {
 }
 
 
+@pytest.mark.promise("signal")
 @pytest.mark.parametrize("name", BLOCKWISE)
 def test_every_step_in_blocks_resumes_to_the_same_bytes(udlm, step, name, monkeypatch):
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 4)

@@ -49,6 +49,28 @@ def finished(made_once, experiment, run_job):
     return made_once("two moons", make)
 
 
+@pytest.fixture(scope="module")
+def finished_images(made_once, run_job):
+    """The same with the embedded digits as real numbers."""
+    changes = {
+        "data": {"source": "digits"},
+        "pairing": {"steps": 5},
+        "training": {**RUN, "iterations": 4, "loss": "velocity"},
+        "distillation": {},
+        "features": {"extractor": "classifier", "weights": "digits"},
+        "methods": ["condot", "pairflow"],
+    }
+    settings = check(Experiment, SETTINGS | changes, "test")
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        with contextlib.chdir(folder):
+            for job in jobs(ROOT, settings):
+                run_job(ROOT, job, "images")
+
+    return made_once("digits as real numbers", make)
+
+
 def test_two_moons_are_half_circles_in_every_pair_of_coordinates():
     points = two_moons(4000, 6, 0.0, np.random.default_rng(0)).reshape(-1, 2)
     upper = np.isclose(np.hypot(*points.T), 1, atol=1e-5) & (points[:, 1] >= -1e-6)
@@ -89,6 +111,17 @@ def test_shards_give_the_pairs_of_the_whole_pairing(finished, step, tmp_path):
     assert (tmp_path / "pairs.parquet").read_bytes() == whole.read_bytes()
 
 
+def test_a_dry_run_of_points_says_what_it_would_take_and_writes_nothing(finished, step, tmp_path):
+    settings = PairSettings(steps=20, flow="continuous").model_dump(mode="json")
+    tokens = finished / ROOT / "data/train.parquet"
+    out = tmp_path / "pairs.parquet"
+    run = step("pair", settings=settings, tokens=tokens, out=out, dry_run=True, quiet=True)
+    assert run.exit_code == 0, run.stderr
+    assert "rows: 300 of 4 numbers, 1.8e+06 weights" in run.stdout
+    assert "time: about" in run.stdout
+    assert not out.exists()
+
+
 def test_every_metric_is_there_with_its_floor(finished, experiment):
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     sampled = rows[rows.evaluation == "main"]
@@ -116,6 +149,26 @@ def test_the_page_shows_points_pairs_and_both_baselines(finished):
     assert page.count("Points of condot, NFE") == 2
     assert "pairs of pairflow+rf: lines from the sources" in page
     assert "greedy tail at the end" not in page
+
+
+def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_them(finished_images):
+    folder = finished_images / ROOT
+    pairs, _ = read_table(folder / "seed0/pairs/pairflow.parquet", "vector pairs")
+    x1 = token_array(pairs["x1"])
+    assert (x1.min(), x1.max()) == (-1, 1)
+    drawn, metadata = read_table(folder / "seed0/samples/condot/main/nfe2.parquet", "samples")
+    tokens, energy = token_array(drawn["tokens"]), drawn["energy"].to_numpy()
+    assert tokens.max() < metadata.vocabulary_size
+    first = tokens[drawn["trial"].to_numpy() == 0]
+    np.testing.assert_array_equal(
+        pairflow.sample(folder / "seed0/models/condot", 50, nfe=2, device="cpu"), first
+    )
+    rows = pd.read_parquet(folder / "metrics.parquet")
+    values = rows[rows.evaluation == "main"].set_index(["method", "nfe", "trial", "metric"]).value
+    assert values["condot", 2, 0, "path_energy"] == pytest.approx(energy[:50].mean())
+    assert values["condot", 1, 1, "straightness"] == pytest.approx(0, abs=1e-4)
+    assert values["condot", 2, 0, "straightness"] > 0
+    assert "Paths from source to sample" in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from pairflow.report.drawing import Picture, canvas, to_svg
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
-_SIZE = (1.6, 1.6)  # inches
+_WIDTH = 2.4  # inches
+_TALLEST = 1.2  # height of the axes over their width; data that are taller are drawn narrower
+_LABELS = 0.25  # inches for the numbers of an axis
 _MARGIN = 0.05  # of the range of the data, on each side
 
 Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
@@ -61,7 +63,7 @@ def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture
 
 
 def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: str) -> Picture:
-    with canvas(_SIZE) as (figure, axes):
+    with canvas(_size(data)) as (figure, axes):
         dots = {"s": 2.0, "linewidths": 0}
         axes.scatter(*data.T, color=HEX["grey" if samples is not None else "ink"], label="data", **dots)
         if samples is not None:
@@ -73,7 +75,7 @@ def _draw_cloud(data: np.ndarray, samples: np.ndarray | None, what: str, name: s
 
 def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
     """Lines from sources (B, 2) to the data points that they belong to."""
-    with canvas(_SIZE) as (figure, axes):
+    with canvas(_size(np.concatenate([x0, x1]))) as (figure, axes):
         lines = np.stack([x0, x1], axis=1)
         axes.add_collection(LineCollection(list(lines), colors=HEX["grey"], linewidths=0.4))
         dots = {"s": 3.0, "linewidths": 0, "zorder": 3}
@@ -82,6 +84,12 @@ def draw_pairs(x0: np.ndarray, x1: np.ndarray, coupling: str) -> Picture:
         _frame(axes, np.concatenate([x0, x1]))
         alt = f"{len(x0)} pairs of {coupling}: lines from the sources x0 to the data points x1"
         return Picture(to_svg(figure, f"pairs-{coupling}".replace("+", "-")), alt, figure)
+
+
+def _size(points: np.ndarray) -> tuple[float, float]:
+    """Width and height of a figure, in inches, whose axes have the shape of the points (B, 2)."""
+    width, height = np.ptp(points, axis=0)
+    return _WIDTH, _LABELS + (_WIDTH - _LABELS) * min(_TALLEST, height / max(width, 1e-9))
 
 
 def _frame(axes: Axes, points: np.ndarray) -> None:

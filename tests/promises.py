@@ -1,0 +1,74 @@
+"""How often each promise of docs/reliability.md is tried, and by which tests: it counts the marker `promise`.
+
+`python tests/promises.py` writes the table into the page, and tests/docs/test_promises.py compares the two.
+"""
+
+import contextlib
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PAGE = REPOSITORY / "docs" / "reliability.md"
+START, END = "<!-- promises -->\n", "<!-- end of promises -->"
+PROMISES = {
+    "kill": "A step that is killed with kill -9 ends in the bytes of an undisturbed one.",
+    "signal": "So does a step that a signal stops or warns, and a second signal is not held back.",
+    "state": "A saved state that was altered, cut or swapped, or is of another run, is not used.",
+    "disk": "A full or sealed disk gives one line, and leaves no file in part.",
+    "damage": "A damaged file is refused by name.",
+    "exchange": "A file of another data set, split, run or kind is refused by name.",
+    "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
+    "code": "No pickle, no name and no text from outside is run as code.",
+}
+
+
+class Collected:
+    """A plugin that counts trials: (promise, test) -> parameter sets times `times`."""
+
+    def __init__(self) -> None:
+        self.trials: Counter[tuple[str, str]] = Counter()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            test = item.nodeid.partition("[")[0]
+            for mark in item.iter_markers("promise"):
+                self.trials[mark.args[0], test] += mark.kwargs.get("times", 1)
+
+
+def make_table() -> str:
+    """The table in Markdown; AssertionError where a promise has no test or a marker no promise."""
+    marked = [
+        path for path in (REPOSITORY / "tests").rglob("test_*.py") if "mark.promise" in path.read_text()
+    ]
+    collected = Collected()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", str(REPOSITORY)]
+        status = pytest.main([*options, *map(str, sorted(marked))], plugins=[collected])
+    assert status == 0, printed.getvalue()
+    assert {promise for promise, _ in collected.trials} == set(PROMISES)
+    lines = ["| promise | trials | tests |", "|---|---|---|"]
+    for promise, text in PROMISES.items():
+        by_test = {test: count for (name, test), count in collected.trials.items() if name == promise}
+        by_file: dict[str, list[str]] = {}
+        for test, count in by_test.items():
+            file, _, name = test.partition("::")
+            by_file.setdefault(file, []).append(f"`{name}` ({count})")
+        tests = "; ".join(
+            f"[{Path(file).name}](../{file}): {', '.join(names)}" for file, names in by_file.items()
+        )
+        lines.append(f"| {text} | {sum(by_test.values()):,} | {tests} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the table into the page."""
+    before, _, rest = PAGE.read_text().partition(START)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{START}{make_table()}{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
