@@ -5,4 +5,4 @@ MAX_VOCABULARY = 2**16  # K
 MAX_LENGTH = 2**14  # N
 
 USABLE = 0.5  # share of valid samples below which a model is called not usable
-HOPELESS = 0.05  # likewise, below which no command for molecules is offered: 1,000 would take 20,000 samples
+HOPELESS = 0.05  # likewise, and of useful ones, below which no command for molecules is offered

@@ -20,7 +20,7 @@ class Precedent(NamedTuple):
 
 # The small network: docs/results.md, at its best number of steps. The small transformer: the records of
 # benchmarks/useful_molecules.py, likewise. The large one: the paper's tables.
-_PRECEDENTS = {
+_PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
     "mlp": (
         Precedent(16, "7,561 molecules of up to 7 heavy atoms, 2,000 iterations", "74 %"),
         Precedent(32, "127,190 molecules of QM9, 8,000 iterations", "29 %"),
@@ -46,7 +46,10 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     name = "small transformer" if small else network.name
     sentences = [
         f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
-        f"of up to {length} tokens. In the most similar experiment measured so far, {_result(name, length)}."
+        f"of up to {length} tokens.",
+        f"In the most similar experiment measured so far, {_result(name, length)}."
+        if _PRECEDENTS[name]
+        else "What such an experiment gives has not been measured yet.",
     ]
     if getattr(experiment.data, "representation", "smiles") == "selfies":
         sentences.append(

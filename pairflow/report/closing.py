@@ -8,7 +8,6 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, is_complete, read_finished
 from pairflow.report.words import format_number, format_percent, join_steps
-from pairflow.training.choice import mean_values
 
 
 def closing_lines(root: Path) -> list[str]:
@@ -38,7 +37,7 @@ def sample_command(root: Path, experiment: Experiment) -> str:
 
 
 def _headline(finished: FinishedExperiment) -> tuple[str, float]:
-    """How good the best method is, by the metric that pages begin with, and its share of valid samples.
+    """How good the best method is, by the metric that pages begin with, and its share of such samples.
 
     Empty without any value of that metric; the share is 1 for data that are not molecules.
     """
@@ -50,11 +49,9 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
     contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
     start, value = f"{contest}{method} with {join_steps([nfe])}", leading.means[method, nfe]
     if experiment.modality == "molecules":
-        rows, samples = finished.measured, int(leading.rows.samples.max())
-        counts = mean_values(rows[(rows.evaluation == leading.evaluation) & (rows.metric == "valid")])
-        share, valid = value / samples, counts[method, nfe] / samples
-        only = "only " if valid < USABLE else ""
+        share = value / int(leading.rows.samples.max())
+        only = "only " if share < (USABLE if leading.metric == "valid" else HOPELESS) else ""
         what = f"{leading.about.label} molecules"
-        return f"{start}, {only}{format_percent(share)} of its samples are {what}", valid
+        return f"{start}, {only}{format_percent(share)} of its samples are {what}", share
     number = format_number(value, max(2, leading.about.digits))
     return f"{start}, {leading.about.label} {number} {leading.beside}", 1.0

@@ -331,12 +331,16 @@ def _outlook(
     device: str,
 ) -> Iterator[str]:
     """The quality to expect, and the time on this machine unless that is not wanted."""
-    from pairflow.config import Experiment, check
+    from pairflow.config import Experiment, check, suggest
     from pairflow.estimate import quality
 
     yield quality.describe(check(Experiment, entry, request.root.name), size)
     if request.estimate:
-        yield _expect_time(request.root, entry, size, device, request.quiet, expected)
+        time = _expect_time(request.root, entry, size, device, request.quiet, expected)
+        hours = request.settings.hours or suggest.hours(size.length, device)
+        iterations = entry["training"]["iterations"]
+        fitted = f" Training is fitted to {hours:g} hours: {iterations:,} iterations." if expected else ""
+        yield f"{time}{fitted}"
 
 
 def _expect_time(

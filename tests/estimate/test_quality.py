@@ -1,14 +1,16 @@
 """What `new` says of the quality to expect: the numbers of docs/results.md and of the paper's tables."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from pairflow.config import Experiment, check
 from pairflow.config.suggest import scale
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.quality import describe
+from pairflow.estimate.quality import _PRECEDENTS, describe
 from pairflow.report.paper import printed
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +35,6 @@ def largest(dataset: str) -> float:
     [
         (16, "cpu", ["74"]),
         (24, "cpu", ["29", f"{largest('qm9'):.0f}"]),
-        (72, "cpu", ["0.8", f"{largest('zinc250k'):.0f}"]),
         (32, "cuda", [f"{largest('qm9'):.0f}"]),
         (200, "cuda", [f"{largest('zinc250k'):.0f}"]),
     ],
@@ -50,3 +51,27 @@ def test_the_small_networks_numbers_are_in_the_results():
     assert "756.0 ± 17.5" in results  # of 1,024: 74 %
     assert "300.0 ± 16.8" in results  # of 1,024: 29 %
     assert "0.8 % valid samples" in results
+
+
+def test_a_small_transformer_is_no_paper_like_one():
+    text = expected(72, "cpu")
+    assert text.startswith("Quality: this trains a small transformer for ")
+    assert f"{largest('zinc250k'):.0f} %" not in text
+
+
+def test_the_small_transformers_numbers_are_in_a_record():
+    """Of useful molecules at the best number of steps, each with the rows of the library in its words."""
+    lines = [
+        json.loads(line)
+        for path in (ROOT / "benchmarks/records").glob("useful-molecules*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    for precedent in _PRECEDENTS["small transformer"]:
+        shares = {
+            f"{np.mean(values['useful_strict']) / line['samples']:.0%}".replace("%", " %")
+            for line in lines
+            if f"{line['training_rows']:,} molecules" in precedent.experiment
+            for key, values in line.items()
+            if key.startswith("nfe")
+        }
+        assert precedent.share in shares

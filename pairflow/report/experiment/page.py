@@ -80,7 +80,8 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         summary=write_summary(contents),
         leading=_choose_leading(blocks, headline),
         winner=headline.best.method if headline else "",
-        hopeless=headline is not None and headline.value("valid", headline.best) < HOPELESS,
+        hopeless=headline is not None
+        and any(headline.value(key, headline.best) < HOPELESS for key in ("valid", "useful")),
         galleries=galleries,
         example_molecules=_draw_example_molecules(contents) if contents.examples else [],
         facts=_facts(contents),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES
-from pairflow.limits import USABLE
+from pairflow.limits import HOPELESS, USABLE
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, MethodLine
 from pairflow.report.experiment.texts import measured_rows
@@ -33,7 +33,13 @@ class Caution:
 
 def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     """What is wrong with the models of an experiment, the severe ones first."""
-    found = [*_invalid(headline, contents), *_copies(headline, contents), *_few(headline), *_losses(contents)]
+    found = [
+        *_invalid(headline, contents),
+        *_useless(headline, contents),
+        *_copies(headline, contents),
+        *_few(headline),
+        *_losses(contents),
+    ]
     found += [*_unpaired(contents), *_nonsense(headline, contents)]
     return sorted(found, key=lambda caution: not caution.severe)
 
@@ -55,6 +61,21 @@ def _invalid(headline: Headline, contents: Contents) -> Iterator[Caution]:
         yield Caution(
             "Not usable yet." if severe else "Not every method is usable.",
             f"Under half of the samples are valid molecules: {named}. {_advise(headline, contents)}",
+            severe,
+        )
+
+
+def _useless(headline: Headline, contents: Contents) -> Iterator[Caution]:
+    """Methods with hardly any useful molecule, valid as they may be; none where these were not counted."""
+    shares = {line: headline.value("useful", line) for line in headline.lines}
+    broken = {line: share for line, share in shares.items() if share < HOPELESS}
+    if broken:
+        named = _name(broken, headline, format_percent)
+        severe = headline.best in broken
+        yield Caution(
+            "Not usable yet." if severe else "Not every method is usable.",
+            f"Under {HOPELESS:.0%} of the samples are useful molecules: {named}. Valid SELFIES can be "
+            f"nonsense: look at the molecules. {_advise(headline, contents)}",
             severe,
         )
 

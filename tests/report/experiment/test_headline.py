@@ -62,6 +62,17 @@ def test_useful_molecules_come_first_where_they_were_measured(make, metric_rows)
     assert "58.5 % are useful: different, novel and as drug-like as the data." in headline.sentence
 
 
+def test_valid_molecules_that_are_hardly_ever_useful_are_no_usable_model(make, metric_rows):
+    rows = metric_rows({"udlm": (1024, 1024, 1024), "pairflow": (1024, 1024, 1024)})
+    useful = rows[rows.metric == "valid"].assign(metric="useful_strict", value=30.0)
+    text, severe = cautions(make(metrics=pd.concat([rows, useful], ignore_index=True)))["Not usable yet."]
+    assert severe
+    assert text.startswith(
+        "Under 5% of the samples are useful molecules: udlm (2.93 %) and pairflow (2.93 %)."
+    )
+    assert "Valid SELFIES can be nonsense" in text
+
+
 def test_without_a_greedy_tail_a_step_is_a_call_and_unknown_times_stay_unknown(make):
     main = {"main": {"nfe": (1, 4, 32), "trials": 3, "greedy_tail": False}}
     contents = make(settings={"evaluations": main}, timings=make().timings.iloc[:0])
