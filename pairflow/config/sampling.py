@@ -82,6 +82,10 @@ class GuidedUpdate(Update):
     )
     guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
 
+    def count_calls(self, nfe: int) -> int:
+        """Calls of the network that make a sample: two at each time if it is guided, and the greedy tail."""
+        return (nfe + self.greedy_tail) * (1 if self.guidance in (0, 1) else 2)
+
     @model_validator(mode="after")
     def _guidance_needs_a_condition(self) -> Self:
         if self.guidance != 1 and self.condition is None:

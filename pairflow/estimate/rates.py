@@ -105,8 +105,11 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
         return Task(work(kind, batch=training.batch_size), training.iterations)
     # A step that changes nothing in a row of masks reuses the network's last answer.
     unchanged = (1 - 1 / steps) ** sizes.length if corruption == "absorbing" else 0.0
-    tail = getattr(settings, "greedy_tail", corruption != CONTINUOUS)
-    return Task(work("draw"), rows * (steps + tail), rows * steps * unchanged)
+    if isinstance(settings, config.SampleSettings):
+        calls = settings.count_calls(steps)
+    else:
+        calls = steps + (corruption != CONTINUOUS)  # the greedy tail
+    return Task(work("draw"), rows * calls, rows * steps * unchanged)
 
 
 def redraws_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:

@@ -201,7 +201,7 @@ def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name
 def guidance(lines: Mapping[str, pd.DataFrame], title: str, name: str) -> Picture:
     """Novel molecules against those in the class asked for: a line per method through the guidance weights.
 
-    `lines` have rows weight, in_class, novel_strict and valid, the last three as shares of the samples.
+    `lines` have rows weight, valid and novel_strict (shares of the samples) and in_class (of the valid ones).
     """
     look, by_method, said = contrast(lines), [], {}
     for method, points in lines.items():
@@ -220,8 +220,8 @@ def guidance(lines: Mapping[str, pd.DataFrame], title: str, name: str) -> Pictur
         said[method] = "; ".join(", ".join(text) for text in texts)
     chart = Chart(
         f"Novelty by the weight of guidance, {title}",
-        Axis("in the class (% of samples)", zero=True),
-        Axis("valid, unique and novel (% of samples)", zero=True),
+        Axis("in the class (% of valid samples)"),
+        Axis("novel (% of samples)", zero=True),
         by_method,
         _say(f"Samples by the weight of guidance, {title}", said),
         tall=True,

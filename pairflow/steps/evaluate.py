@@ -69,19 +69,18 @@ def main(
     strings, metadata, known = _read(inputs)
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
-    found = chemistry.DescribedMolecules.from_smiles(
-        list(spellings.values()), training, threads or 1, not quiet
-    )
+    molecules = list(spellings.values())
+    found = chemistry.DescribedMolecules.from_smiles(molecules, training, threads or 1, not quiet)
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
     described = (spellings, found.properties, training, known.every)
     useful = chemistry.are_useful(*described) if settings.useful else {}
-    in_class = _in_class(metadata, list(spellings.values()))
+    fits = _in_class(metadata, molecules)
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
-        values, valid = _count(list(texts), places, known)
+        values, valid = _count(list(texts), places, known, fits)
         distinct.append(np.unique(valid))
-        values |= chemistry.compare(found[distinct[-1]], training) | in_class(valid)
+        values |= chemistry.compare(found[distinct[-1]], training)
         values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         rows += _metric_rows(values, trial=int(trial), samples=metadata.parameters["samples"])
         rows += [{"trial": int(trial), "samples": len(valid), **row} for row in frechet(valid)]
@@ -105,10 +104,10 @@ def _read(inputs: _Inputs):
     return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
 
 
-def _in_class(metadata: Metadata, molecules: list[str]) -> Callable[[np.ndarray], dict[str, int]]:
-    """A function of rows of `molecules`, with repeats, that counts those of the class that was asked for.
+def _in_class(metadata: Metadata, molecules: list[str]) -> np.ndarray | None:
+    """Whether each of the molecules is of the class that was asked for.
 
-    It counts nothing without a condition, nor where it is a column that RDKit cannot compute.
+    None without a condition, and where it is a column that RDKit cannot compute.
     """
     from pairflow.data.condition import Classes
     from pairflow.data.properties import COMPUTED, compute
@@ -116,12 +115,13 @@ def _in_class(metadata: Metadata, molecules: list[str]) -> Callable[[np.ndarray]
     condition = metadata.parameters.get("condition")
     classes = Classes(**metadata.condition) if metadata.condition else None
     if condition is None or classes is None or classes.property not in COMPUTED:
-        return lambda rows: {}
-    fits = classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
-    return lambda rows: {"in_class": int(fits[rows].sum())}
+        return None
+    return classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
 
 
-def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:
+def _count(
+    texts: list[str], places: dict[str, int], known, fits: np.ndarray | None
+) -> tuple[dict[str, Any], np.ndarray]:
     """The counts of one trial, and the places of its valid molecules, with repeats."""
     from pairflow.metrics import chemistry
     from pairflow.metrics.molecules import canonical, count
@@ -133,6 +133,8 @@ def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, A
         **count_reasons(text for text in texts if canonical(text) is None),
         "connected": chemistry.count_connected(texts),
     }
+    if fits is not None:
+        counts["in_class"] = int(fits[valid].sum())
     return counts, valid
 
 

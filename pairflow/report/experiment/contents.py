@@ -177,8 +177,8 @@ class Contents:
         return [name for name in self.evaluations if name not in repeats]
 
     def count_calls(self, nfe: int, evaluation: str) -> int:
-        """Calls of the network that make a sample: the sampling steps, and the greedy tail if any."""
+        """Calls of the network that make a sample."""
         if self.experiment.flow == "continuous":
             return nfe
         settings = self.experiment.evaluations.get(evaluation)
-        return nfe + (settings is None or settings.greedy_tail)
+        return settings.count_calls(nfe) if settings else nfe + 1

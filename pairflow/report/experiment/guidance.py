@@ -13,7 +13,7 @@ from pairflow.report.experiment.contents import Contents
 class GuidanceDetails:
     """Charts of an evaluation that is repeated at several weights of guidance.
 
-    `trades`: NFE -> the share of novel molecules against that in the class. `shapes`: NFE -> method -> the
+    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
     property's distribution at each weight, where the page shows it.
     """
 
@@ -36,6 +36,7 @@ def describe_guidance(
         return None
     rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples)
     means = rows.groupby(["nfe", "method", "weight", "metric"])["share"].mean().unstack().reset_index()
+    means = means.assign(in_class=means.in_class / means.valid)
     condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
         int(nfe): figures.guidance(
