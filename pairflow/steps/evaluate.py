@@ -73,10 +73,10 @@ def main(
     found = chemistry.DescribedMolecules.from_smiles(molecules, training, threads or 1, not quiet)
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    described = (spellings, found.properties, training, known.every)
-    useful = chemistry.are_useful(*described) if settings.useful else {}
+    useful = _useful(settings, (spellings, found.properties, training, known.every))
     fits = _in_class(metadata, molecules)
-    rows, distinct = [], [np.empty(0, np.int64)]
+    rows: list[dict[str, Any]] = []
+    distinct = [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known, fits)
         distinct.append(np.unique(valid))
@@ -136,6 +136,13 @@ def _count(
     if fits is not None:
         counts["in_class"] = int(fits[valid].sum())
     return counts, valid
+
+
+def _useful(settings: Chemistry, described: tuple) -> dict[str, np.ndarray]:
+    """Which of the distinct molecules are useful, if that is asked for."""
+    from pairflow.metrics import chemistry
+
+    return chemistry.are_useful(*described) if settings.useful else {}
 
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:

@@ -37,8 +37,7 @@ def main(
     for trial in np.unique(trials):
         of_trial = np.flatnonzero(trials == trial)
         measured = _compare(compared, drawn, of_trial, settings.pixels, device, not quiet)
-        measured += average_paths(table, of_trial)
-        rows += [{**row, "trial": int(trial)} for row in measured]
+        rows += [row | {"trial": int(trial)} for row in measured + average_paths(table, of_trial)]
     sampling = drawn.metadata.parameters
     counts = {name: (sampling["samples"], part.whole.count) for name, part in compared.references.items()}
     rows += image_rows.rank("evaluate_images", extractor, counts)
