@@ -69,20 +69,16 @@ def main(
     strings, metadata, known = _read(inputs)
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
-    found = chemistry.DescribedMolecules.from_smiles(
-        list(spellings.values()), training, threads or 1, not quiet
-    )
+    where = (threads or 1, not quiet)
+    found = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training, *where)
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    useful: dict[str, np.ndarray] = {}
-    if settings.useful:
-        useful = chemistry.are_useful(spellings, found.properties, training, known.every)
+    useful = _useful(settings, spellings, found.properties, training, known)
     rows, distinct = [], [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
-        values, valid = _count(list(texts), places, known)
+        values, valid = _count(list(texts), places, known, useful)
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
-        values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         shared = {"trial": int(trial), "samples": metadata.parameters["samples"]}
         rows += [
             {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
@@ -109,7 +105,16 @@ def _read(inputs: _Inputs):
     return pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object), metadata, known
 
 
-def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, Any], np.ndarray]:
+def _useful(settings: Chemistry, spellings: dict[str, str], properties: np.ndarray, training, known):
+    """Which molecules are useful, as `chemistry.are_useful` says it, if that is wanted."""
+    from pairflow.metrics import chemistry
+
+    return chemistry.are_useful(spellings, properties, training, known.every) if settings.useful else {}
+
+
+def _count(
+    texts: list[str], places: dict[str, int], known, useful: dict[str, np.ndarray]
+) -> tuple[dict[str, Any], np.ndarray]:
     """The counts of one trial, and the places of its valid molecules, with repeats."""
     from pairflow.metrics import chemistry
     from pairflow.metrics.molecules import canonical, count
@@ -120,6 +125,7 @@ def _count(texts: list[str], places: dict[str, int], known) -> tuple[dict[str, A
         **count(texts, known.every),
         **count_reasons(text for text in texts if canonical(text) is None),
         "connected": chemistry.count_connected(texts),
+        **{name: int(flags[np.unique(valid)].sum()) for name, flags in useful.items()},
     }
     return counts, valid
 
