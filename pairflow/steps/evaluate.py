@@ -73,15 +73,14 @@ def main(
     found = chemistry.DescribedMolecules.from_smiles(molecules, training, threads or 1, not quiet)
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    useful = _useful(settings, (spellings, found.properties, training, known.every))
+    useful = _useful(settings, spellings, found.properties, training, known)
     fits = _in_class(metadata, molecules)
     rows: list[dict[str, Any]] = []
     distinct = [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
-        values, valid = _count(list(texts), places, known, fits)
+        values, valid = _count(list(texts), places, known, useful, fits)
         distinct.append(np.unique(valid))
         values |= chemistry.compare(found[distinct[-1]], training)
-        values |= {name: int(those[distinct[-1]].sum()) for name, those in useful.items()}
         rows += _metric_rows(values, trial=int(trial), samples=metadata.parameters["samples"])
         rows += [{"trial": int(trial), "samples": len(valid), **row} for row in frechet(valid)]
     counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
@@ -119,8 +118,19 @@ def _in_class(metadata: Metadata, molecules: list[str]) -> np.ndarray | None:
     return classes.labels(compute(classes.property, molecules)) == classes.parse(condition)
 
 
+def _useful(settings: Chemistry, spellings: dict[str, str], properties: np.ndarray, training, known):
+    """Which molecules are useful, as `chemistry.are_useful` says it, if that is wanted."""
+    from pairflow.metrics import chemistry
+
+    return chemistry.are_useful(spellings, properties, training, known.every) if settings.useful else {}
+
+
 def _count(
-    texts: list[str], places: dict[str, int], known, fits: np.ndarray | None
+    texts: list[str],
+    places: dict[str, int],
+    known,
+    useful: dict[str, np.ndarray],
+    fits: np.ndarray | None,
 ) -> tuple[dict[str, Any], np.ndarray]:
     """The counts of one trial, and the places of its valid molecules, with repeats."""
     from pairflow.metrics import chemistry
@@ -132,17 +142,11 @@ def _count(
         **count(texts, known.every),
         **count_reasons(text for text in texts if canonical(text) is None),
         "connected": chemistry.count_connected(texts),
+        **{name: int(flags[np.unique(valid)].sum()) for name, flags in useful.items()},
     }
     if fits is not None:
         counts["in_class"] = int(fits[valid].sum())
     return counts, valid
-
-
-def _useful(settings: Chemistry, described: tuple) -> dict[str, np.ndarray]:
-    """Which of the distinct molecules are useful, if that is asked for."""
-    from pairflow.metrics import chemistry
-
-    return chemistry.are_useful(*described) if settings.useful else {}
 
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
