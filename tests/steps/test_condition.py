@@ -172,3 +172,40 @@ def test_a_model_whose_classes_are_damaged_is_refused(made, sample, tmp_path):
     run = sample(folder)
     assert run.exit_code == 2
     assert run.stderr.endswith(f"{description}: condition: thresholds: expected 2 ascending numbers\n")
+
+
+@pytest.fixture
+def preprocess_own(step, tmp_path):
+    """Preprocess a table of the user's own, with a condition."""
+
+    def run(**condition):
+        source = tmp_path / "assay.csv"
+        chains = ["C" * length for length in range(1, 13)]
+        source.write_text("smiles,pIC50\n" + "".join(f"{smiles},{len(smiles)}\n" for smiles in chains))
+        settings = {"source": str(source), "length": 16, "validation_fraction": 0.25, "condition": condition}
+        names = ("train", "validation", "smiles", "known", "rejected")
+        files = {name: tmp_path / f"{name}.parquet" for name in names}
+        return step(
+            "preprocess", settings=settings, quiet=True, vocabulary=tmp_path / "vocabulary.json", **files
+        )
+
+    return run
+
+
+def test_classes_of_a_column_of_the_users_own_table(preprocess_own, tmp_path):
+    assert preprocess_own(column="pIC50", classes=2).exit_code == 0
+    smiles = pd.read_parquet(tmp_path / "smiles.parquet")
+    for split in ("train", "validation"):
+        table, metadata = read_table(tmp_path / f"{split}.parquet", "tokens")
+        [threshold] = metadata.condition["thresholds"]
+        values = smiles[smiles.split == split].smiles.str.len()
+        assert table["label"].to_pylist() == (values > threshold).astype(int).tolist()
+
+
+def test_a_table_without_the_column_is_refused_in_one_line(preprocess_own, tmp_path):
+    run = preprocess_own(column="IC50")
+    assert run.exit_code == 2
+    path = tmp_path / "assay.csv"
+    message = f"{path}: no column 'IC50' (did you mean 'pIC50'?); found smiles, pIC50"
+    assert run.stderr.splitlines() == [f"pairflow preprocess: error: {message}"]
+    assert not (tmp_path / "train.parquet").exists()
