@@ -8,6 +8,7 @@ from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.errors import InputError
 
 GOOD = [[0, 1, 2], [3, 4, 5]]
+PARAMETERS = {"coupling": "own", "method": "udlm", "nfe": 1, "seed": 0, "samples": 2}
 
 
 def column(rows, kind=None, length=3):
@@ -20,7 +21,7 @@ def read(tmp_path):
 
     def read(kind, columns, **metadata):
         path = tmp_path / "table.parquet"
-        sizes = {"length": 3, "vocabulary_size": 6, **metadata}
+        sizes = {"length": 3, "vocabulary_size": 6, "parameters": PARAMETERS, **metadata}
         write_table(path, pa.table(columns), Metadata(kind=kind, **sizes))
         return read_table(path, kind)
 
@@ -31,8 +32,9 @@ def test_good_tables_are_read(read):
     read("tokens", {"tokens": column(GOOD)}, shape=[1, 1, 3], padding=5, mask=0)
     read("tokens", {"tokens": column(GOOD), "label": pa.array([1, 2])})
     read("pairs", {"x0": column(GOOD), "x1": column(GOOD, pa.int32())})
-    none = pa.array([], pa.int32())
-    read("samples", {"tokens": column([]), "trial": none, "sample": none})
+    numbers = pa.array([0, 1], pa.int32())
+    read("samples", {"tokens": column(GOOD), "trial": numbers, "sample": numbers})
+    read("tokens", {"tokens": column([])}, split="validation")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,8 @@ def test_good_tables_are_read(read):
             column([[0, 1, 2.5]], pa.float64()),
             "expected 3 integers in each row, found fixed_size_list<",
         ),
-        (column([[0, None, 2]]), "has missing tokens"),
-        (column([[0, 1, 2], None]), "has missing tokens"),
+        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found null"),
+        (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
         (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
         (pa.array(["CCO", "CN"]), "cannot be of type string in tokens"),
     ],
@@ -73,7 +75,12 @@ def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
         ({"vocabulary_size": "6"}, "K: expected an integer in 2..65536, found '6'"),
         ({"vocabulary_size": None}, "K: expected an integer in 2..65536, found None"),
         ({"length": 4}, "expected 4 integers in each row"),
-        ({"length": None}, "expected None integers in each row"),
+        ({"length": None}, r"N: expected an integer in 1\.\.2147483647, found None"),
+        ({"length": True}, "N: expected an integer in .*, found True"),
+        ({"vocabulary_size": -6}, "K: expected an integer in 2..65536, found -6"),
+        ({"data": 3}, "data: expected a text or null, found 3"),
+        ({"parameters": [1]}, r"parameters: expected names and values, found \[1\]"),
+        ({"inputs": {"data": 3}}, "inputs: data: expected a hash, found 3"),
         ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
         ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
         ({"padding": 6}, r"padding: expected one of 0\.\.5, found 6"),
@@ -85,7 +92,11 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         read("tokens", {"tokens": column(GOOD)}, **metadata)
 
 
-FINGERPRINTS = {"smiles": pa.array(["C"]), "fingerprint": pa.array([b"1" * 128], pa.binary(128))}
+FINGERPRINTS = {
+    "smiles": pa.array(["C"]),
+    "scaffold": pa.array([""]),
+    "fingerprint": pa.array([b"1" * 128], pa.binary(128)),
+}
 
 
 @pytest.mark.parametrize(
