@@ -47,10 +47,8 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
     first_schema = read[0][1].schema
     for path, table, metadata in read:
         if not table.schema.equals(first_schema):
-            types = [f"{kind}" for kind in table.schema.types]
-            raise InputError(
-                f"{path}: expected columns as in {shards[0]}, found {table.column_names} of {', '.join(types)}"
-            )
+            types = ", ".join(map(str, table.schema.types))
+            raise InputError(f"{path}: expected columns as in {shards[0]}, found {types}")
         if _joined(metadata) != joined:
             raise InputError(
                 f"{path}: a shard of another pairing than {shards[0]} (other tokens or parameters)"

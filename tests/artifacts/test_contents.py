@@ -92,6 +92,62 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         read("tokens", {"tokens": column(GOOD)}, **metadata)
 
 
+@pytest.mark.parametrize(
+    ("kind", "columns", "text"),
+    [
+        (
+            "vectors",
+            {"values": column([[0, 1, 2], [0, np.nan, 1]], pa.float32())},
+            "'values': row 1, position 1: expected a number, found nan",
+        ),
+        (
+            "vectors",
+            {"values": column([[0, 1, 2]], pa.float64())},
+            "expected 3 finite float32 numbers in each row, found fixed_size_list<",
+        ),
+        (
+            "samples",
+            {"tokens": column(GOOD), "trial": pa.array([0, -1])},
+            "column 'trial': row 1: expected an integer in 0..2147483647, found -1",
+        ),
+        (
+            "metrics",
+            {**dict.fromkeys(("method", "evaluation", "nfe", "value"), pa.nulls(1)), "metric": pa.nulls(1)},
+            "column 'metric' cannot be of type null in metrics",
+        ),
+        (
+            "smiles",
+            {"smiles": pa.array(["C", None]), "split": pa.array(["train", "train"])},
+            "column 'smiles': row 1: expected text, found null",
+        ),
+    ],
+)
+def test_the_first_wrong_value_is_named(read, kind, columns, text):
+    with pytest.raises(InputError, match=r"table\.parquet: column") as raised:
+        read(kind, columns)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "text"),
+    [
+        ("pairs", {}, "parameter 'coupling': expected a text, found None"),
+        ("samples", {**PARAMETERS, "nfe": "1"}, "parameter 'nfe': expected an integer in .*, found '1'"),
+        ("samples", {**PARAMETERS, "trials": 2}, "expected 4 rows, as its metadata say, found 2"),
+        ("shard of pairs", {**PARAMETERS, "of": 4, "rows": [1, 2]}, "expected 1 rows, as .*, found 2"),
+        (
+            "shard of pairs",
+            {**PARAMETERS, "of": 4, "rows": [3, 5]},
+            r"expected rows in 0\.\.4, found \[3, 5\]",
+        ),
+    ],
+)
+def test_parameters_are_those_that_the_kind_needs(read, kind, parameters, text):
+    columns = {"tokens": column(GOOD), "x0": column(GOOD), "x1": column(GOOD), "trial": pa.array([0, 0])}
+    with pytest.raises(InputError, match=text):
+        read(kind, columns, parameters=parameters)
+
+
 FINGERPRINTS = {
     "smiles": pa.array(["C"]),
     "scaffold": pa.array([""]),
