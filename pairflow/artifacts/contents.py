@@ -131,7 +131,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {  # kind -> those that every reader ne
     "reference": {"extractor": str, "count": (4, _MOST), "kept": (1, _MOST)},
     "ChemNet statistics": {"count": (1, _MOST)},
 }
-_MAYBE_EMPTY = ("known molecules", "metrics", "timings", "training log", "samples", "property histograms")
+_MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")
 
 
 def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
