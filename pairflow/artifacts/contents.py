@@ -216,7 +216,7 @@ def _require_lists(place: str, values: pa.ChunkedArray, column: Column, width: A
 
 def _require_values(place: str, values: pa.ChunkedArray, column: Column, kind: str) -> None:
     """InputError unless each row is one value that the column may hold."""
-    if column.nulls and types.is_null(values.type):
+    if types.is_null(values.type) and (column.nulls or not len(values)):
         return
     if not column.fits(values.type):
         raise InputError(f"{place} cannot be of type {values.type} in {kind}")
