@@ -19,6 +19,7 @@ PROMISES = {
     "state": "A saved state that was altered, cut or swapped, or is of another run, is not used.",
     "disk": "A full or sealed disk gives one line, and leaves no file in part.",
     "damage": "A damaged file is refused by name.",
+    "contents": "A table with intact metadata and the wrong contents is refused in one line.",
     "exchange": "A file of another data set, split, run or kind is refused by name.",
     "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
     "code": "No pickle, no name and no text from outside is run as code.",

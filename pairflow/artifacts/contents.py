@@ -1,10 +1,12 @@
-"""The contents of tables that our steps read: which columns a kind of table has, and what tokens may be.
+"""The contents of tables that our steps read: which columns a kind of table has, and what they may hold.
 
-A table may come from another program, with all metadata right and anything inside.
+A table may come from another program, with all metadata right and anything inside. Every check looks at whole
+columns, so that it takes a few milliseconds per million tokens.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,27 @@ from pyarrow import types
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 
-Check = Callable[[pa.DataType], bool]
+Place = tuple[int, int, Any]  # the row and the position of a wrong value, and the value
+_MOST = 2**31 - 1  # of counts, which metric rows keep in 32 bits
+_MOST_SEED = 2**63 - 1
 
-_TOKENS = {"tokens": ["tokens"], "samples": ["tokens"], "pairs": ["x0", "x1"], "shard of pairs": ["x0", "x1"]}
-_VECTORS = {
-    "vectors": ["values"],
-    "vector samples": ["values"],
-    "vector pairs": ["x0", "x1"],
-    "shard of vector pairs": ["x0", "x1"],
-}
+
+@dataclass(frozen=True)
+class Column:
+    """What a column may hold: `noun`s whose type `fits`, or lists of them.
+
+    `width` is the list's length: the metadata's `length`, their parameter of that name, or `rows`, those of
+    the table. Numbers are finite if `finite`, from `lowest` to `highest`; a token is below the metadata's K.
+    """
+
+    noun: str
+    fits: Callable[[pa.DataType], bool]
+    width: str | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    finite: bool = True
+    nulls: bool = False
+    optional: bool = False
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -34,89 +48,272 @@ def _is_number(kind: pa.DataType) -> bool:
     return types.is_integer(kind) or types.is_floating(kind)
 
 
-def _any(kind: pa.DataType) -> bool:
-    return True
+TEXT = Column("text", _is_text)
+NUMBER = Column("finite numbers", _is_number)
+MEASURED = Column("numbers", _is_number, finite=False, nulls=True)  # metrics may be missing
+_COUNT = Column("integers", types.is_integer, lowest=0, highest=_MOST)
+_TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
+_VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
+_FLOATS = Column("finite numbers", types.is_floating)
+_SQUARE = replace(_FLOATS, width="rows")
+_PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
+_VECTOR_PAIRS = {
+    "x0": _VECTORS,
+    "x1": _VECTORS,
+    "target": replace(_COUNT, optional=True),
+    "moved": replace(_FLOATS, lowest=0, optional=True),
+}
+_MAYBE_TEXT = replace(TEXT, nulls=True)
+_TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
+_MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
 
-
-_COLUMNS: dict[str, dict[str, Check]] = {
-    "samples": {"trial": types.is_integer},
-    "vector samples": {
-        "trial": types.is_integer,
-        "energy": types.is_floating,
-        "straightness": types.is_floating,
+COLUMNS: dict[str, dict[str, Column]] = {
+    "tokens": {
+        "tokens": _TOKENS,
+        "label": Column("integers", types.is_integer, nulls=True, optional=True),
     },
-    "known molecules": {"hash": types.is_uint64},
-    "smiles": {"smiles": _is_text, "split": _is_text},
-    "training molecules": {"smiles": _is_text, "fingerprint": lambda kind: kind == pa.binary(256)},
-    "metrics": {"method": _any, "metric": _is_text, "value": _is_number, "evaluation": _any, "nfe": _any},
-    "timings": {"step": _any, "seconds": _any},
-    "training log": {"iteration": _is_number, "loss": _is_number},
-    "property histograms": dict.fromkeys(("low", "high", "samples", "training"), _is_number),
-    "transformation": {"gamma": types.is_floating, "alpha": types.is_floating},
-    "reference": {"mean": types.is_floating, "covariance": types.is_fixed_size_list},
+    "pairs": _PAIRS,
+    "shard of pairs": _PAIRS,
+    "samples": {"tokens": _TOKENS, **_TRIALS},
+    "vectors": {"values": _VECTORS},
+    "vector pairs": _VECTOR_PAIRS,
+    "shard of vector pairs": _VECTOR_PAIRS,
+    "vector samples": {"values": _VECTORS, **_TRIALS, "energy": _FLOATS, "straightness": _FLOATS},
+    "known molecules": {"hash": Column("hashes", types.is_uint64)},
+    "smiles": {"smiles": TEXT, "split": TEXT, "name": replace(_MAYBE_TEXT, optional=True)},
+    "training molecules": {
+        "smiles": TEXT,
+        "scaffold": TEXT,
+        "fingerprint": Column("256 bytes", lambda kind: kind == pa.binary(256)),
+    },
+    "metrics": {
+        **dict.fromkeys(("method", "evaluation"), _MAYBE_TEXT),
+        "metric": TEXT,
+        **dict.fromkeys(("value", "nfe"), MEASURED),
+        **dict.fromkeys(("trial", "seed", "samples"), replace(MEASURED, optional=True)),
+        **dict.fromkeys(("reference", "extractor"), replace(_MAYBE_TEXT, optional=True)),
+    },
+    "timings": {
+        "step": TEXT,
+        "seconds": MEASURED,
+        **dict.fromkeys(("method", "device"), replace(_MAYBE_TEXT, optional=True)),
+        "peak_memory_mb": replace(MEASURED, optional=True),
+    },
+    "training log": {
+        "iteration": NUMBER,
+        "loss": MEASURED,
+        **dict.fromkeys(("learning_rate", "seconds", "validation_nll"), replace(MEASURED, optional=True)),
+    },
+    "property histograms": {
+        "property": TEXT,
+        **dict.fromkeys(("low", "high"), replace(NUMBER, finite=False)),  # the outer bins have no end
+        **dict.fromkeys(("samples", "training"), NUMBER),
+    },
+    "transformation": {"gamma": _FLOATS, "alpha": _FLOATS},
+    "ChemNet statistics": _MOMENTS,
+    "reference": {
+        **_MOMENTS,
+        **{f"held_{name}": column for name, column in _MOMENTS.items()},
+        "features": replace(_FLOATS, width="kept"),
+    },
 }
 
+_LINEAGE = {"method": str, "nfe": (1, _MOST), "seed": (0, _MOST_SEED), "samples": (1, _MOST)}
+_COUPLED = {"coupling": str}
+_SHARD = {**_COUPLED, "of": (1, _MOST)}
+_PARAMETERS: dict[str, dict[str, Any]] = {  # kind -> those that every reader needs: a text, or integers
+    "pairs": _COUPLED,
+    "vector pairs": _COUPLED,
+    "shard of pairs": _SHARD,
+    "shard of vector pairs": _SHARD,
+    "samples": _LINEAGE,
+    "vector samples": _LINEAGE,
+    "reference": {"extractor": str, "count": (4, _MOST), "kept": (1, _MOST)},
+    "ChemNet statistics": {"count": (1, _MOST)},
+}
+_MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")
 
-def require_contents(path: Path, table: pa.Table, kind: str, facts: dict[str, Any]) -> None:
-    """InputError, with the place, unless the table has the columns of its kind and tokens below K.
 
-    `facts` are its metadata: `length` (N), `vocabulary_size` (K), `shape`, `mask`, `padding` and `split`.
+def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
+    """InputError unless all metadata have possible types and sizes that agree."""
+    if not isinstance(facts["kind"], str):
+        raise InputError(f"{path}: kind: expected a text, found {facts['kind']!r}")
+    for name in ("vocabulary", "data", "split"):
+        if not isinstance(facts[name], str | None):
+            raise InputError(f"{path}: {name}: expected a text or null, found {facts[name]!r}")
+    for name in ("parameters", "inputs"):
+        if not isinstance(facts[name], Mapping):
+            raise InputError(f"{path}: {name}: expected names and values, found {facts[name]!r}")
+    for name, value in facts["inputs"].items():
+        if not isinstance(value, str):
+            raise InputError(f"{path}: inputs: {name}: expected a hash, found {value!r}")
+    length, size, shape = (facts[name] for name in ("length", "vocabulary_size", "shape"))
+    kind_columns = COLUMNS.get(facts["kind"], {}).values()
+    if length is not None or _TOKENS in kind_columns or _VECTORS in kind_columns:
+        _require_integer(f"{path}: N", length, 1, _MOST)
+    if size is not None or _TOKENS in kind_columns:
+        _require_integer(f"{path}: K", size, 2, MAX_VOCABULARY)
+    for name in ("padding", "mask"):
+        if facts[name] is not None:
+            _require_symbol(f"{path}: {name}", facts[name], size)
+    if shape is not None:
+        _require_shape(path, shape, length)
+
+
+def require_contents(path: Path, table: pa.Table, facts: Mapping[str, Any]) -> None:
+    """InputError, with the place, unless the table is what its metadata, `facts`, and its kind ask for."""
+    kind, parameters = facts["kind"], facts["parameters"]
+    for name, expected in _PARAMETERS.get(kind, {}).items():
+        _require_parameter(f"{path}: parameter '{name}'", parameters.get(name), expected)
+    widths = {**parameters, "rows": len(table), "length": facts["length"]}
+    require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
+    _require_row_count(path, len(table), facts)
+
+
+def require_columns(
+    path: Path,
+    table: pa.Table,
+    columns: Mapping[str, Column],
+    kind: str,
+    widths: Mapping[str, Any] | None = None,
+    vocabulary_size: int | None = None,
+) -> None:
+    """InputError, with the row and the position, unless the table has these columns.
+
+    `widths` are the lengths of the lists by their names, and tokens are below `vocabulary_size`.
     """
-    rows = {**_TOKENS, **_VECTORS}.get(kind, [])
-    columns = dict.fromkeys(rows, types.is_fixed_size_list) | _COLUMNS.get(kind, {})
-    for name, fits in columns.items():
-        if name not in table.column_names:
-            raise InputError(f"{path}: no column '{name}', which a table of {kind} has")
-        if not fits(table[name].type):
-            raise InputError(f"{path}: column '{name}' cannot be of type {table[name].type} in {kind}")
-    for name in _VECTORS.get(kind, []):
-        _require_numbers(f"{path}: column '{name}'", table[name], facts["length"])
-    if kind not in _TOKENS:
+    for name, column in columns.items():
+        count = table.column_names.count(name)
+        if not count and column.optional:
+            continue
+        if count != 1:
+            found = "no column" if not count else f"{count} columns"
+            raise InputError(f"{path}: {found} '{name}', which a table of {kind} has")
+        if column.width is not None:
+            width = (widths or {})[column.width]
+            highest = (vocabulary_size or 1) - 1 if column is _TOKENS else column.highest
+            sized = replace(column, highest=highest)
+            _require_lists(f"{path}: column '{name}'", table[name], sized, width, kind)
+        else:
+            _require_values(f"{path}: column '{name}'", table[name], column, kind)
+
+
+def _require_lists(place: str, values: pa.ChunkedArray, column: Column, width: Any, kind: str) -> None:
+    """InputError unless each row is a list of `width` values that the column may hold."""
+    if not types.is_fixed_size_list(values.type):
+        raise InputError(f"{place} cannot be of type {values.type} in {kind}")
+    if values.type.list_size != width or not column.fits(values.type.value_type):
+        raise InputError(f"{place}: expected {width} {column.noun} in each row, found {values.type}")
+    if values.null_count:
+        row = _first(np.concatenate([chunk.is_null().to_numpy(False) for chunk in values.chunks]))
+        raise InputError(f"{place}: row {row}: expected {width} {column.noun}, found null")
+    wrong = _first_wrong((chunk.flatten() for chunk in values.chunks), column)
+    if wrong is not None:
+        (row, position), found = divmod(wrong[0], width), wrong[1]
+        expected = _expected(column).replace("an integer", "a token") if column.lowest == 0 else "a number"
+        raise InputError(f"{place}: row {row}, position {position}: expected {expected}, found {found}")
+
+
+def _require_values(place: str, values: pa.ChunkedArray, column: Column, kind: str) -> None:
+    """InputError unless each row is one value that the column may hold."""
+    if types.is_null(values.type) and (column.nulls or not len(values)):
         return
-    _require_sizes(path, **{key: fact for key, fact in facts.items() if key != "split"})
-    if not len(table) and kind != "samples" and facts["split"] != "validation":  # perhaps nothing is held out
+    if not column.fits(values.type):
+        raise InputError(f"{place} cannot be of type {values.type} in {kind}")
+    wrong = _first_wrong(values.chunks, column)
+    if wrong is not None:
+        raise InputError(f"{place}: row {wrong[0]}: expected {_expected(column)}, found {wrong[1]}")
+
+
+def _expected(column: Column) -> str:
+    if column.highest is not None:
+        return f"an integer in {column.lowest}..{column.highest}"
+    return column.noun.removesuffix("s") if column.noun == "text" else f"one of {column.noun}"
+
+
+def _first_wrong(chunks: Iterable[pa.Array], column: Column) -> tuple[int, Any] | None:
+    """The place, counted over all chunks, of the first value that the column may not hold, and the value."""
+    start = 0
+    for chunk in chunks:
+        if chunk.null_count and not column.nulls:
+            return start + _first(chunk.is_null().to_numpy(zero_copy_only=False)), "null"
+        if _is_number(chunk.type) and len(chunk):
+            rows = np.flatnonzero(chunk.is_valid()) if chunk.null_count else slice(None)
+            numbers = chunk.to_numpy(zero_copy_only=False)[rows]
+            wrong = _wrong_numbers(numbers, column)
+            if wrong is not None:
+                row = wrong if isinstance(rows, slice) else int(rows[wrong])
+                return start + row, numbers[wrong]
+        start += len(chunk)
+    return None
+
+
+def _wrong_numbers(numbers: np.ndarray, column: Column) -> int | None:
+    """The first number that is out of range or not finite; without an array of flags where there is none."""
+    if not len(numbers):
+        return None
+    lowest, highest = numbers.min(), numbers.max()
+    finite = not column.finite or bool(np.isfinite(lowest) and np.isfinite(highest))  # NaN is passed on
+    low_enough = column.highest is None or highest <= column.highest
+    if finite and low_enough and (column.lowest is None or lowest >= column.lowest):
+        return None
+    wrong = np.zeros(len(numbers), bool)
+    if column.finite:
+        wrong |= ~np.isfinite(numbers)
+    if column.lowest is not None:
+        wrong |= numbers < column.lowest
+    if column.highest is not None:
+        wrong |= numbers > column.highest
+    return _first(wrong)
+
+
+def _first(flags: np.ndarray) -> int:
+    return int(np.argmax(flags))
+
+
+def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:
+    """InputError if there are no rows, or other rows than the metadata say."""
+    kind, parameters = facts["kind"], facts["parameters"]
+    held_out = facts["split"] == "validation" and kind == "tokens"  # perhaps nothing is held out
+    if not rows and kind in COLUMNS and kind not in _MAYBE_EMPTY and not held_out:
         raise InputError(f"{path}: holds no rows")
-    for name in _TOKENS[kind]:
-        _require_tokens(f"{path}: column '{name}'", table[name], facts["length"], facts["vocabulary_size"])
+    expected = None
+    if kind in ("samples", "vector samples") and type(parameters.get("trials")) is int:
+        expected = parameters["samples"] * parameters["trials"]
+    if kind.startswith("shard of "):
+        expected = _count_shard(path, parameters.get("rows"), parameters["of"])
+    if expected not in (None, rows):
+        raise InputError(f"{path}: expected {expected} rows, as its metadata say, found {rows}")
 
 
-def _require_sizes(path: Path, length: Any, vocabulary_size: Any, shape: Any, **symbols: Any) -> None:
-    """InputError unless the sizes in the metadata of token rows are possible."""
-    if type(vocabulary_size) is not int or not 2 <= vocabulary_size <= MAX_VOCABULARY:
-        raise InputError(f"{path}: K: expected an integer in 2..{MAX_VOCABULARY}, found {vocabulary_size!r}")
-    for name, symbol in symbols.items():
-        if symbol is not None and (type(symbol) is not int or not 0 <= symbol < vocabulary_size):
-            raise InputError(f"{path}: {name}: expected one of 0..{vocabulary_size - 1}, found {symbol!r}")
-    if shape is None:
-        return
+def _count_shard(path: Path, span: Any, of: int) -> int:
+    """The rows of a shard, from first..last - 1 of a pairing of `of` rows."""
+    if not isinstance(span, list) or len(span) != 2 or any(type(row) is not int for row in span):
+        raise InputError(f"{path}: parameter 'rows': expected the first row and the end, found {span!r}")
+    if not 0 <= span[0] < span[1] <= of:
+        raise InputError(f"{path}: parameter 'rows': expected rows in 0..{of}, found {span}")
+    return span[1] - span[0]
+
+
+def _require_parameter(place: str, value: Any, expected: Any) -> None:
+    if expected is not str:
+        _require_integer(place, value, *expected)
+    elif not isinstance(value, str):
+        raise InputError(f"{place}: expected a text, found {value!r}")
+
+
+def _require_integer(place: str, value: Any, lowest: int, highest: int) -> None:
+    if type(value) is not int or not lowest <= value <= highest:  # a bool is an int, but no size
+        raise InputError(f"{place}: expected an integer in {lowest}..{highest}, found {value!r}")
+
+
+def _require_symbol(place: str, symbol: Any, vocabulary_size: int | None) -> None:
+    if vocabulary_size is None or type(symbol) is not int or not 0 <= symbol < vocabulary_size:
+        expected = f"one of 0..{(vocabulary_size or 0) - 1}" if vocabulary_size else "none without a K"
+        raise InputError(f"{place}: expected {expected}, found {symbol!r}")
+
+
+def _require_shape(path: Path, shape: Any, length: int | None) -> None:
     sizes = isinstance(shape, list) and len(shape) == 3 and all(type(n) is int and n > 0 for n in shape)
     if not sizes or math.prod(shape) != length:
         raise InputError(f"{path}: shape: expected C, H, W of {length} pixel values, found {shape!r}")
-
-
-def _require_numbers(place: str, column: pa.ChunkedArray, length: Any) -> None:
-    """InputError unless each row holds d finite numbers in float32, and there is a row."""
-    if column.type.list_size != length or not types.is_float32(column.type.value_type):
-        raise InputError(f"{place}: expected {length} float32 numbers in each row, found {column.type}")
-    if not len(column):
-        raise InputError(f"{place}: holds no rows")
-    for chunk in column.chunks:
-        numbers = chunk.flatten()
-        if chunk.null_count or numbers.null_count or not np.isfinite(numbers.to_numpy()).all():
-            raise InputError(f"{place}: has missing or infinite numbers")
-
-
-def _require_tokens(place: str, column: pa.ChunkedArray, length: Any, vocabulary_size: int) -> None:
-    """InputError unless each row holds N integers in 0..K-1."""
-    if column.type.list_size != length or not types.is_integer(column.type.value_type):
-        raise InputError(f"{place}: expected {length} integers in each row, found {column.type}")
-    if column.null_count or any(chunk.values.null_count for chunk in column.chunks):
-        raise InputError(f"{place}: has missing tokens")
-    for first, chunk in zip(np.cumsum([0, *map(len, column.chunks)]), column.chunks, strict=False):
-        tokens = chunk.flatten().to_numpy(zero_copy_only=False)
-        if tokens.size and not 0 <= tokens.min() <= tokens.max() < vocabulary_size:
-            row, position = divmod(int(np.argmax((tokens < 0) | (tokens >= vocabulary_size))), length)
-            raise InputError(
-                f"{place}: row {first + row}, position {position}: expected a token in "
-                f"0..{vocabulary_size - 1}, found {tokens[row * length + position]}"
-            )

@@ -42,11 +42,11 @@ def _read_column(path: Path) -> np.ndarray:
     """The column `tokens`, lists of one length, as an array (M, N)."""
     try:
         names = pq.read_schema(path).names
-        table = pq.ParquetFile(path).read(columns=["tokens"]) if "tokens" in names else None
+        table = pq.ParquetFile(path).read(columns=["tokens"]) if names.count("tokens") == 1 else None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file, or damaged") from error
     if table is None:
-        raise InputError(f"{path}: no column 'tokens'; it has {', '.join(names)}")
+        raise InputError(f"{path}: expected one column 'tokens'; it has {', '.join(names)}")
     column = table["tokens"].combine_chunks()
     if not any(is_list(column.type) for is_list in (pa.types.is_fixed_size_list, pa.types.is_list)):
         raise InputError(f"{path}: column 'tokens': expected a list of integers, found {column.type}")

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pairflow.artifacts.atomic import atomic
-from pairflow.artifacts.contents import require_contents
+from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
 from pairflow.errors import InputError
 
@@ -115,7 +115,9 @@ def identity(*rows: np.ndarray) -> str:
 def read_metadata(path: Path) -> Metadata:
     """The metadata of a file, without reading its rows; InputError unless one of our steps wrote it."""
     with _named_when_damaged(path):
-        return _checked_metadata(path, pq.read_schema(path))
+        metadata = _checked_metadata(path, pq.read_schema(path))
+    require_metadata(path, metadata.__dict__)
+    return metadata
 
 
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
@@ -132,8 +134,8 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
-    keys = ("length", "vocabulary_size", "shape", "mask", "padding", "split")
-    require_contents(path, table, metadata.kind, {key: getattr(metadata, key) for key in keys})
+    require_metadata(path, metadata.__dict__)
+    require_contents(path, table, metadata.__dict__)
     return table, metadata
 
 
@@ -146,7 +148,15 @@ def _named_when_damaged(path: Path) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise InputError(f"{path}: needs more memory than there is: {error}") from error
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         if reason := getattr(error, "strerror", None):
             raise InputError(f"{path}: cannot be read: {reason}") from error
         raise InputError(

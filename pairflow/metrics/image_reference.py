@@ -62,9 +62,12 @@ class ReferenceStatistics:
         facts = metadata.parameters
         if facts["extractor"] != extractor.name:
             raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
-        if metadata.inputs["tokens"] != digest(images.path):
+        if metadata.inputs.get("tokens") != digest(images.path):
             raise InputError(f"{path}: was made from a file other than {images.path}")
         count = facts["count"]
+        if count != images.originals or facts["kept"] > count:
+            found = f"{facts['kept']} of {count}"
+            raise InputError(f"{path}: expected statistics of {images.originals} images, found {found}")
         whole = Moments.from_columns(table, count)
         held = Moments.from_columns(table, len(halves(count)[1]), "held_")
         features = np.ascontiguousarray(token_array(table["features"]).T)

@@ -33,6 +33,8 @@ class RealRows:
         metadata.require_same_data(held_out.data, train, validation)
         metadata.require_split("train", train)
         held_out.require_split("validation", validation)
+        if not len(others):
+            raise InputError(f"{validation}: holds no rows; samples are compared with held-out rows")
         inputs = {"tokens": digest(train), "validation": digest(validation)}
         return cls(token_array(rows["tokens"]), token_array(others["tokens"]), train, metadata, inputs)
 

@@ -17,6 +17,7 @@ from pairflow.artifacts import (
     save_table,
     token_array,
 )
+from pairflow.config import PairSettings, check
 from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
 from pairflow.steps.command import existing, out, step
@@ -42,7 +43,7 @@ def main(pairs: Path, method: str, out: Path):
     if metadata.kind == "pairs" and metadata.parameters["coupling"] == "pairflow":
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
-        values |= _jumps(x1, metadata)
+        values |= _jumps(x1, metadata, check(PairSettings, dict(metadata.parameters), str(pairs)))
     values |= {name: metadata.parameters[name] for name in ADOPTED if name in metadata.parameters}
     rows = pd.DataFrame({"metric": values.keys(), "value": values.values()})
     seed = metadata.parameters.get("seed", 0)
@@ -51,11 +52,10 @@ def main(pairs: Path, method: str, out: Path):
     save_table(out, frame, written, provenance)
 
 
-def _jumps(x1: np.ndarray, metadata: Metadata) -> dict[str, float]:
+def _jumps(x1: np.ndarray, metadata: Metadata, settings: PairSettings) -> dict[str, float]:
     """`jumps_<s>` for s = 1..T: the mean number of positions that jump in the step from t = s/T."""
-    parameters = metadata.parameters
-    rows = rng.random_order(parameters["seed"], len(x1))[:JUMP_ROWS]
-    rule = {key: parameters[key] for key in ("steps", "subsets", "seed")}
+    rows = rng.random_order(settings.seed, len(x1))[:JUMP_ROWS]
+    rule = settings.model_dump(include={"steps", "subsets", "seed"})
     jumps = jumps_per_step(x1, rows, vocabulary_size=metadata.dimensions[1], **rule)
     per_step = {f"jumps_{step}": float(value) for step, value in enumerate(jumps, start=1)}
     return {"jump_rows": len(rows), **per_step}

@@ -44,7 +44,11 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
     """The tables in the order of their rows, and the metadata of the pairs; InputError if one is missing."""
     read = [(path, *read_table(path, "shard of pairs", "shard of vector pairs")) for path in shards]
     joined = _joined(read[0][2])
-    for path, _, metadata in read:
+    first_schema = read[0][1].schema
+    for path, table, metadata in read:
+        if not table.schema.equals(first_schema):
+            types = ", ".join(map(str, table.schema.types))
+            raise InputError(f"{path}: expected columns as in {shards[0]}, found {types}")
         if _joined(metadata) != joined:
             raise InputError(
                 f"{path}: a shard of another pairing than {shards[0]} (other tokens or parameters)"

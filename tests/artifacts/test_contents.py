@@ -8,6 +8,7 @@ from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.errors import InputError
 
 GOOD = [[0, 1, 2], [3, 4, 5]]
+PARAMETERS = {"coupling": "own", "method": "udlm", "nfe": 1, "seed": 0, "samples": 2}
 
 
 def column(rows, kind=None, length=3):
@@ -20,7 +21,7 @@ def read(tmp_path):
 
     def read(kind, columns, **metadata):
         path = tmp_path / "table.parquet"
-        sizes = {"length": 3, "vocabulary_size": 6, **metadata}
+        sizes = {"length": 3, "vocabulary_size": 6, "parameters": PARAMETERS, **metadata}
         write_table(path, pa.table(columns), Metadata(kind=kind, **sizes))
         return read_table(path, kind)
 
@@ -31,8 +32,9 @@ def test_good_tables_are_read(read):
     read("tokens", {"tokens": column(GOOD)}, shape=[1, 1, 3], padding=5, mask=0)
     read("tokens", {"tokens": column(GOOD), "label": pa.array([1, 2])})
     read("pairs", {"x0": column(GOOD), "x1": column(GOOD, pa.int32())})
-    none = pa.array([], pa.int32())
-    read("samples", {"tokens": column([]), "trial": none, "sample": none})
+    numbers = pa.array([0, 1], pa.int32())
+    read("samples", {"tokens": column(GOOD), "trial": numbers, "sample": numbers})
+    read("tokens", {"tokens": column([])}, split="validation")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,8 @@ def test_good_tables_are_read(read):
             column([[0, 1, 2.5]], pa.float64()),
             "expected 3 integers in each row, found fixed_size_list<",
         ),
-        (column([[0, None, 2]]), "has missing tokens"),
-        (column([[0, 1, 2], None]), "has missing tokens"),
+        (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found null"),
+        (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
         (pa.array(GOOD, pa.list_(pa.uint8())), "cannot be of type list<"),
         (pa.array(["CCO", "CN"]), "cannot be of type string in tokens"),
     ],
@@ -73,7 +75,12 @@ def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
         ({"vocabulary_size": "6"}, "K: expected an integer in 2..65536, found '6'"),
         ({"vocabulary_size": None}, "K: expected an integer in 2..65536, found None"),
         ({"length": 4}, "expected 4 integers in each row"),
-        ({"length": None}, "expected None integers in each row"),
+        ({"length": None}, r"N: expected an integer in 1\.\.2147483647, found None"),
+        ({"length": True}, "N: expected an integer in .*, found True"),
+        ({"vocabulary_size": -6}, "K: expected an integer in 2..65536, found -6"),
+        ({"data": 3}, "data: expected a text or null, found 3"),
+        ({"parameters": [1]}, r"parameters: expected names and values, found \[1\]"),
+        ({"inputs": {"data": 3}}, "inputs: data: expected a hash, found 3"),
         ({"shape": [1, 2, 2]}, r"shape: expected C, H, W of 3 pixel values, found \[1, 2, 2\]"),
         ({"shape": "abc"}, "shape: expected C, H, W of 3 pixel values, found 'abc'"),
         ({"padding": 6}, r"padding: expected one of 0\.\.5, found 6"),
@@ -85,7 +92,67 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
         read("tokens", {"tokens": column(GOOD)}, **metadata)
 
 
-FINGERPRINTS = {"smiles": pa.array(["C"]), "fingerprint": pa.array([b"1" * 128], pa.binary(128))}
+@pytest.mark.parametrize(
+    ("kind", "columns", "text"),
+    [
+        (
+            "vectors",
+            {"values": column([[0, 1, 2], [0, np.nan, 1]], pa.float32())},
+            "'values': row 1, position 1: expected a number, found nan",
+        ),
+        (
+            "vectors",
+            {"values": column([[0, 1, 2]], pa.float64())},
+            "expected 3 finite float32 numbers in each row, found fixed_size_list<",
+        ),
+        (
+            "samples",
+            {"tokens": column(GOOD), "trial": pa.array([0, -1])},
+            "column 'trial': row 1: expected an integer in 0..2147483647, found -1",
+        ),
+        (
+            "metrics",
+            {**dict.fromkeys(("method", "evaluation", "nfe", "value"), pa.nulls(1)), "metric": pa.nulls(1)},
+            "column 'metric' cannot be of type null in metrics",
+        ),
+        (
+            "smiles",
+            {"smiles": pa.array(["C", None]), "split": pa.array(["train", "train"])},
+            "column 'smiles': row 1: expected text, found null",
+        ),
+    ],
+)
+def test_the_first_wrong_value_is_named(read, kind, columns, text):
+    with pytest.raises(InputError, match=r"table\.parquet: column") as raised:
+        read(kind, columns)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "text"),
+    [
+        ("pairs", {}, "parameter 'coupling': expected a text, found None"),
+        ("samples", {**PARAMETERS, "nfe": "1"}, "parameter 'nfe': expected an integer in .*, found '1'"),
+        ("samples", {**PARAMETERS, "trials": 2}, "expected 4 rows, as its metadata say, found 2"),
+        ("shard of pairs", {**PARAMETERS, "of": 4, "rows": [1, 2]}, "expected 1 rows, as .*, found 2"),
+        (
+            "shard of pairs",
+            {**PARAMETERS, "of": 4, "rows": [3, 5]},
+            r"expected rows in 0\.\.4, found \[3, 5\]",
+        ),
+    ],
+)
+def test_parameters_are_those_that_the_kind_needs(read, kind, parameters, text):
+    columns = {"tokens": column(GOOD), "x0": column(GOOD), "x1": column(GOOD), "trial": pa.array([0, 0])}
+    with pytest.raises(InputError, match=text):
+        read(kind, columns, parameters=parameters)
+
+
+FINGERPRINTS = {
+    "smiles": pa.array(["C"]),
+    "scaffold": pa.array([""]),
+    "fingerprint": pa.array([b"1" * 128], pa.binary(128)),
+}
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def interrupt():
 
 TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
 ENDINGS = {  # modality -> the endings of its own rules' names
+    "molecules": {},
     "images": {"preprocess": "_images", "evaluate": "_images"},
     "text": {"preprocess": "_text", "floor": "_text", "evaluate": "_text"},
     "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
@@ -101,10 +102,10 @@ ENDINGS = {  # modality -> the endings of its own rules' names
 
 
 @pytest.fixture(scope="session")
-def run_job(step):
-    """Run a job of the plan of an experiment in `root` as its rule does."""
+def start_job(step):
+    """Run a job of the plan of an experiment in `root` as its rule does; the finished step."""
 
-    def run(root: Path, job, modality: str) -> None:
+    def run(root: Path, job, modality: str):
         options_of = {"train": "train_reference", "test": "test_reference"}  # statistics of real images
         inputs = {options_of.get(k, k): path for k, path in job.inputs.items() if isinstance(path, Path)}
         inputs.pop("judge_description", None)  # beside the weights
@@ -121,17 +122,30 @@ def run_job(step):
                 options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
             case "sample" | "teach":
                 inputs = {"model": inputs["model"].parent}
+            case "correlate":
+                inputs = {"model": inputs["model"].parent, "tokens": inputs["tokens"]}
             case "distill":
                 inputs = {"parent": inputs["parent"].parent, "cache": Path("cache")} | {
                     name: inputs[name] for name in ("data", "validation")
                 }
             case "report":
                 inputs = {"root": root}
-        named = {"reference": "out", "pairs": "out", "samples": "out", "page": "out", "weights": "out"} | (
-            {"metrics": "out"} if len(outputs) == 1 else {}
-        )
+            case "gather":
+                return step("gather", *job.inputs["shards"], out=job.outputs["pairs"])
+        names = ("reference", "pairs", "samples", "page", "weights", "molecules")
+        named = dict.fromkeys((*names, *(["metrics"] if "timings" not in outputs else [])), "out")
         outputs = {named.get(name, name): path for name, path in outputs.items()}
-        done = step(job.rule + ENDINGS[modality].get(job.rule, ""), **inputs, **outputs, **options)
+        return step(job.rule + ENDINGS[modality].get(job.rule, ""), **inputs, **outputs, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_job(start_job):
+    """Run a job of the plan of an experiment in `root`, to its end."""
+
+    def run(root: Path, job, modality: str) -> None:
+        done = start_job(root, job, modality)
         assert done.exit_code == 0, done.output
 
     return run

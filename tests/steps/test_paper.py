@@ -88,7 +88,8 @@ def test_samples_of_images_that_are_still_there_are_shown(paper, tmp_path):
     for method, nfe in (("udlm", 1), ("pairflow", 1), ("udlm", 2), ("udlm", 4)):
         path = root / f"seed0/samples/{method}/main/nfe{nfe}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, table, Metadata(**facts))
+        drawn = {"method": method, "nfe": nfe, "seed": 0, "samples": 9, "trials": 2}
+        write_table(path, table, Metadata(**facts, parameters=drawn))
     done, page = paper(settings)
     assert (done.exit_code, done.stderr) == (0, "")
     assert re.findall('alt="(8 samples of [^"]*)"', page) == [

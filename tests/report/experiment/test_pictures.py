@@ -45,7 +45,8 @@ def folder(experiment, tmp_path):
     facts = {"length": 64, "vocabulary_size": 2, "vocabulary": "v", "shape": [1, 8, 8]}
     _write(paths.data(tmp_path, "train.parquet"), Metadata(kind="tokens", **facts), tokens=tokens)
     for name in ("random", "pairflow"):
-        _write(paths.pairs(tmp_path, 0, name), Metadata(kind="pairs", **facts), x0=1 - tokens, x1=tokens)
+        metadata = Metadata(kind="pairs", parameters={"coupling": name}, **facts)
+        _write(paths.pairs(tmp_path, 0, name), metadata, x0=1 - tokens, x1=tokens)
     (tmp_path / "reference").mkdir()
     described = {"accuracy": 0.9, "weights": "0123456789abcdef"}
     (tmp_path / "reference" / "classifier.json").write_text(json.dumps(described))
