@@ -110,9 +110,7 @@ def main(
     with provenance.uncounted():
         pairer.compile()
     if dry_run:
-        comparisons = len(x1) * x1.size * (settings.steps or 0) / settings.subsets
-        size = f"{len(x1):,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons"
-        return _estimate(size, len(x1), pairer.sources)
+        return _estimate(_describe(x1, settings), len(x1), pairer.sources)
     first, last = _rows(len(x1), shard)
     written = _metadata(settings, metadata, tokens, shard and {"rows": [first, last], "of": len(x1)})
     table = _open(out, written, resume, provenance)
@@ -253,6 +251,12 @@ def _blocks(first: int, last: int, comparisons: int) -> list[tuple[int, int]]:
     """Ranges of rows with about BLOCK token comparisons each; one row takes `comparisons`."""
     size = max(1, BLOCK // max(1, comparisons))
     return [(start, min(start + size, last)) for start in range(first, last, size)]
+
+
+def _describe(x1: np.ndarray, settings: PairSettings) -> str:
+    """How large a pairing of token rows is."""
+    comparisons = len(x1) * x1.size * (settings.steps or 0) / settings.subsets
+    return f"{len(x1):,} of {x1.shape[1]} tokens, {comparisons:.2g} token comparisons"
 
 
 def _estimate(size: str, count: int, pair: Callable[[BlockKey], np.ndarray]) -> None:
