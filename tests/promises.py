@@ -22,6 +22,7 @@ PROMISES = {
     "contents": "A table with intact metadata and the wrong contents is refused in one line.",
     "exchange": "A file of another data set, split, run or kind is refused by name.",
     "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
+    "options": "Nonsense in an option of a command gives one line and exit code 2.",
     "code": "No pickle, no name and no text from outside is run as code.",
 }
 

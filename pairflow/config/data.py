@@ -24,10 +24,13 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
+LONGEST = 4096  # tokens per row, of molecules
 TrainingRows = Annotated[
     int | None,
     Field(
-        ge=1, description="Number of training rows to draw at random. If it is not given, all rows are used."
+        ge=1,
+        le=10**9,
+        description="Number of training rows to draw at random. If it is not given, all rows are used.",
     ),
 ]
 Notation = Annotated[
@@ -37,7 +40,6 @@ Notation = Annotated[
         "string is a molecule (needs pairflow[selfies])."
     ),
 ]
-LONGEST = 4096  # tokens per row, of molecules
 MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 VECTOR_SOURCES = ("two_moons", "vectors")
@@ -81,6 +83,7 @@ class Standardisation(Settings):
     min_heavy_atoms: int = Field(
         1,
         ge=1,
+        le=LONGEST,
         description="Leave out molecules with fewer heavy atoms.",
         exclude_if=lambda value: value == 1,
     )
@@ -135,7 +138,7 @@ class Molecules(Standardisation):
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
     max_heavy_atoms: int | None = Field(
-        None, ge=1, description="Leave out molecules with more than this number of heavy atoms."
+        None, ge=1, le=LONGEST, description="Leave out molecules with more than this number of heavy atoms."
     )
     max_too_long_share: LongShare = 0.001
     condition: Conditioning | None = Field(
@@ -286,6 +289,7 @@ class Text(Settings):
     stride: int | None = Field(
         None,
         ge=1,
+        le=2**20,
         description="Tokens from the start of one packed training row to the next. If it is not given, rows "
         "do not overlap.",
     )

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from pydantic import Field
+
 from pairflow.config.check import Settings, nearest
 from pairflow.config.training import DISTILLATIONS, Flow
 from pairflow.errors import InputError
@@ -29,7 +31,7 @@ BASES = {
 
 _KNOWN = ", ".join(name for name in BASES if name != "pairs") + ", pairflow-sub<P> and pairs-<name>"
 _METHOD = re.compile(
-    r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]*)|-(?P<own>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
+    r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]{0,8})|-(?P<own>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
 )
 
 
@@ -38,7 +40,7 @@ class Method(Settings):
 
     name: str
     base: str
-    subsets: int = 1
+    subsets: int = Field(1, ge=1, le=10**9)
     own: str | None = None
     distillations: tuple[str, ...] = ()
 

@@ -50,7 +50,7 @@ class Unet(Settings):
         "halves height and width.",
     )
     blocks: int = Field(2, ge=1, le=16, description="Residual blocks per scale; the way up has one more.")
-    attention: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+    attention: tuple[Annotated[int, Field(ge=0, le=30)], ...] = Field(
         (1,), description="Scales with attention, counted from 0; the middle always has attention."
     )
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")

@@ -119,7 +119,7 @@ class Evaluation(Sampling):
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
         exclude_if=lambda values: not values,
     )
-    shown: tuple[int, ...] | None = Field(
+    shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
         description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
@@ -282,6 +282,7 @@ class JudgeTransformer(Settings):
     iterations: int = Field(
         1000,
         ge=1,
+        le=10**9,
         description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
         "rows, which is held back.",
     )

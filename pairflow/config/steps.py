@@ -66,7 +66,7 @@ class PairSettings(Settings):
         20, ge=1, le=10_000, description="Backward steps from data to source (T); only for pairflow."
     )
     subsets: int = Field(
-        1, ge=1, description="Random subsets (P) that are paired separately; only for pairflow."
+        1, ge=1, le=10**9, description="Random subsets (P) that are paired separately; only for pairflow."
     )
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: Flow = Field(

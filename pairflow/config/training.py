@@ -19,9 +19,9 @@ class Optimisation(Settings):
     """One optimisation run."""
 
     batch_size: int = Field(ge=1, le=2**20, description="Rows per iteration.")
-    iterations: int = Field(ge=1, description="Number of optimiser updates.")
+    iterations: int = Field(ge=1, le=10**9, description="Number of optimiser updates.")
     learning_rate: float = Field(gt=0, le=1, description="Peak learning rate of AdamW.")
-    warmup_iterations: int = Field(0, ge=0, description="Iterations of linear warm-up.")
+    warmup_iterations: int = Field(0, ge=0, le=10**9, description="Iterations of linear warm-up.")
     decay: Literal["cosine", "constant"] = Field(
         "constant", description="Schedule of the learning rate after the warm-up."
     )
@@ -30,9 +30,9 @@ class Optimisation(Settings):
     )
     ema_decay: EmaDecay = 0.9999
     gradient_clip: float = Field(
-        1.0, gt=0, description="Largest norm of the gradient; longer gradients are scaled down to it."
+        1.0, gt=0, le=1e9, description="Largest norm of the gradient; longer gradients are scaled down to it."
     )
-    validate_every: int = Field(1000, ge=1, description="Iterations between two validations.")
+    validate_every: int = Field(1000, ge=1, le=10**9, description="Iterations between two validations.")
 
     @model_validator(mode="after")
     def _schedule_fits(self) -> "Optimisation":
@@ -64,6 +64,7 @@ Redraw = Annotated[
     int | None,
     Field(
         ge=1,
+        le=10**9,
         exclude_if=lambda epochs: epochs is None,  # so that nothing of earlier versions is made again
         description="Draw the pairs of pairflow and random again, with another seed, after so many epochs; "
         "none: keep them.",
@@ -99,7 +100,7 @@ class Dcd(Distillation):
 
     name: Literal["dcd"] = "dcd"
     teacher_every: int = Field(
-        ge=1, description="Iterations after which the teacher is replaced by the student."
+        ge=1, le=10**9, description="Iterations after which the teacher is replaced by the student."
     )
     noise_min: float = Field(
         -4.0,

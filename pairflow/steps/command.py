@@ -1,5 +1,6 @@
 """Turns a settings class into a command: an option per field, `--settings JSON` for all, one-line errors."""
 
+import errno
 import functools
 import inspect
 import json
@@ -24,6 +25,7 @@ from pairflow.runtime import distributed, signals
 from pairflow.runtime.resume import ResumeOptions
 from pairflow.training.options import MODEL_FILES, FitOptions, ModelPaths
 
+_LONGEST = 2000  # characters of a message
 _SCALARS = {int: int, float: float, str: str, bool: bool}
 
 
@@ -200,10 +202,13 @@ class Command(click.Command):
         except InputError as error:
             if distributed.rank():
                 time.sleep(SAME_MISTAKE)  # most are made by all processes, and only the first reports them
-            click.echo(f"pairflow {ctx.command.name}: error: {error}", err=True)
+            click.echo(f"pairflow {ctx.command.name}: error: {_one_line(str(error))}", err=True)
             sys.exit(2)
-        except PermissionError as error:
-            click.echo(f"pairflow {ctx.command.name}: error: {error.filename}: {error.strerror}", err=True)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
+                raise
+            text = _one_line(f"{error.filename}: {error.strerror}")
+            click.echo(f"pairflow {ctx.command.name}: error: {text}", err=True)
             sys.exit(2)
         except Interrupted as stop:
             if distributed.rank() == 0:
@@ -244,6 +249,12 @@ def _is_there(value: str | Path) -> bool:
         if isinstance(value, Path):
             raise InputError(f"{value}: {error.strerror}") from None
         return False
+
+
+def _one_line(message: str) -> str:
+    """The message without line ends and control characters, such as names of files may hold; not too long."""
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Callable:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,6 +19,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
 IMAGES = {"source": "image_folder", "folder": "faces"}
+KEYWORDS = {"properties", "anyOf", "items", "prefixItems", "$defs"}  # of JSON schemas
 LM1B = [f"lm1b_n{length}" for length in (16, 32, 64, 128)]
 
 
@@ -484,3 +486,27 @@ def test_conditional_models_are_not_distilled():
     distillation = SHIPPED["experiments"]["demo"]["distillation"]
     with pytest.raises(InputError, match=r"'pairflow\+dcd': a conditional model cannot be distilled"):
         conditional(methods=["pairflow+dcd"], distillation=distillation)
+
+
+def unbounded(name: str, node: object) -> Iterator[str]:
+    """Names of numbers in a JSON schema that have no largest value."""
+    if isinstance(node, list):
+        for member in node:
+            yield from unbounded(name, member)
+    elif isinstance(node, dict):
+        bounds = {"maximum", "exclusiveMaximum", "const", "enum"}
+        if node.get("type") in ("integer", "number") and not bounds & node.keys():
+            yield name
+        for key, value in node.items():
+            yield from unbounded(name if key in KEYWORDS else f"{name}.{key}", value)
+
+
+def test_every_number_of_the_settings_has_a_largest_value():
+    """Without one a number of twenty digits would be accepted, and the work would not end."""
+    every, todo = set(), [Settings]
+    while todo:
+        classes = todo.pop().__subclasses__()
+        every.update(classes)
+        todo += classes
+    found = {name for kind in every for name in unbounded(kind.__name__, kind.model_json_schema())}
+    assert not found
