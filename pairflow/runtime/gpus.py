@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -69,11 +70,11 @@ def _lock(gpu: str, holder: int) -> bool:
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
         file = os.open(path, _OPEN | (0 if path.exists() else os.O_CREAT), 0o644)
-    except OSError:  # another user's private file, or a link
-        return False
+    except OSError as error:  # another user's private file, or a link
+        return _pass_over(path, error.strerror or "cannot be opened")
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        return False
+        return _pass_over(path, "not a regular file")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -81,3 +82,9 @@ def _lock(gpu: str, holder: int) -> bool:
         return False
     _locks.append(file)
     return True
+
+
+def _pass_over(path: Path, reason: str) -> bool:
+    """Say why a file is no lock for this step: False, as if another step held it."""
+    print(f"pairflow: note: {path}: {reason}; it counts as a lock that another step holds", file=sys.stderr)
+    return False

@@ -70,13 +70,44 @@ def test_a_step_of_several_processes_holds_several_mock_gpus_and_the_next_shares
     one.kill()
 
 
-def test_a_pipe_or_a_link_in_place_of_a_lock_stops_nobody_and_is_not_followed(machine, tmp_path):
+@pytest.mark.promise("locks", times=2)
+def test_a_pipe_or_a_link_in_place_of_a_lock_stops_nobody_and_is_not_followed(machine, tmp_path, capsys):
     machine(2)
     os.mkfifo(tmp_path / "pairflow-gpu-GPU-1-0.lock")
     (tmp_path / "pairflow-gpu-GPU-2-0.lock").symlink_to(tmp_path / "victim")
     gpus.take()
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-1"  # as its second holder
     assert not (tmp_path / "victim").exists()
+    first, second = capsys.readouterr().err.splitlines()
+    held = "it counts as a lock that another step holds"
+    assert first == f"pairflow: note: {tmp_path}/pairflow-gpu-GPU-1-0.lock: not a regular file; {held}"
+    assert second.startswith(
+        f"pairflow: note: {tmp_path}/pairflow-gpu-GPU-2-0.lock: Too many levels of symbolic"
+    )
+
+
+@pytest.mark.promise("locks", times=2)
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("mode", "gpu"), [(0o600, "GPU-2"), (0o644, "GPU-1")])
+def test_the_lock_of_another_user_stops_no_step(machine, tmp_path, mode, gpu):
+    """A private one counts as held; one that others can read is shared with them."""
+    machine(2)
+    tmp_path.chmod(0o777)
+    lock = tmp_path / "pairflow-gpu-GPU-1-0.lock"
+    lock.touch()
+    lock.chmod(mode)
+    taken = tmp_path / "taken"
+    if not (child := os.fork()):
+        try:
+            for folder in (tmp_path, *tmp_path.parents):
+                os.chmod(folder, os.stat(folder).st_mode | 0o711)
+            os.setuid(65534)
+            gpus.reserve(1)
+            taken.write_text(os.environ["CUDA_VISIBLE_DEVICES"])
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert taken.read_text() == gpu
 
 
 def test_a_scheduler_that_names_the_mock_gpus_is_obeyed(machine, monkeypatch):
