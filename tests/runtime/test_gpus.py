@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -89,25 +91,26 @@ def test_a_pipe_or_a_link_in_place_of_a_lock_stops_nobody_and_is_not_followed(ma
 @pytest.mark.promise("locks", times=2)
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize(("mode", "gpu"), [(0o600, "GPU-2"), (0o644, "GPU-1")])
-def test_the_lock_of_another_user_stops_no_step(machine, tmp_path, mode, gpu):
+def test_the_lock_of_another_user_stops_no_step(monkeypatch, mode, gpu):
     """A private one counts as held; one that others can read is shared with them."""
-    machine(2)
-    tmp_path.chmod(0o777)
-    lock = tmp_path / "pairflow-gpu-GPU-1-0.lock"
-    lock.touch()
-    lock.chmod(mode)
-    taken = tmp_path / "taken"
-    if not (child := os.fork()):
-        try:
-            for folder in (tmp_path, *tmp_path.parents):
-                os.chmod(folder, os.stat(folder).st_mode | 0o711)
-            os.setuid(65534)
-            gpus.reserve(1)
-            taken.write_text(os.environ["CUDA_VISIBLE_DEVICES"])
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert taken.read_text() == gpu
+    with tempfile.TemporaryDirectory() as name:  # not pytest's, which only its user may enter
+        folder = Path(name)
+        folder.chmod(0o777)
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setattr(gpus.tempfile, "tempdir", None)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2")
+        lock = folder / "pairflow-gpu-GPU-1-0.lock"
+        lock.touch()
+        lock.chmod(mode)
+        if not (child := os.fork()):
+            try:
+                os.setuid(65534)
+                gpus.reserve(1)
+                (folder / "taken").write_text(os.environ["CUDA_VISIBLE_DEVICES"])
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert (folder / "taken").read_text() == gpu
 
 
 def test_a_scheduler_that_names_the_mock_gpus_is_obeyed(machine, monkeypatch):
