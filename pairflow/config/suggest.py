@@ -7,6 +7,7 @@ SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
 WIDE = 512  # the width from which a transformer counts as one like the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
+FINE_TUNING = 0.25  # of the learning rate
 _HOURS = 0.5  # for an experiment on long rows, on a CPU
 # Seconds of one core for the training on short rows. An iteration of 256 rows of the network SMALL takes
 # about _ITERATION + _LOGIT * N * K of them, one of TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
@@ -31,15 +32,15 @@ def scale(
     device: str,
     compare: bool,
     iterations: int | None = None,
-    network: dict[str, Any] | None = None,
+    parent: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Network, pairing, training, methods and evaluations for `rows` training rows.
 
     With `compare`, the methods that the experiment `demo` compares and their distillation. Without
-    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `network` takes
-    the place of the suggested one.
+    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `parent` is
+    the network of a model to fine-tune, with a quarter of the learning rate.
     """
-    network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
+    network = parent or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
     most = BATCH if device == "cuda" or network["name"] == "mlp" else BATCH // 4
     batch_size = min(most, 1 << (rows.bit_length() - 1))
     if iterations is None:
@@ -47,6 +48,8 @@ def scale(
         iterations = 50_000 if device == "cuda" else int(max(300, min(2000, round(fitting, -2))))
     make = _paper_like if device == "cuda" else _small if network["name"] == "mlp" else _on_a_laptop
     experiment = make(network, length, iterations, batch_size)
+    if parent:
+        experiment["training"]["learning_rate"] *= FINE_TUNING
     if not compare:
         del experiment["distillation"]
         experiment["methods"] = ["pairflow"]

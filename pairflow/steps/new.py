@@ -38,6 +38,13 @@ MINIMUM = 100  # distinct molecules
     default=True,
     help="Measure for half a minute how long the experiment will take on this machine.  [default: yes]",
 )
+@click.option(
+    "--from",
+    "parent",
+    type=click.Path(path_type=Path),
+    help="Folder of a model of molecules whose weights, length, network and symbols the experiment starts "
+    "from (fine-tuning).",
+)
 @device
 @quiet
 def main(
@@ -46,6 +53,7 @@ def main(
     configuration: Path,
     force: bool,
     estimate: bool,
+    parent: Path | None,
     device: str,
     quiet: bool,
 ):
@@ -63,7 +71,7 @@ def main(
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
-    request = _Request(settings, file, configuration, target, rejects, force, estimate, device, quiet)
+    request = _Request(settings, file, configuration, target, rejects, force, estimate, parent, device, quiet)
     (_add_text if is_text(file) else _add_molecules)(request)
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
@@ -81,6 +89,7 @@ class _Request(NamedTuple):
     rejects: Path
     force: bool
     estimate: bool
+    parent: Path | None
     device: str
     quiet: bool
 
@@ -93,11 +102,14 @@ class _Request(NamedTuple):
 def _add_molecules(request: _Request) -> None:
     """Write an experiment on molecules, and print what the file holds and what to expect."""
     settings, rejects, quiet = request.settings, request.rejects, request.quiet
+    parent = _parent(request)
+    if parent:
+        settings = settings.model_copy(update={"representation": parent["representation"]})
     title, column, counts = _read(request.file, settings, quiet)
     source = _relative(request.file, request.configuration)
     data = {"source": source, **({"column": column} if column else {})}
     device = _device(request.device)
-    experiment, sizes = plan(counts, settings, data, device)
+    experiment, sizes = plan(counts, settings, data, device, parent)
     size = _size(experiment, counts, sizes)
     experiment, expected = _fit(request, experiment, size, device)
     _add(request, experiment, f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.")
@@ -106,6 +118,15 @@ def _add_molecules(request: _Request) -> None:
     outlook = _outlook(request, experiment, size, expected, device)
     for paragraph in chain(_proposals(counts, settings), outlook):
         click.echo(f"\n{paragraph}")
+
+
+def _parent(request: _Request) -> dict[str, Any] | None:
+    """What the model to start from asks of its data, and its folder as the experiment names it."""
+    if request.parent is None:
+        return None
+    from pairflow.training.inherit import molecules_of
+
+    return {"from": _relative(request.parent, request.configuration), **molecules_of(request.parent)}
 
 
 def _size(experiment: dict[str, Any], counts: "Survey", sizes: Counter[str]) -> "DatasetSize":
@@ -133,7 +154,8 @@ def _fit(
     sizes = (size.length, size.vocabulary_size, size.rows)
 
     def scaled(iterations: int) -> dict[str, Any]:
-        return entry | suggest.scale(*sizes, device, settings.compare, iterations)
+        parent = entry["network"] if "from" in entry else None
+        return entry | suggest.scale(*sizes, device, settings.compare, iterations, parent)
 
     def make(iterations: int) -> Experiment:
         return check(Experiment, scaled(iterations), root.name)
@@ -149,6 +171,8 @@ def _add_text(request: _Request) -> None:
     from pairflow.data.text_survey import survey_text
 
     settings, file = request.settings, request.file
+    if request.parent:
+        raise InputError(f"{file}: text; --from is for molecules. Add `from` to the experiment yourself")
     others = settings.model_dump(exclude_defaults=True, exclude={"name", "validation_fraction", "compare"})
     if others:
         raise InputError(f"{file}: text; --{next(iter(others)).replace('_', '-')} is for molecules")
@@ -206,18 +230,30 @@ def name_of(file: Path) -> str:
 
 
 def plan(
-    counts: "Survey", settings: NewSettings, data: dict[str, Any], device: str
+    counts: "Survey",
+    settings: NewSettings,
+    data: dict[str, Any],
+    device: str,
+    parent: dict[str, Any] | None = None,
 ) -> tuple[dict[str, Any], Counter[str]]:
     """The experiment, and the numbers of molecules for training, for validation and only for reference.
+
+    The `parent` is a model that it starts from, as `_parent` describes it.
 
     Raises InputError if there are too few molecules, if they are too long, or if they cannot be split.
     """
     from pairflow.config import suggest
     from pairflow.data.split import split_rows
 
-    length = counts.length(settings.max_too_long_share)
+    length = parent["length"] if parent else counts.length(settings.max_too_long_share)
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))
+    longer = 1 - total / len(counts.lengths)
+    if parent and longer > settings.max_too_long_share:
+        raise InputError(
+            f"{longer:.1%} of the molecules are longer than the {length} tokens of the model to start from; "
+            "--max-too-long-share says how many may be left out"
+        )
     if total < MINIMUM:
         raise InputError(
             f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
@@ -246,13 +282,15 @@ def plan(
         "max_too_long_share": settings.max_too_long_share,
         **({"training_rows": training_rows} if training_rows else {}),
     }
+    sizing = (length, counts.vocabulary_size(length), sizes["train"], device, settings.compare)
     experiment = {
         "description": f"{total:,} molecules of {Path(data['source']).name}, at a scale for this machine",
         "scale": "reduced",
         "seeds": [0],
         "data": data,
+        **({"from": parent["from"]} if parent else {}),
         "chemistry": {"useful": True},
-        **suggest.scale(length, counts.vocabulary_size(length), sizes["train"], device, settings.compare),
+        **suggest.scale(*sizing, parent=parent and parent["network"]),
     }
     return experiment, sizes
 

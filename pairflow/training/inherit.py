@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pairflow.config import parse_method
 from pairflow.errors import InputError
-from pairflow.training.model import Model
+from pairflow.training.model import Model, read_description
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
@@ -20,6 +21,24 @@ def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Mod
     symbols = f"; symbols that it did not know: {' '.join(new)}" if new else ""
     said = f"starts from the {parent.method} in {folder}{symbols}"
     return replace(model, inputs={**model.inputs, "parent": str(parent.weights)}), said
+
+
+def molecules_of(folder: Path) -> dict[str, Any]:
+    """What molecules have to be like for a model to be fine-tuned on them: `length`, `network` and
+    `representation`; InputError unless it makes molecules, by uniform noise and without a condition."""
+    from pairflow.data.representations import REPRESENTATIONS  # with RDKit, which no training needs
+
+    facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
+    if not vocabulary.is_file():
+        raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
+    kind = json.loads(vocabulary.read_text()).get("kind")
+    noise = parse_method(facts["method"]).corruption
+    if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
+        raise InputError(
+            f"{folder}: expected an unconditional model of molecules with uniform noise, found "
+            f"{facts['method']} with symbols of {kind}"
+        )
+    return {"length": facts["length"], "network": facts["network"], "representation": kind}
 
 
 def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:

@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from pairflow.artifacts import read_metadata, read_table, token_array
 
@@ -107,3 +109,42 @@ def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, r
     written = prepare("other", NEW, parent="parent", representation="selfies")
     refused(written, "preprocess", "representation: selfies, but the model to start from has smiles")
     assert not Path("x").exists()
+
+
+@pytest.fixture
+def add(step, miniature):
+    """`pairflow new` on a library of alkanes with halogens, from a parent."""
+
+    def run(parent, **settings):
+        Path("workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"other": miniature()}}))
+        ends = ("O", "N", "F", "Cl", "Br", "S", "I")
+        lines = [f"{'C' * n}{end}" for n in range(2, 10) for end in ends]
+        lines += [f"{'C' * n}C({one}){two}" for n in range(1, 6) for one, two in combinations(ends, 2)]
+        Path("mine.smi").write_text("\n".join(lines))
+        options = {"from": parent, "no_estimate": True, "device": "cpu", "quiet": True, **settings}
+        return step("new", "mine.smi", config="workflow_config.yaml", **options)
+
+    return run
+
+
+def test_new_writes_an_experiment_in_the_form_of_the_parent(prepare, tune, add):
+    assert prepare("old", OLD).exit_code == 0
+    assert tune("old", "models/parent").exit_code == 0
+    run = add("models/parent")
+    assert run.exit_code == 0, run.stderr
+    experiment = yaml.safe_load(Path("experiments/mine.yaml").read_text())["experiments"]["mine"]
+    assert experiment["from"] == "models/parent"
+    assert experiment["network"] == NETWORK | {"dropout": 0.0}
+    assert (experiment["data"]["length"], experiment["data"]["representation"]) == (14, "smiles")
+    assert experiment["training"]["learning_rate"] == 5e-4
+
+
+def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, refused):
+    assert prepare("old", OLD, length=9, max_too_long_share=0.5).exit_code == 0
+    assert tune("old", "parent").exit_code == 0
+    text = "of the molecules are longer than the 9 tokens of the model to start from"
+    refused(add("parent"), "new", text)
+    assert tune("old", "masked", method="mdlm").exit_code == 0
+    text = "masked: expected an unconditional model of molecules with uniform noise, found mdlm"
+    refused(add("masked"), "new", text)
+    assert not Path("experiments/mine.yaml").exists()
