@@ -1,15 +1,14 @@
 """Nonsense in every option of every command ends in a line, and exit code 2 (or 0 where it is none)."""
 
-import contextlib
 import importlib
 import os
 import random
-import signal
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from deadline import Late, within
 
 import pairflow.steps
 
@@ -54,26 +53,6 @@ COMMANDS = sorted(path.stem for path in Path(pairflow.steps.__file__).parent.glo
 LEFT_OUT = {"command", "doctor", "estimate"}
 
 
-class Late(BaseException):
-    """A call takes too long."""
-
-
-@contextlib.contextmanager
-def limited(seconds: int):
-    """Raises Late in the main thread after so many seconds."""
-
-    def stop(*_: object) -> None:
-        raise Late
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def commands() -> dict[str, click.Command]:
     names = [name for name in COMMANDS if name not in LEFT_OUT]
     return {name: importlib.import_module(f"pairflow.steps.{name}").main for name in names}
@@ -95,7 +74,7 @@ def arguments(command: click.Command, chosen: click.Option, value: str) -> list[
 def mistake(command: click.Command, words: list[str]) -> str:
     """What is wrong with a call's end; empty if nothing is."""
     try:
-        with limited(SECONDS):
+        with within(SECONDS):
             run = CliRunner().invoke(command, words)
     except Late:
         return "does not end"

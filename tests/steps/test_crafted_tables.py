@@ -8,7 +8,6 @@ A step may end well or refuse the table in one line; what can only be wrong must
 import contextlib
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deadline import within
 
 import pairflow
 from pairflow.artifacts import Metadata, read_table, row_column, write_table
@@ -241,22 +241,6 @@ def craft(path: Path, draw: np.random.Generator) -> Case:
     else:
         facts, harm, wrong = craft_facts(facts, bool(set(_rows(table)) & {"tokens", "values", "x0"}), draw)
     return Case(table, facts, harm, wrong)
-
-
-@contextlib.contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """TimeoutError in a step that takes longer."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager
