@@ -1,7 +1,7 @@
 """Fine-tuning against training from scratch: few molecules of one kind, equal time.
 
-    python benchmarks/fine_tune.py --folder /tmp/fine_tune
-    python benchmarks/fine_tune.py --folder /tmp/fine_tune --out benchmarks/records/fine-tune.json
+    python benchmarks/fine_tune.py --folder fine_tune
+    python benchmarks/fine_tune.py --folder fine_tune --out benchmarks/records/fine-tune.json
 
 The small library has molecules of ZINC-250k whose Murcko scaffold holds an indole; no other molecule has one.
 A random part of the others trains the parent. The folder gets a configuration with three experiments,

@@ -24,6 +24,7 @@ PROMISES = {
     "download": "A download that fails or is not the expected file leaves nothing that passes for it.",
     "options": "Nonsense in an option of a command gives one line and exit code 2.",
     "locks": "A lock of another user, a link or a pipe in its place stops and redirects no step.",
+    "json": "JSON that is huge or nested deeply is refused before it takes memory.",
     "code": "No pickle, no name and no text from outside is run as code.",
 }
 

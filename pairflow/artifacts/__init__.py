@@ -1,6 +1,7 @@
 """Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
 
 from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
+from pairflow.artifacts.json_files import read_object
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
 from pairflow.artifacts.rows import read_array, read_rows

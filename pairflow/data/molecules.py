@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
-from pairflow.artifacts import token_dtype
+from pairflow.artifacts import read_object, token_dtype
 from pairflow.config import Notation, Standardisation
 from pairflow.data.library import Unreadable
 from pairflow.data.representations import REPRESENTATIONS, Representation, get_representation
@@ -110,12 +110,12 @@ class Vocabulary:
     def load(cls, path: str | Path) -> "Vocabulary":
         """Read a vocabulary that `save` wrote; InputError if the file is missing or has other content."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = read_object(Path(path))
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; expected a vocabulary") from None
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
-        tokens = content.get("tokens") if isinstance(content, dict) else None
+        tokens = content.get("tokens")
         strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
         if tokens != strings or content.get("kind") not in REPRESENTATIONS:
             expected = '{"kind": "smiles", "tokens": [strings]}'

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairflow.artifacts import token_dtype
+from pairflow.artifacts import read_object, token_dtype
 from pairflow.data.download import RawFile, git_blob_id
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
@@ -304,7 +304,7 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
     """Read a vocabulary.json of text; InputError if the file is missing or has other content."""
     path = Path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_object(path)
         kind = KINDS[content.pop("kind")]
         content["tokens"] = tuple(map(str, content["tokens"]))
         if "merges" in content:
@@ -312,7 +312,7 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
         tokeniser = kind(**content)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; expected a vocabulary") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError):
         raise InputError(f"{path}: not a vocabulary of text, which is one of {', '.join(KINDS)}") from None
     if len(set(tokeniser.tokens)) != tokeniser.size:
         raise InputError(f"{path}: a vocabulary holds every symbol once; found a repeated one")

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.artifacts import digest
+from pairflow.artifacts import digest, read_object
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
@@ -110,10 +110,10 @@ def load(weights: Path) -> tuple[Classifier, dict[str, Any]]:
         if not path.is_file():
             raise InputError(f"{path}: no such file")
     try:
-        facts = json.loads(description.read_text())
+        facts = read_object(description)
         network = Classifier(facts["shape"], facts["classes"])
         expected = facts["weights"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{description}: not a classifier's description") from error
     if digest(weights) != expected:
         raise InputError(f"{weights}: these are not the weights that {description} describes")

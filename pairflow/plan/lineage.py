@@ -6,12 +6,11 @@ same. Absent files, and inputs whose hash a file does not have, are not checked.
 """
 
 import functools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pairflow.artifacts import digest, read_metadata
+from pairflow.artifacts import digest, read_metadata, read_object
 from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.plan.jobs import Job, jobs
@@ -95,7 +94,7 @@ def _facts(path: Path, name: str) -> tuple[Mapping[str, Any], Mapping[str, str],
     if name != "description":
         return {}, {}, None
     try:
-        facts = json.loads(path.read_text())
+        facts = read_object(path)
         return facts, {**facts["inputs"], "weights": facts["weights"]}, None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a description of pairflow") from error

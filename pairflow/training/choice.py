@@ -1,6 +1,5 @@
 """Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pairflow.artifacts import read_table
+from pairflow.artifacts import read_object, read_table
 from pairflow.errors import InputError
 from pairflow.plan import paths
 from pairflow.training.options import VOCABULARY
@@ -98,8 +97,8 @@ def _require_decodable(folder: Path, vocabulary: Path) -> None:
 def _kind(vocabulary: Path) -> str:
     """The kind of rows that a vocabulary.json names; empty where it cannot be read, which others report."""
     try:
-        return str(json.loads(vocabulary.read_text(encoding="utf-8"))["kind"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return str(read_object(vocabulary)["kind"])
+    except (OSError, ValueError, LookupError):
         return ""
 
 

@@ -1,6 +1,5 @@
 """Fine-tuning: a new model starts from the weights of a trained one. See docs/molecules.md, "Fine-tune"."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pairflow.artifacts import read_object
 from pairflow.config import parse_method
 from pairflow.errors import InputError
 from pairflow.training.model import Model, read_description
@@ -31,7 +31,7 @@ def molecules_of(folder: Path) -> dict[str, Any]:
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
-    kind = json.loads(vocabulary.read_text()).get("kind")
+    kind = read_object(vocabulary).get("kind")
     noise = parse_method(facts["method"]).corruption
     if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
         raise InputError(
@@ -85,7 +85,7 @@ def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tenso
         return torch.arange(0 if model.continuous else model.corruption.symbols), []
     if vocabulary is None:
         raise InputError(f"{parent.folder}: has another vocabulary; give that of the data by --vocabulary")
-    ours, theirs = (json.loads(path.read_text()) for path in (vocabulary, parent.vocabulary_file()))
+    ours, theirs = (read_object(path) for path in (vocabulary, parent.vocabulary_file()))
     if "tokens" not in ours or ours["kind"] != theirs["kind"]:
         raise InputError(
             f"{parent.folder}: cannot start from this model: its symbols ({theirs['kind']}) are others "

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
-from pairflow.artifacts import Metadata, digest, read_table
+from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import (
     BaseTraining,
     DistillSettings,
@@ -351,10 +351,10 @@ def read_description(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path}: no such file{_others(path)}")
     try:
-        facts = json.loads(path.read_text())
+        facts = read_object(path)
         version = facts["format"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: not a model description of pairflow") from error
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a model description of pairflow: {error}") from error
     if version != FORMAT:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
     if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version

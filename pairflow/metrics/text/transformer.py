@@ -10,7 +10,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from pairflow.artifacts import digest
+from pairflow.artifacts import digest, read_object
 from pairflow.errors import InputError
 from pairflow.networks.causal import CausalTransformer, mean_nll
 
@@ -35,12 +35,12 @@ class TransformerJudge:
         """The judge that learnt from the rows with the hash `judge`; InputError if the files do not fit."""
         description = weights.with_suffix(".json")
         try:
-            facts = json.loads(description.read_text(encoding="utf-8"))
+            facts = read_object(description)
             sizes = {key: facts[key] for key in SIZES}
             learnt, expected = facts["inputs"]["judge"], facts["weights"]
         except FileNotFoundError as error:
             raise InputError(f"{description}: no such file; `pairflow train_judge` writes it") from error
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"{description}: not the description of a judge") from error
         if learnt != judge:
             raise InputError(f"{description}: this judge learnt from other rows than those of --judge")
