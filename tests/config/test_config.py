@@ -508,5 +508,6 @@ def test_every_number_of_the_settings_has_a_largest_value():
         classes = todo.pop().__subclasses__()
         every.update(classes)
         todo += classes
-    found = {name for kind in every for name in unbounded(kind.__name__, kind.model_json_schema())}
-    assert not found
+    ours = [kind for kind in every if kind.__module__.startswith("pairflow.config.")]
+    assert len(ours) > 40
+    assert not {name for kind in ours for name in unbounded(kind.__name__, kind.model_json_schema())}
