@@ -21,15 +21,16 @@ from pairflow.cli import STEPS
 REPOSITORY = Path(__file__).parent.parent
 _FORKED = """
 import os, sys
+import pairflow.steps.pair
+from pairflow.cli import main
+pairflow.steps.pair.BLOCK = block or pairflow.steps.pair.BLOCK
+sys.argv = ["pairflow", *arguments]
 os.chdir(folder)
 os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-import pairflow.steps.pair
-pairflow.steps.pair.BLOCK = block or pairflow.steps.pair.BLOCK
-from pairflow.cli import main
-sys.argv = ["pairflow", *arguments]
 main(arguments)
 """
 _IMPORTED = [
+    "pairflow.cli",
     "torch",
     "torch._dynamo",  # which optimisers import when they are first used
     "pairflow.pairing.cpu.engine",
@@ -106,15 +107,26 @@ def token_file(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def step():
-    """Run a step in this process: arguments, and options by their names, True for a flag, a dict as JSON."""
+def as_arguments():
+    """A step's arguments: files, and options by their names, True for a flag, a dict as JSON."""
 
-    def run(name: str, *files: object, **options: object):
-        arguments = [str(file) for file in files]
+    def arguments(*files: object, **options: object) -> list[str]:
+        given = [str(file) for file in files]
         for key, value in options.items():
             text = json.dumps(value) if isinstance(value, dict) else str(value)
-            arguments += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
-        result = CliRunner().invoke(importlib.import_module(f"pairflow.steps.{name}").main, arguments)
+            given += [f"--{key.replace('_', '-')}", *([] if value is True else [text])]
+        return given
+
+    return arguments
+
+
+@pytest.fixture(scope="session")
+def step(as_arguments):
+    """Run a step in this process with the arguments of `as_arguments`."""
+
+    def run(name: str, *files: object, **options: object):
+        step = importlib.import_module(f"pairflow.steps.{name}").main
+        result = CliRunner().invoke(step, as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
         return result
 

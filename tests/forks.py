@@ -15,7 +15,10 @@ import sys
 import traceback
 from pathlib import Path
 
-COMMAND = """#!{python} -IS
+# The first lines are for a shell, since a kernel's own line would end at a space in the interpreter's path.
+COMMAND = """#!/bin/sh
+'''exec' "{python}" -IS "$0" "$@"
+'''
 import json, os, socket, sys
 if sys.argv[1:2] != ["-m"]:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])

@@ -132,6 +132,7 @@ MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_
 LOUD = ("diagnose", "report", "gather", "compare", "paper", "import", "adopt")  # without an option --quiet
 LOUD += ("preprocess_text", "floor_text", "evaluate_text")
 LOUD += ("preprocess_tokens", "floor_tokens", "evaluate_tokens")
+LOUD += ("preprocess_vectors", "floor_vectors", "evaluate_vectors")
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from pairflow.runtime.resume import BlockFiles
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
 CHAIN += ["teach", "distill", "report"]
 MINI, DIGITS = "results/mini", "results/mini/digits"
-MODEL = [f"{MINI}/seed0/models/pairflow", f"{DIGITS}/model", f"{MINI}/text/model"]
+MODEL = [f"{MINI}/seed0/models/pairflow", f"{DIGITS}/model", f"{MINI}/text/model", f"{MINI}/vectors/model"]
 REAL = ["--tokens", f"{DIGITS}/train.parquet", "--validation", f"{DIGITS}/validation.parquet"]
 CLASSIFIER = ["--classifier", f"{DIGITS}/classifier.safetensors"]
 COMPARED = [*REAL, *CLASSIFIER]
@@ -31,6 +31,8 @@ ROWS = ["--tokens", f"{MINI}/data/train.parquet", "--validation", f"{MINI}/data/
 TEXT = f"{MINI}/text"
 REAL_TEXT = ["--tokens", f"{TEXT}/train", "--validation", f"{TEXT}/validation", "--judge", f"{TEXT}/judge"]
 REAL_TEXT += ["--vocabulary", f"{TEXT}/vocabulary"]
+VECTORS = f"{MINI}/vectors"
+REAL_VECTORS = ["--tokens", f"{VECTORS}/train", "--validation", f"{VECTORS}/validation"]
 LEARN = {
     "method": "udlm",
     "network": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8},
@@ -85,6 +87,19 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         [*ROWS, "--samples", f"{MINI}/seed0/samples/pairflow/main/nfe1.parquet"],
         {"out": f"{MINI}/tokens/metrics.parquet"},
     ),
+    "preprocess_vectors": (
+        ["--source=two_moons", "--dims=2", "--training-rows=99", "--validation-rows=9"],
+        {name: f"{VECTORS}/{name}" for name in ("train", "validation", "vocabulary", "known")},
+    ),
+    "floor_vectors": ([*REAL_VECTORS, "--samples=9", "--trials=2"], {"out": f"{VECTORS}/floor"}),
+    "sample vectors": (
+        ["--model", MODEL[3], "--nfe=1", "--samples=9", "--solver=euler"],
+        {"out": f"{VECTORS}/samples"},
+    ),
+    "evaluate_vectors": (
+        [*REAL_VECTORS, "--samples", f"{VECTORS}/samples"],
+        {"out": f"{VECTORS}/metrics"},
+    ),
     "adopt": (
         [*ROWS, "--own", f"{MINI}/seed0/pairs/pairflow.parquet", "--coupling=pairs-mine"],
         {"out": f"{MINI}/tokens/pairs.parquet"},
@@ -136,7 +151,19 @@ def small(calm, place, disk, model_files):
     test = ["reference", "--tokens", REAL[3], *CLASSIFIER, "--out", COMPARED[-1], "--quiet"]
     pair = ["pair", "--tokens", f"{MINI}/data/train.parquet", "--steps", "3", "--quiet"]
     shards = [[*pair, "--shard", f"{k}/2", "--out", f"{MINI}/shards/{k}.parquet"] for k in (1, 2)]
-    before = {"sample images": [images], "sample text": [text], "floor": [test], "gather": shards}
+    real = {**LEARN, "method": "condot", "training": {**LEARN["training"], "loss": "velocity"}}
+    vectors = [
+        "train",
+        "--settings",
+        json.dumps(real),
+        "--quiet",
+        "--data",
+        REAL_VECTORS[1],
+        *REAL_VECTORS[2:],
+    ]
+    vectors += [f"--{key}={file}" for key, file in model_files(MODEL[3]).items()]
+    before = {"sample images": [images], "sample text": [text], "sample vectors": [vectors]}
+    before |= {"floor": [test], "gather": shards}
     for name in BESIDE:
         for arguments in [*before.get(name, []), made.command(name)]:
             assert made.run(*arguments) == 0, arguments

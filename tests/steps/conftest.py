@@ -102,10 +102,10 @@ ENDINGS = {  # modality -> the endings of its own rules' names
 
 
 @pytest.fixture(scope="session")
-def start_job(step):
-    """Run a job of the plan of an experiment in `root` as its rule does; the finished step."""
+def call_of():
+    """The name, files and options of the step that does a job of the plan of an experiment in `root`."""
 
-    def run(root: Path, job, modality: str):
+    def call(root: Path, job, modality: str) -> tuple[str, list[Path], dict[str, object]]:
         options_of = {"train": "train_reference", "test": "test_reference"}  # statistics of real images
         inputs = {options_of.get(k, k): path for k, path in job.inputs.items() if isinstance(path, Path)}
         inputs.pop("judge_description", None)  # beside the weights
@@ -117,7 +117,11 @@ def start_job(step):
             options["settings"] = job.settings.model_dump(mode="json")
         match job.rule:
             case "preprocess":
-                inputs, outputs = {}, job.outputs
+                inputs = {name: inputs[name] for name in ("parent_vocabulary",) if name in inputs}
+                outputs = job.outputs
+            case "train" if "parent" in inputs:
+                inputs["from"] = inputs.pop("parent").parent
+                del inputs["parent_description"]
             case "floor":
                 options["evaluation"] = job.outputs["metrics"].stem.partition("-")[2]
             case "sample" | "teach":
@@ -131,11 +135,22 @@ def start_job(step):
             case "report":
                 inputs = {"root": root}
             case "gather":
-                return step("gather", *job.inputs["shards"], out=job.outputs["pairs"])
+                return "gather", job.inputs["shards"], {"out": job.outputs["pairs"]}
         names = ("reference", "pairs", "samples", "page", "weights", "molecules")
         named = dict.fromkeys((*names, *(["metrics"] if "timings" not in outputs else [])), "out")
         outputs = {named.get(name, name): path for name, path in outputs.items()}
-        return step(job.rule + ENDINGS[modality].get(job.rule, ""), **inputs, **outputs, **options)
+        return job.rule + ENDINGS[modality].get(job.rule, ""), [], inputs | outputs | options
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def start_job(step, call_of):
+    """Run a job of the plan of an experiment in `root` as its rule does; the finished step."""
+
+    def run(root: Path, job, modality: str):
+        name, files, options = call_of(root, job, modality)
+        return step(name, *files, **options)
 
     return run
 
