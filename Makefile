@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
 CORES ?= $(shell nproc)
 READY := .venv/.ready
+PIP := pip install -q --disable-pip-version-check --no-deps
 UV := uv pip install -q --python .venv/bin/python --require-hashes --no-deps
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Every step of the workflow starts faster if Python may keep its bytecode.
@@ -70,10 +71,10 @@ $(READY): envs/requirements.txt pyproject.toml setup.py
 	@echo "make: installing the packages into .venv, which takes a minute or two"
 	@awk '/^[a-z0-9]/ {own = /^uv==/} own' envs/requirements.txt > .venv/uv.txt
 	@awk '/^[a-z0-9]/ {own = /^(llvmlite|numba|numpy|tqdm)==/} own' envs/requirements.txt > .venv/engine.txt
-	@pip install -q --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.txt && \
+	@{ $(PIP) --require-hashes -r .venv/uv.txt && \
 	  $(UV) -r .venv/engine.txt && { python -m pairflow.pairing.compile_ahead & $(UV) -r envs/requirements.txt && wait; } || \
-	  pip install -q --disable-pip-version-check --no-compile --require-hashes --no-deps -r envs/requirements.txt || \
-	  { echo "make: the packages could not be installed; check the network, then run make again" >&2; exit 2; }
-	@pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	  $(PIP) --no-compile --require-hashes -r envs/requirements.txt; } 2> .venv/install.log || \
+	  { echo "make: the packages could not be installed ($$(grep ERROR .venv/install.log | tail -1), see .venv/install.log); check the network, then run make again" >&2; exit 2; }
+	@$(PIP) --no-build-isolation -e .
 	@touch $@
 	@echo "make: the environment is ready; activate it with: source .venv/bin/activate"

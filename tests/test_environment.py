@@ -1,6 +1,10 @@
-"""The lock, the conda file and pyproject.toml agree, and so do the versions of the pre-commit hooks."""
+"""The lock, the conda file, pyproject.toml and pre-commit agree; what `make` says without a network."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -31,3 +35,23 @@ def test_pre_commit_runs_the_ruff_of_the_lock():
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-config.yaml").read_text())["repos"]
     ruff = next(hook["rev"] for hook in hooks if hook["repo"].endswith("/ruff-pre-commit"))
     assert f"ruff=={ruff.removeprefix('v')}" in PINS
+
+
+def test_a_set_up_without_packages_ends_in_a_line(tmp_path):
+    """An index that is not there, in place of a network that is not."""
+    for name in ("Makefile", "pyproject.toml", "setup.py", "envs/requirements.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    hidden = ("PIP_", "MAKE", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    environment |= {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": (tmp_path / "nowhere").as_uri()}
+    command = ["make", "setup", f"PYTHON={sys.executable}"]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    line, ending = run.stderr.splitlines()
+    assert line.startswith(
+        "make: the packages could not be installed (ERROR: No matching distribution found for "
+    )
+    assert line.endswith(", see .venv/install.log); check the network, then run make again")
+    assert run.returncode == 2
+    assert ending.startswith("make: *** ")
+    assert not (tmp_path / ".venv/.ready").exists()

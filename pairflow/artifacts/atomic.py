@@ -81,7 +81,7 @@ def _make_place(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}, {_disk(path)}") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}, {disk_of(path)}") from error
     _remove_orphans(path)
 
 
@@ -103,7 +103,7 @@ def _disk_named(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         if reason := _why_not_written(error):
-            raise InputError(f"{path}: cannot be written: {reason}, {_disk(path)}") from error
+            raise InputError(f"{path}: cannot be written: {reason}, {disk_of(path)}") from error
         raise
 
 
@@ -140,7 +140,7 @@ def _why_not_written(error: Exception) -> str | None:
     return os.strerror(number) if number in _REFUSALS else None
 
 
-def _disk(path: Path) -> str:
+def disk_of(path: Path) -> str:
     """The disk that `path` is on, and its free space."""
     place = path.resolve()
     while not place.exists() or not os.path.ismount(place):

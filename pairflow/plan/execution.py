@@ -1,5 +1,6 @@
 """Runs the workflow by Snakemake, with a line per finished job in the place of Snakemake's own log."""
 
+import builtins
 import logging
 import shutil
 import sys
@@ -14,6 +15,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent, logger_plugin_module_prefix
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+from pairflow.artifacts.atomic import disk_of
 from pairflow.runtime.resume import RERUN
 
 _NAME = "pairflow"  # of the plugin, for Snakemake
@@ -22,6 +24,7 @@ _LOCKED = (
     "the folder is locked, because another run works in it; if none does, one was killed: "
     "run the same command once with `-- --unlock`, then again without"
 )
+_FOLDER = Path(".snakemake")  # for Snakemake's own records
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 
@@ -29,6 +32,9 @@ _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + _NAME, sys.modules[__name__])
+    logging.raiseExceptions = (
+        False  # a log that cannot be written is not worth a traceback for each of its lines
+    )
     try:
         snakemake(["--logger", _NAME, *arguments])
     except SystemExit as end:
@@ -70,6 +76,12 @@ def _last_lines(log: Path) -> list[str]:
 def _log(facts: Mapping[str, Any]) -> Path:
     """The log of the job that a record is about; each rule has one."""
     return Path(facts["log"][0])
+
+
+def _is_refusal(facts: Mapping[str, Any]) -> bool:
+    """Whether a record is of an error of the system: no room, no permission, a folder that is read-only."""
+    kind = getattr(builtins, str(facts.get("exception")), None)
+    return isinstance(kind, type) and issubclass(kind, OSError)
 
 
 class _Running(NamedTuple):
@@ -122,6 +134,9 @@ class JobLines(LogHandlerBase):
             self._write(f"{how}: {job.label if job else facts['rule_name']}: {said} ({log})")
         elif facts.get("exception") == "LockException":
             self._write(f"pairflow run: error: {_LOCKED}")
+        elif _is_refusal(facts):
+            reason = record.getMessage().strip().splitlines()[-1]  # of a traceback
+            self._write(f"pairflow run: error: {_FOLDER}: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
         elif record.levelno >= logging.WARNING and not self.failed and facts.get("exception") not in _KNOWN:
             self._write(self.format(record))
 

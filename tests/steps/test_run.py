@@ -1,5 +1,6 @@
 """`pairflow run` with a real Snakemake: lines for jobs, messages of failed steps, exit codes, the end."""
 
+import contextlib
 import logging
 import os
 import re
@@ -100,6 +101,35 @@ def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
     )
     assert "Traceback" not in errors
     assert "RuleException" not in errors
+
+
+@pytest.fixture(params=["rw", "ro"])
+def refusal(request, tmp_path):
+    """Snakemake's own folder on a disk that is full, or read-only; the system's word for it."""
+    folder = tmp_path / ".snakemake"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size=64k,{request.param}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a disk to fill")
+    if request.param == "rw":
+        with contextlib.suppress(OSError):
+            (folder / "filler").write_bytes(bytes(2**17))
+    yield {"rw": "No space left on device", "ro": "Read-only file system"}[request.param]
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.workflow
+@pytest.mark.promise("disk")
+def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refusal):
+    workflow()
+    process = run()
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (1, "")
+    *_, last = errors.splitlines()
+    assert last.startswith("pairflow run: error: .snakemake: Snakemake stopped: OSError: [Errno ")
+    assert refusal in last
+    assert re.search(r"/\.snakemake has 0\.\d MB free\)$", last)
+    assert "Traceback" not in errors
 
 
 @pytest.mark.workflow
