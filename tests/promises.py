@@ -36,7 +36,7 @@ class Collected:
         self.trials: Counter[tuple[str, str]] = Counter()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for item in session.items:
+        for item in sorted(session.items, key=lambda item: item.location[:2]):  # by file and line
             test = item.nodeid.partition("[")[0]
             for mark in item.iter_markers("promise"):
                 self.trials[mark.args[0], test] += mark.kwargs.get("times", 1)
