@@ -136,7 +136,7 @@ class JobLines(LogHandlerBase):
             self._write(f"pairflow run: error: {_LOCKED}")
         elif _is_refusal(facts):
             reason = record.getMessage().strip().splitlines()[-1]  # of a traceback
-            self._write(f"pairflow run: error: {_FOLDER}: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
+            self._write(f"pairflow run: error: Snakemake stopped: {reason} ({disk_of(_FOLDER)})")
         elif record.levelno >= logging.WARNING and not self.failed and facts.get("exception") not in _KNOWN:
             self._write(self.format(record))
 

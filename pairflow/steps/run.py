@@ -45,9 +45,9 @@ def main(
 
     if "--unlock" not in arguments:
         require_own_files(Path("results", experiment), settings)
-    code = run(command)
-    if code == 0 and not _RUNS_NOTHING.intersection(arguments):
-        click.echo("\n".join(closing_lines(Path("results", experiment))))
+    code, folder = run(command), Path("results", experiment)
+    if code == 0 and (folder / "report.html").exists() and not _RUNS_NOTHING.intersection(arguments):
+        click.echo("\n".join(closing_lines(folder)))
     sys.exit(code)
 
 

@@ -280,43 +280,68 @@ def experiment(request, tmp_path, monkeypatch, step, run_job):
     return request.param, [*planned, Job("gather", {"shards": shards}, pairing.outputs)]
 
 
-def tables_of(job: Job) -> list[Path]:
-    return [path for path in job.needed if path.suffix == ".parquet"]
+Call = tuple[str, list[Path], dict[str, Any]]  # a step, its files and its options
+
+
+def commands(modality: str) -> list[tuple[Call, list[Path]]]:
+    """What users run besides the jobs of an experiment, and the tables that it reads."""
+    model, tables = ROOT / "seed0/models/pairflow", [ROOT / "metrics.parquet", ROOT / "timings.parquet"]
+    page, folder = {"out": "elsewhere/page.html"}, {"results": "results", "tables": "elsewhere/tables"}
+    values = {"experiments": {ROOT.name: SHARED | EXPERIMENTS[modality]}, "values": "elsewhere/v.parquet"}
+    calls: list[tuple[Call, list[Path]]] = [
+        (("compare", [ROOT], page), tables),
+        (("paper", [], folder | values | page), tables),
+    ]
+    if modality == "molecules":
+        ask = {"model": model, "count": 3, "nfe": 1, "novel": True, "out": "elsewhere/molecules.smi"}
+        score = {"model": ROOT, "draws": 2, "out": "elsewhere/scores.csv"}
+        calls += [(("sample", [], ask), [model / "known.parquet"])]
+        calls += [(("score", [Path("library.smi")], score), tables)]
+    return calls
+
+
+def readers_of(modality: str, planned: list[Job], call_of) -> list[tuple[Call, Path]]:
+    """Each step with each table that it reads; of the report's, one in four."""
+    readers = [(call, path) for call, tables in commands(modality) for path in tables]
+    for job in planned:
+        call = call_of(ROOT, replace(job, outputs=elsewhere(job)), modality)
+        tables = [path for path in job.needed if path.suffix == ".parquet"]
+        readers += [(call, path) for path in (tables[::4] if job.rule == "report" else tables)]
+    return readers
 
 
 @pytest.mark.promise("contents", times=150 // len(EXPERIMENTS))
-def test_a_crafted_table_ends_well_or_in_one_line(experiment, start_job):
+def test_a_crafted_table_ends_well_or_in_one_line(experiment, call_of, step):
     modality, planned = experiment
     draw = np.random.default_rng(list(modality.encode()))
-    readers = [(job, path) for job in planned for path in tables_of(job) if job.rule != "report"]
-    readers += [(job, path) for job in planned if job.rule == "report" for path in tables_of(job)[::4]]
-    read_whole: dict[tuple[Job, Path], bool] = {}
+    readers = readers_of(modality, planned, call_of)
+    read_whole: dict[int, bool] = {}
 
-    def run(job: Job):
+    def run(name: str, files: list[Path], options: dict[str, Any]):
         with within(SECONDS):
-            done = start_job(ROOT, replace(job, outputs=elsewhere(job)), modality)
+            done = step(name, *files, **options)
         shutil.rmtree("elsewhere", ignore_errors=True)
         return done
 
     mistakes, refusals = [], 0
-    for case in range(CASES // len(EXPERIMENTS)):
-        job, path = readers[case % len(readers)]
+    for _ in range(CASES // len(EXPERIMENTS)):
+        call, path = readers[number := draw.integers(len(readers))]
         crafted = craft(path, draw)
         with in_place_of(path):
-            if (job, path) not in read_whole:
+            if number not in read_whole:
                 break_a_page(path)
-                read_whole[job, path] = run(job).exit_code == 2
+                read_whole[number] = run(*call).exit_code == 2
             write_table(path, crafted.table, Metadata(**crafted.facts))
-            done = run(job)
+            done = run(*call)
         refusals += done.exit_code == 2
         lines = [line for line in done.stderr.splitlines() if line and "%|" not in line]
         sound = done.exit_code == 0 or (
             done.exit_code == 2 and lines and lines[-1].startswith("pairflow ") and len(lines) == 1
         )
-        silent = crafted.wrong and done.exit_code == 0 and read_whole[job, path]
+        silent = crafted.wrong and done.exit_code == 0 and read_whole[number]
         if not sound or silent:
-            mistakes.append(f"{job.rule} {path}: {crafted.harm}: {done.exit_code} {done.exception!r} {lines}")
-    print(f"{modality}: {case + 1} tables of {len(readers)} readers, {refusals} refused")
+            mistakes.append(f"{call[0]} {path}: {crafted.harm}: {done.exit_code} {done.exception!r} {lines}")
+    print(f"{modality}: {CASES // len(EXPERIMENTS)} tables of {len(readers)} readers, {refusals} refused")
     assert not mistakes, "\n".join(mistakes)
 
 

@@ -89,6 +89,15 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
 
 
 @pytest.mark.workflow
+def test_a_run_of_a_part_ends_without_a_result(workflow, run):
+    workflow()
+    process = run("--until", "preprocess")
+    output, errors = process.communicate()
+    assert (process.returncode, output) == (0, "")
+    assert errors.splitlines()[-1].startswith("1/6 preprocess, ")
+
+
+@pytest.mark.workflow
 def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
     workflow(data={"source": "small_molecules", "length": 5, "max_heavy_atoms": 5})
     process = run()
@@ -126,7 +135,7 @@ def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refus
     output, errors = process.communicate()
     assert (process.returncode, output) == (1, "")
     *_, last = errors.splitlines()
-    assert last.startswith("pairflow run: error: .snakemake: Snakemake stopped: OSError: [Errno ")
+    assert last.startswith("pairflow run: error: Snakemake stopped: OSError: [Errno ")
     assert refusal in last
     assert re.search(r"/\.snakemake has 0\.\d MB free\)$", last)
     assert "Traceback" not in errors
