@@ -20,7 +20,8 @@ from pairflow.cli import STEPS
 
 REPOSITORY = Path(__file__).parent.parent
 _FORKED = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
 import pairflow.steps.pair
 from pairflow.cli import main
 pairflow.steps.pair.BLOCK = block or pairflow.steps.pair.BLOCK

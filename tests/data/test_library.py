@@ -248,8 +248,8 @@ def test_memory_does_not_grow_with_the_file(written):
     line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O " + "name " * 10 + "\n"
     path = written("long.smi.gz", line * 300_000)
     code = (
-        "import sys, tracemalloc; from pairflow.data.library import rows; tracemalloc.start(); "
-        "print(sum(1 for _ in rows(sys.argv[1])), tracemalloc.get_traced_memory()[1])"
+        "import sys, tracemalloc; from pairflow.data.library import rows; next(rows(sys.argv[1])); "
+        "tracemalloc.start(); print(sum(1 for _ in rows(sys.argv[1])), tracemalloc.get_traced_memory()[1])"
     )
     run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     number, peak = map(int, run.stdout.split())

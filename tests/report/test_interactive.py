@@ -221,7 +221,7 @@ def test_names_stand_at_the_ends_of_lines_without_touching(html, open_page):
     first = shown(page).first
     names = first.locator(".annotation-text")
     expect(names).to_have_text(["pairflow", "random", "mdlm", "udlm"])  # from the top; two are equal
-    boxes = [name.bounding_box() for name in names.all()]
+    boxes = names.evaluate_all("all => all.map(name => name.getBoundingClientRect().toJSON())")
     assert all(above["y"] + 11 <= below["y"] for above, below in itertools.pairwise(boxes))
     frame = first.bounding_box()
     assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)

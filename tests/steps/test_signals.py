@@ -134,7 +134,7 @@ def elsewhere(call: Call) -> Call:
 def knock(start, call: Call, number: int, delay: float) -> None:
     """Start a step and send it a signal after some seconds, or after fewer where it ended before."""
     code = 0
-    while code == 0:
+    while code == 0 and delay > 1e-6:
         process = start(call, **RESUMED)
         while not Path("errors.txt").exists():  # it is not this command yet
             time.sleep(0.001)
