@@ -4,8 +4,9 @@
     python benchmarks/useful_molecules.py --table --out benchmarks/records/useful-molecules.jsonl
 
 Every combination of the options from --rows to --seed is one training, with the steps of the workflow, and
-one line of the output. Combinations that the output has already are skipped, so that a stopped command can be
-given again. At the end, or with --table only, it prints the table.
+one line of the output. Lines that the output has already are not made again, nor are models in the folder, so
+that a stopped command, or one with another temperature, can be given again. At the end, or with --table only,
+it prints the table.
 
 A training has the time of `--minutes` of two cores: that many CPU seconds of one thread, twice. The rate is
 measured before it, and the record has the time that the training took. The molecules are random ones of
@@ -48,7 +49,8 @@ METRICS = (
     "nn_similarity",
     "internal_diversity",
 )
-KEYS = ("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "seed")
+TRAINING = ("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "seed")
+KEYS = (*TRAINING, "temperature")
 LOSSES = {
     "nelbo": {"loss": "nelbo"},
     "nelbo-unpadded": {"loss": "nelbo", "ignore_padding": True},
@@ -71,6 +73,7 @@ def main() -> None:
     parser.add_argument("--redraw", nargs="+", type=int, default=[0], help="epochs; 0: pairs are kept")
     parser.add_argument("--batch", nargs="+", type=int, default=[64], help="rows per iteration")
     parser.add_argument("--seed", nargs="+", type=int, default=[0])
+    parser.add_argument("--temperature", type=float, default=1.0, help="of the samples")
     parser.add_argument("--nfe", nargs="+", type=int, default=[1, 8, 32])
     parser.add_argument("--samples", type=int, default=1024)
     parser.add_argument("--trials", type=int, default=2)
@@ -91,7 +94,8 @@ def main() -> None:
             )
         return
     done = [{key: line[key] for key in KEYS} for line in records(options.out)]
-    cases = [dict(zip(KEYS, case, strict=True)) for case in product(*(getattr(options, key) for key in KEYS))]
+    values = [*(getattr(options, key) for key in TRAINING), [options.temperature]]
+    cases = [dict(zip(KEYS, case, strict=True)) for case in product(*values)]
     todo = [case for case in cases if case not in done and not options.table]
     libraries = {(case["rows"], case["representation"]) for case in todo}
     data = {library: prepare(options.folder, *library) for library in sorted(libraries)}
@@ -144,11 +148,39 @@ def step(name: str, *arguments: Any) -> None:
 
 def run(options: argparse.Namespace, case: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """One training and its measurements."""
-    root, method, seed = data["root"], case["method"], case["seed"]
-    rate = iteration_seconds(case, make_experiment(options, case, data, 1000), data["size"]["K"])
-    iterations, rows = max(50, int(case["minutes"] * 120 / rate)), data_file(root, "train")
-    experiment = make_experiment(options, case, data, iterations)
-    folder = root / "-".join(str(case[key]) for key in KEYS[1:])
+    size, folder = data["size"], data["root"] / "-".join(str(case[key]) for key in TRAINING[1:])
+    if not (folder / "training.json").exists():
+        rate = iteration_seconds(case, make_experiment(options, case, data, 1000), size["K"])
+        iterations = max(50, int(case["minutes"] * 120 / rate))
+        train(make_experiment(options, case, data, iterations), case, data["root"], folder)
+        facts = {"iterations": iterations, "expected_seconds": iterations * rate}
+        (folder / "training.json").write_text(json.dumps(facts))
+    facts = json.loads((folder / "training.json").read_text())
+    experiment = make_experiment(options, case, data, facts["iterations"])
+    log = pd.read_parquet(folder / "model" / OUTPUTS["log"])
+    line = {
+        **case,
+        "length": experiment.data.length,
+        "vocabulary_size": size["K"],
+        "training_rows": size["train"],
+        **facts,
+        "epochs": facts["iterations"] * case["batch"] / size["train"],
+        "cpu_seconds": read_provenance(folder / "model" / OUTPUTS["model"])["device_seconds"],
+        "training_loss": float(log.loss.tail(len(log) // 10 + 1).mean()),
+        "validation_nll": float(log.validation_nll.dropna().iloc[-1]),
+        "samples": options.samples,
+        **{f"nfe{nfe}": measured(data["root"], folder, experiment, nfe, case["seed"]) for nfe in options.nfe},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+    }
+    print(json.dumps({**case, **{name: line[name] for name in line if name.startswith("nfe")}}), flush=True)
+    return line
+
+
+def train(experiment: Experiment, case: dict[str, Any], root: Path, folder: Path) -> None:
+    """Train the case's method on one core, into the folder `model`; its pairs are made before."""
+    method, seed, rows = case["method"], case["seed"], data_file(root, "train")
     folder.mkdir(parents=True, exist_ok=True)
     if method != "udlm":
         pairs = folder / "pairs.parquet"
@@ -159,27 +191,6 @@ def run(options: argparse.Namespace, case: dict[str, Any], data: dict[str, Any])
     inputs = {name: data_file(root, name) for name in ("validation", "vocabulary", "known")}
     training = experiment.train_settings(method, seed).model_dump_json()
     step("train", "--settings", training, "--data", rows, *flags(inputs | outputs), *ON_CPU)
-    log = pd.read_parquet(outputs["log"])
-    size = data["size"]
-    line = {
-        **case,
-        "length": experiment.data.length,
-        "vocabulary_size": size["K"],
-        "training_rows": size["train"],
-        "iterations": iterations,
-        "epochs": iterations * case["batch"] / size["train"],
-        "expected_seconds": iterations * rate,
-        "cpu_seconds": read_provenance(outputs["model"])["device_seconds"],
-        "training_loss": float(log.loss.tail(len(log) // 10 + 1).mean()),
-        "validation_nll": float(log.validation_nll.dropna().iloc[-1]),
-        "samples": options.samples,
-        **{f"nfe{nfe}": measured(root, folder, experiment, nfe, seed) for nfe in options.nfe},
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "machine": machine(),
-    }
-    print(json.dumps({**case, **{name: line[name] for name in line if name.startswith("nfe")}}), flush=True)
-    return line
 
 
 def network_settings(name: str) -> dict[str, Any]:
@@ -211,6 +222,7 @@ def make_experiment(
     if case["redraw"]:
         scale["pairing"]["redraw"] = case["redraw"]
     sampling = {"nfe": options.nfe, "samples": options.samples, "trials": options.trials}
+    sampling |= {"temperature": case["temperature"]}
     scale |= {"evaluations": {"main": sampling}, "methods": [case["method"]], "seeds": [case["seed"]]}
     return check(Experiment, {**entry, **scale}, "case")
 
