@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pairflow
-from pairflow.artifacts import read_table, row_column, token_array
+from pairflow.artifacts import read_table, row_column, token_array, write_table
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.plan.jobs import jobs
@@ -145,6 +145,20 @@ def test_training_rows_without_a_pair_are_counted(finished, tmp_path, monkeypatc
     )
     assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
     assert rows["held_out_pairs"] == sum(row not in train for row in paired)
+
+
+def test_rows_are_the_same_whatever_integers_a_file_holds(finished, tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
+    files = {name: finished / ROOT / "data" / f"{name}.parquet" for name in ("train", "validation")}
+    table, metadata = read_table(files["validation"])
+    wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
+    write_table(Path("wide.parquet"), pa.table(wide), metadata)
+    for held_out, out in ((files["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
+        options = {**ADOPTED, "out": out, "tokens": files["train"], "validation": held_out}
+        assert step("adopt", **options).exit_code == 0
+    narrow, wide = (read_table(Path(name))[0] for name in ("narrow.pairs", "wide.pairs"))
+    assert narrow.equals(wide)
 
 
 ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out": "pairs.parquet"}
