@@ -54,6 +54,6 @@ def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
 
 
 def _as_scalars(rows: np.ndarray) -> np.ndarray:
-    """Rows (M, N) as an array (M,) of their bytes, which compare as a whole whatever integers a file holds."""
+    """Rows (M, N) of any integers as an array (M,) of their bytes, which compare as a whole."""
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     return rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}").ravel()
