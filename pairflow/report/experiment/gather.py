@@ -14,7 +14,7 @@ from pairflow.metrics.text.controls import CONTROLS
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
-from pairflow.report.experiment import pictures, tokens, vectors
+from pairflow.report.experiment import bounds, pictures, tokens, vectors
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.trajectory import Trajectory, follow
 
@@ -31,16 +31,16 @@ _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs
 def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """All metric rows over the seeds: of samples, couplings, correlations, real data and logs."""
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
-    if experiment.modality in ("text", "tokens"):
-        frames.append(tokens.read_bounds(root, experiment))
+    if experiment.modality in bounds.BOUNDED:
+        frames.append(bounds.read_bounds(root, experiment))
     return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
 
 
 def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
     """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
     files = _metric_files(root, experiment)
-    if experiment.modality in ("text", "tokens"):
-        files += tokens.bound_logs(root, experiment).values()
+    if experiment.modality in bounds.BOUNDED:
+        files += bounds.bound_logs(root, experiment).values()
     return Metadata(
         kind="metrics",
         parameters=experiment.model_dump(mode="json"),
@@ -95,8 +95,8 @@ def read_contents(
         provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
         training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
-        bounds=mean_bounds(metrics),
-        bits=mean_bounds(metrics, "bpc_bound"),
+        bounds=bounds.mean_bounds(metrics),
+        bits=bounds.mean_bounds(metrics, "bpc_bound"),
         sample_command=sample_command(root, experiment),
         trajectory=_read_trajectory(root, experiment),
         **readers[experiment.modality](root, experiment, _read_samples(root, experiment)),
@@ -137,12 +137,6 @@ def _by_method(metrics: pd.DataFrame, seed: int) -> dict[str, dict[str, float]]:
         str(method): dict(zip(group["metric"], group["value"], strict=True))
         for method, group in metrics[metrics["seed"] == seed].groupby("method", sort=False)
     }
-
-
-def mean_bounds(metrics: pd.DataFrame, name: str = "nll_bound") -> dict[str, float]:
-    """Method -> the mean over seeds of one of its bounds."""
-    rows = metrics[metrics["metric"] == name]
-    return {str(method): float(group["value"].mean()) for method, group in rows.groupby("method", sort=False)}
 
 
 def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.ndarray]]:

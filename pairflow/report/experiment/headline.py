@@ -59,9 +59,9 @@ class Measure:
 class Headline:
     """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
 
-    Measures of molecules have the keys valid, unique and, where they were measured, novel and useful; those
-    of images have the keys distance and, where it was measured, copies; those of token rows also have the key
-    bound. Those of text have the names of metrics.
+    Measures of molecules have the keys valid, unique and, where they were measured, novel, useful and bound;
+    those of images have the keys distance and, where it was measured, copies; those of token rows also have
+    the key bound. Those of text have the names of metrics.
     """
 
     evaluation: str
@@ -135,8 +135,15 @@ def _measure_molecules(contents: Contents, leading: Panel) -> dict[str, Measure]
     for metric, heading in _DISTANCES.items():
         if values := means.get(metric):
             digits = choose_digits([*values.values()])
-            return {**measures, metric: Measure(heading, metric, values, digits=digits)}
-    return measures
+            measures[metric] = Measure(heading, metric, values, digits=digits)
+            break
+    return measures | _measure_bound(contents, leading)
+
+
+def _measure_bound(contents: Contents, leading: Panel) -> dict[str, Measure]:
+    """The bound on the NLL of held-out rows; none where no rows are held out."""
+    bounds = {run: contents.bounds.get(run[0], np.nan) for run in leading.means}
+    return {"bound": Measure("NLL bound", "nll_bound", bounds, digits=3)} if contents.bounds else {}
 
 
 def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
@@ -167,8 +174,7 @@ def _measure_tokens(contents: Contents, leading: Panel) -> dict[str, Measure]:
         if panel.metric == "copies":
             real = format_percent(panel.floor.mean) if panel.floor else "–"
             measures["copies"] = Measure("copies", panel.metric, panel.means, real)
-    bounds = {run: contents.bounds.get(run[0], np.nan) for run in leading.means}
-    return {**measures, "bound": Measure("NLL bound", "nll_bound", bounds, digits=3)}
+    return measures | _measure_bound(contents, leading)
 
 
 def _measure_vectors(contents: Contents, leading: Panel) -> dict[str, Measure]:

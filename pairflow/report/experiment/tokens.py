@@ -1,16 +1,14 @@
-"""What the page shows of text and of a user's own token rows: bounds on the likelihood, and some rows."""
+"""What the page shows of text and of a user's own token rows: some rows and pairs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from pairflow.artifacts import as_metrics, read_table, token_array
+from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.data.tokenisers import load_tokeniser
-from pairflow.metrics.text.ngrams import mark_padding
 from pairflow.plan import paths
 from pairflow.report.experiment.pictures import TIMES, draw_pairs
 
@@ -19,40 +17,6 @@ SHOWN = 8  # rows of a method at a number of steps
 _LONGEST = 400  # tokens of a row that are shown
 _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 Rows = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, N)
-
-
-def bound_logs(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """(method, seed) -> the training log, which ends in the bound on the NLL of the held-out rows."""
-    return {
-        (method, seed): paths.model(root, seed, method) / "log.parquet"
-        for seed in experiment.seeds
-        for method in experiment.methods
-    }
-
-
-def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and for text others."""
-    held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
-    density = _tokens_per_character(root, held_out) if experiment.modality == "text" else None
-    rows = []
-    for (method, seed), path in bound_logs(root, experiment).items():
-        measured = read_table(path, "training log")[0].to_pandas()["validation_nll"].dropna()
-        nll = float(measured.iloc[-1])
-        values = {"nll_bound": nll}
-        if density is not None:
-            values |= {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
-        rows += [
-            {"method": method, "seed": seed, "metric": name, "value": own} for name, own in values.items()
-        ]
-    shared = {"evaluation": "likelihood", "samples": len(held_out), "reference": "test"}
-    return as_metrics(pd.DataFrame(rows), **shared)
-
-
-def _tokens_per_character(root: Path, rows: np.ndarray) -> float:
-    """Of rows (V, N) of text, without padding."""
-    tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
-    tokens = np.count_nonzero(mark_padding(rows, tokeniser.padding) >= 0)
-    return tokens / max(sum(len(tokeniser.decode(row)) for row in rows), 1)
 
 
 def read_rows(root: Path, _: Experiment, samples: Rows) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.experiment.gather import mean_bounds, read_timings
+from pairflow.report.experiment.bounds import mean_bounds
+from pairflow.report.experiment.gather import read_timings
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
