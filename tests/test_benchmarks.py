@@ -157,3 +157,15 @@ def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path,
     assert "strict 8" in header
     assert ("selfies" in first, "smiles" in second) == (True, True)
     assert first.split()[-6:] == ["15.0", "15.0", "15.0", "25.0", "25.0", "25.0"]  # of 200 samples
+
+
+def test_samples_with_a_start_are_counted_beside_a_complete_data_set(monkeypatch):
+    """Two of four samples are molecules; an aromatic ring has no double bond."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    module = load("constrained")
+    smiles = ["C=CC", "C=CCO", "CCO", "OCC=C"]
+    counted = module.shares(["C=CCO", "C=CC1", "C=CC=C", "C=C("], "C=CC", smiles)
+    assert counted == {"valid": 0.5, "kept": 1.0, "known": 0.5, "found": 0.5, "molecules": 2}
+    assert module.begins("CC(Cl)C(O)C", "CC(*)C(*)")
+    assert not module.begins("CC(Cl)C", "CC(*)C(*)")
+    assert not module.keeps("C=CC1=CC=C1", "c1ccccc1", "C=CC")
