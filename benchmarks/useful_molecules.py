@@ -190,7 +190,8 @@ def train(experiment: Experiment, case: dict[str, Any], root: Path, folder: Path
     outputs = {name: folder / "model" / file for name, file in OUTPUTS.items()}
     inputs = {name: data_file(root, name) for name in ("validation", "vocabulary", "known")}
     training = experiment.train_settings(method, seed).model_dump_json()
-    step("train", "--settings", training, "--data", rows, *flags(inputs | outputs), *ON_CPU)
+    resume = ("--resume", folder / "states")  # a stopped training resumes
+    step("train", "--settings", training, "--data", rows, *flags(inputs | outputs), *resume, *ON_CPU)
 
 
 def network_settings(name: str) -> dict[str, Any]:
