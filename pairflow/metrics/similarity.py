@@ -60,13 +60,16 @@ def _nearest(
 
 
 @compiled
-def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
-    total = 0.0
+def _sums_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+    """Sums of the similarities, and of their squares."""
+    total, squares = 0.0, 0.0
     for i in range(len(rows)):
         for j in range(i):
             common = _common(rows, i, rows, j)
-            total += common / (sizes[i] + sizes[j] - common)
-    return total
+            similarity = common / (sizes[i] + sizes[j] - common)
+            total += similarity
+            squares += similarity * similarity
+    return total, squares
 
 
 def compile_all() -> None:
@@ -105,9 +108,20 @@ class Neighbours:
 
 def internal_diversity(fingerprints: np.ndarray) -> float:
     """1 - the mean Tanimoto similarity over pairs of different rows of (B, 32); NaN for fewer than two."""
+    return 1 - _means_of_pairs(fingerprints)[0]
+
+
+def root_mean_square_diversity(fingerprints: np.ndarray) -> float:
+    """1 - the root of the mean square of the same; MOSES' IntDiv2, without pairs of a row and itself."""
+    return 1 - float(np.sqrt(_means_of_pairs(fingerprints)[1]))
+
+
+def _means_of_pairs(fingerprints: np.ndarray) -> tuple[float, float]:
+    """Means of the similarity and of its square; NaN for fewer than two rows."""
     pairs = len(fingerprints) * (len(fingerprints) - 1) / 2
     rows = np.ascontiguousarray(fingerprints)
-    return 1 - _sum_of_pairs(rows, _sizes(rows)) / pairs if pairs else np.nan
+    total, squares = _sums_of_pairs(rows, _sizes(rows))
+    return (total / pairs, squares / pairs) if pairs else (np.nan, np.nan)
 
 
 def _sizes(fingerprints: np.ndarray) -> np.ndarray:

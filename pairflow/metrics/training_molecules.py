@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from pairflow.metrics.chemistry import TrainingMolecules
 
 PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
+HELD_OUT_ROWS = 2_000  # held-out molecules, at most, that samples are compared with
 CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are computed
 
 
 @dataclass(frozen=True)
 class DatasetMolecules:
-    """A data set: the canonical SMILES of all its molecules, and of the distinct ones that are trained on."""
+    """A data set: the canonical SMILES of all its molecules, and of the distinct ones of both sides."""
 
     every: frozenset[str]
     trained: list[str]
+    held_out: list[str]
     metadata: Metadata
     path: Path
 
@@ -33,10 +35,13 @@ class DatasetMolecules:
     def read(cls, path: Path) -> "DatasetMolecules":
         table, metadata = read_table(path, "smiles")
         frame = table.to_pandas()
-        trained = list(dict.fromkeys(frame.loc[frame["split"] == "train", "smiles"]))
+        trained, held_out = (
+            list(dict.fromkeys(frame.loc[frame["split"] == side, "smiles"]))
+            for side in ("train", "validation")
+        )
         if not trained:
             raise InputError(f"{path}: holds no training molecules")
-        return cls(frozenset(frame["smiles"]), trained, metadata, path)
+        return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
         """The metadata of a file that is made only from these molecules."""

@@ -74,13 +74,13 @@ def main(
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
     useful = _useful(settings, spellings, found.properties, training, known)
-    fits = _in_class(metadata, molecules)
+    fits, beside = _in_class(metadata, molecules), _moses(settings, molecules, found, training, known)
     rows: list[dict[str, Any]] = []
     distinct = [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known, useful, fits)
         distinct.append(np.unique(valid))
-        values |= chemistry.compare(found[distinct[-1]], training)
+        values |= chemistry.compare(found[distinct[-1]], training) | beside(distinct[-1])
         rows += _metric_rows(values, trial=int(trial), samples=metadata.parameters["samples"])
         rows += [{"trial": int(trial), "samples": len(valid), **row} for row in frechet(valid)]
     counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
@@ -125,6 +125,20 @@ def _useful(settings: Chemistry, spellings: dict[str, str], properties: np.ndarr
     return chemistry.are_useful(spellings, properties, training, known.every) if settings.useful else {}
 
 
+def _moses(
+    settings: Chemistry, molecules: list[str], found, training, known
+) -> Callable[[np.ndarray], dict[str, float]]:
+    """A function of distinct rows of `molecules` that gives the metrics of MOSES, if they are wanted."""
+    from pairflow.metrics import moses, training_molecules
+
+    if not settings.moses:
+        return lambda rows: {}
+    chosen = training_molecules.some(len(known.held_out), training_molecules.HELD_OUT_ROWS)
+    held_out = moses.describe_held_out([known.held_out[row] for row in chosen], training)
+    pieces = moses.Pieces.from_smiles(molecules)
+    return lambda rows: moses.compare(found, pieces, rows, held_out)
+
+
 def _count(
     texts: list[str],
     places: dict[str, int],
@@ -150,10 +164,11 @@ def _count(
 
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
-    from pairflow.metrics import chemistry
+    from pairflow.metrics import chemistry, moses
 
+    references = chemistry.REFERENCES | moses.REFERENCES
     for name, value in values.items():
-        yield {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}
+        yield {**shared, "metric": name, "value": value, "reference": references.get(name)}
 
 
 def _write(

@@ -121,6 +121,23 @@ def test_useful_molecules_are_counted_on_request(metrics, folder, evaluate):
     assert rows[rows.metric == "useful"].reference.isna().all()
 
 
+def test_held_out_molecules_are_compared_with_on_request(metrics, folder, evaluate):
+    """The only one is ethanol, which is also trained on: its scaffold, none, is not unseen."""
+    assert evaluate("--moses", out="moses", properties="of-moses").exit_code == 0
+    rows = pd.read_parquet(folder / "moses.parquet")
+    values = rows.pivot(index="metric", columns="trial", values="value")
+    assert set(values.index) - set(metrics.index) == {
+        *("internal_diversity_2", "filters"),
+        *("held_out_similarity", "held_out_fragments", "held_out_scaffolds"),
+    }
+    assert values.loc["held_out_similarity", 0] > 1 / 3  # ethanol, phenol and neopentane
+    assert values.loc["filters", [0, 1]].tolist() == [1, 1]
+    assert values.loc["held_out_fragments", 2] != values.loc["held_out_fragments", 2]  # nothing valid
+    assert set(rows[rows.metric.str.startswith("held_out_")].reference) == {"test"}
+    values = values.loc[metrics.index]
+    pd.testing.assert_frame_equal(values, metrics)
+
+
 def test_what_is_undefined_is_null_and_says_nothing(metrics, folder):
     undefined = ["internal_diversity", "nn_similarity", "qed_wasserstein", "weight_wasserstein"]
     assert metrics.loc[undefined, 2].isna().all()
