@@ -26,7 +26,14 @@ _PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
         Precedent(32, "127,190 molecules of QM9, 8,000 iterations", "29 %"),
         Precedent(72, "2,759 molecules of ZINC-250k, 900 iterations", "0.8 %"),
     ),
-    "small transformer": (),
+    "small transformer": (
+        Precedent(
+            72,
+            "2,849 molecules of ZINC-250k as SELFIES, 5 minutes of two cores, at temperature 0.7",
+            "23 %",
+            "useful",
+        ),
+    ),
     "transformer": (
         Precedent(32, "127,190 molecules of QM9, 50,000 iterations", "98 %"),
         Precedent(74, "224,568 molecules of ZINC-250k, 200,000 iterations", "89 %"),
@@ -47,9 +54,7 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     sentences = [
         f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
         f"of up to {length} tokens.",
-        f"In the most similar experiment measured so far, {_result(name, length)}."
-        if _PRECEDENTS[name]
-        else "What such an experiment gives has not been measured yet.",
+        f"In the most similar experiment measured so far, {_result(name, length)}.",
     ]
     if getattr(experiment.data, "representation", "smiles") == "selfies":
         sentences.append(

@@ -8,6 +8,7 @@ from pairflow.limits import HOPELESS, USABLE
 from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, is_complete, read_finished
 from pairflow.report.words import format_number, format_percent, join_steps
+from pairflow.training.choice import leading_evaluation
 
 
 def closing_lines(root: Path) -> list[str]:
@@ -33,6 +34,9 @@ def sample_command(root: Path, experiment: Experiment) -> str:
         return ""
     model, out = root.as_posix(), f"{root.name}.smi"
     wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
+    temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
+    if temperature != 1:
+        wanted += ["--temperature", f"{temperature:g}"]
     return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", *wanted, "--out", out])
 
 
