@@ -163,7 +163,7 @@ def test_the_page_explains_what_it_shows(contents):
 
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
     groups = {METRICS[name].group for name in list_metrics("molecules")}
-    assert groups == {"", "spellings", "reasons", "structure", "properties", "speed"}
+    assert groups == {"", "spellings", "reasons", "structure", "moses", "properties", "speed"}
     counts = ["useful_strict", "useful", "valid", "unique_strict", "novel_strict", "in_class"]
     assert list_metrics("molecules", "") == counts
 
