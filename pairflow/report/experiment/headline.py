@@ -152,7 +152,7 @@ def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
     if fewest == most:
         return {}
     values = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
-    return {"few": Measure(f"valid at {join_steps([fewest])}", "valid", values, format_percent(1.0))}
+    return {"few": Measure(f"valid at NFE {fewest}", "valid", values, format_percent(1.0))}
 
 
 def _measure_images(contents: Contents, leading: Panel) -> dict[str, Measure]:
