@@ -65,9 +65,9 @@ clean:  ## remove .venv and built files; results stay
 # pairing engine needs four of them and compiles while the others are downloaded. Without that the first pairing does.
 $(READY): envs/requirements.txt pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "make: expected Python 3.11, 3.12 or 3.13, found no such Python (python3 is $$(python3 -V 2>&1))" >&2; exit 2; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2> /dev/null || { echo "make: $(PYTHON) has no venv module; installing Debian's package python3-venv"; \
 	  if [ $$(id -u) = 0 ]; then as=; else as=sudo; fi; $$as apt-get update -q && $$as apt-get install -qy python3-venv; }
-	@rm -rf .venv && $(PYTHON) -m venv .venv
+	@rm -rf .venv && "$(PYTHON)" -m venv .venv
 	@echo "make: installing the packages into .venv, which takes a minute or two"
 	@awk '/^[a-z0-9]/ {own = /^uv==/} own' envs/requirements.txt > .venv/uv.txt
 	@awk '/^[a-z0-9]/ {own = /^(llvmlite|numba|numpy|tqdm)==/} own' envs/requirements.txt > .venv/engine.txt

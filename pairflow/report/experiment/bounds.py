@@ -14,10 +14,13 @@ from pairflow.plan import paths
 BOUNDED = ("molecules", "text", "tokens")  # modalities whose page has the bounds
 
 
-def bound_logs(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """(method, seed) -> the training log, which ends in the bound on the NLL of the held-out rows."""
+def bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
+    """(method, seed) -> the weights, beside which a log ends in the bound on the NLL of the held-out rows.
+
+    The bounds are a function of the training, as the weights are; the log also has times.
+    """
     return {
-        (method, seed): paths.model(root, seed, method) / "log.parquet"
+        (method, seed): paths.model(root, seed, method) / "model.safetensors"
         for seed in experiment.seeds
         for method in experiment.methods
     }
@@ -31,8 +34,12 @@ def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
     density = _tokens_per_character(root, held_out) if experiment.modality == "text" else None
     rows = []
-    for (method, seed), path in bound_logs(root, experiment).items():
-        measured = read_table(path, "training log")[0].to_pandas()["validation_nll"].dropna()
+    for (method, seed), weights in bound_models(root, experiment).items():
+        measured = (
+            read_table(weights.with_name("log.parquet"), "training log")[0]
+            .to_pandas()["validation_nll"]
+            .dropna()
+        )
         if measured.empty:
             continue
         nll = float(measured.iloc[-1])

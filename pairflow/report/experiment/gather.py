@@ -40,7 +40,7 @@ def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
     """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
     files = _metric_files(root, experiment)
     if experiment.modality in bounds.BOUNDED:
-        files += bounds.bound_logs(root, experiment).values()
+        files += bounds.bound_models(root, experiment).values()
     return Metadata(
         kind="metrics",
         parameters=experiment.model_dump(mode="json"),
