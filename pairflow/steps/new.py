@@ -358,7 +358,7 @@ def _proposals(counts: "Survey", settings: NewSettings) -> Iterator[str]:
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
-        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} molecules here)."
+        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."
 
 
 def _outlook(

@@ -77,7 +77,7 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert ["with an R group or dummy atom", "1", "the first: line 301, '*CCO'"] in lines
     assert ["with metals", "1", "metals: reject"] in lines
     tiny = sum(Chem.MolFromSmiles(text).GetNumHeavyAtoms() < 4 for text in [*SMILES, *odd])
-    assert [f"Consider --min-heavy-atoms 4: solvents and ions are smaller ({tiny} molecules here)."] in lines
+    assert [f"Consider --min-heavy-atoms 4: solvents and ions are smaller ({tiny} here)."] in lines
     ions = "the removal of counter-ions leaves a charge on molecules (2 of them)."
     assert [f"Consider --charges neutralise: {ions}"] in lines
     run = new("a.smi", "--force", "--charges=neutralise", "--min-heavy-atoms=4", "--metals=keep")
