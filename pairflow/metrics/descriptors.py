@@ -52,13 +52,13 @@ def describe(molecule: Chem.Mol) -> dict[str, float | str]:
 
 def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 4) float64: the `PROPERTIES` of each molecule."""
-    chunks = _mapped(_properties, smiles, threads, progress, "properties")
+    chunks = mapped(_properties, smiles, threads, progress, "properties")
     return np.array([row for chunk in chunks for row in chunk], np.float64).reshape(-1, len(PROPERTIES))
 
 
 def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 32) uint64: the fingerprint of each molecule as `metrics.similarity` has it."""
-    chunks = _mapped(_fingerprints, smiles, threads, progress, "fingerprints")
+    chunks = mapped(_fingerprints, smiles, threads, progress, "fingerprints")
     return _unpacked(row for chunk in chunks for row in chunk)
 
 
@@ -70,7 +70,7 @@ def structures(
     A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
     it is empty where there is no ring.
     """
-    rows = [row for chunk in _mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
+    rows = [row for chunk in mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
     return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
 
 
@@ -112,7 +112,7 @@ def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
         return list(map(structure, map(Chem.MolFromSmiles, smiles)))
 
 
-def _mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
+def mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
     """`work` on chunks of the molecules, in order; in processes of their own where that is worth it."""
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     with bar(total=len(smiles), desc=name, unit="molecule", quiet=not progress) as molecules:

@@ -5,7 +5,7 @@ has. Here every molecule counts once, fingerprints have 2,048 bits, and the filt
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,11 +41,11 @@ class Pieces:
     passes: np.ndarray
 
     @classmethod
-    def from_smiles(cls, smiles: Iterable[str]) -> "Pieces":
-        with rdBase.BlockLogs():
-            molecules = [*map(Chem.MolFromSmiles, smiles)]
-            passes = np.array([not _catalogue().HasMatch(molecule) for molecule in molecules], bool)
-            return cls([*map(_fragments, molecules)], passes)
+    def from_smiles(cls, smiles: Sequence[str], threads: int = 1, progress: bool = False) -> "Pieces":
+        """A string that RDKit cannot read has no fragment, and does not pass."""
+        chunks = descriptors.mapped(_pieces, smiles, threads, progress, "fragments and filters")
+        pieces = [piece for chunk in chunks for piece in chunk]
+        return cls([names for names, _ in pieces], np.array([passes for _, passes in pieces], bool))
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,13 @@ class HeldOut:
     scaffolds: Counter[str]
 
 
-def describe_held_out(smiles: Sequence[str], training: TrainingMolecules) -> dict[str, HeldOut]:
+def describe_held_out(
+    smiles: Sequence[str], training: TrainingMolecules, threads: int = 1, progress: bool = False
+) -> dict[str, HeldOut]:
     """All molecules as `held_out`, and those whose scaffold no training molecule has as `unseen`."""
-    fingerprints, names = descriptors.structures(smiles)
+    fingerprints, names = descriptors.structures(smiles, threads, progress)
     scaffolds = np.array(names, dtype=object)
-    fragments = Pieces.from_smiles(smiles).fragments
+    fragments = Pieces.from_smiles(smiles, threads, progress).fragments
     unseen = np.array([name != "" and name not in training.scaffolds for name in names], bool)
     return {
         part: HeldOut(Neighbours(fingerprints[rows]), _count(fragments, rows), Counter(scaffolds[rows]))
@@ -107,6 +109,14 @@ def cosine(one: Counter[str], other: Counter[str]) -> float:
 
 def _count(fragments: Sequence[Sequence[str]], rows: np.ndarray) -> Counter[str]:
     return Counter(name for row in rows for name in fragments[row])
+
+
+def _pieces(smiles: Sequence[str]) -> list[tuple[list[str], bool]]:
+    with rdBase.BlockLogs():
+        return [
+            ([], False) if molecule is None else (_fragments(molecule), not _catalogue().HasMatch(molecule))
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
 
 
 def _fragments(molecule: Chem.Mol) -> list[str]:

@@ -70,20 +70,21 @@ def main(
     training = training_molecules.read_training(inputs.molecules, known)
     spellings = chemistry.distinct(strings)
     molecules = list(spellings.values())
-    found = chemistry.DescribedMolecules.from_smiles(molecules, training, threads or 1, not quiet)
+    described = chemistry.DescribedMolecules.from_smiles(molecules, training, threads or 1, not quiet)
     frechet = _fcd(settings, known, inputs.chemnet, list(spellings), (device, threads), not quiet)
     places = {molecule: row for row, molecule in enumerate(spellings)}
-    useful = _useful(settings, spellings, found.properties, training, known)
-    fits, beside = _in_class(metadata, molecules), _moses(settings, molecules, found, training, known)
+    useful = _useful(settings, spellings, described.properties, training, known)
+    fits = _in_class(metadata, molecules)
+    beside = _moses(settings, molecules, described, training, known, threads or 1, not quiet)
     rows: list[dict[str, Any]] = []
     distinct = [np.empty(0, np.int64)]
     for trial, texts in strings.groupby(level=0):
         values, valid = _count(list(texts), places, known, useful, fits)
         distinct.append(np.unique(valid))
-        values |= chemistry.compare(found[distinct[-1]], training) | beside(distinct[-1])
+        values |= chemistry.compare(described[distinct[-1]], training) | beside(distinct[-1])
         rows += _metric_rows(values, trial=int(trial), samples=metadata.parameters["samples"])
         rows += [{"trial": int(trial), "samples": len(valid), **row} for row in frechet(valid)]
-    counts = chemistry.histograms(found.properties[np.concatenate(distinct)], training.properties)
+    counts = chemistry.histograms(described.properties[np.concatenate(distinct)], training.properties)
     _write((out, properties), pd.DataFrame(rows), counts, settings, metadata, inputs, evaluation)
     provenance.write(out)
 
@@ -126,7 +127,7 @@ def _useful(settings: Chemistry, spellings: dict[str, str], properties: np.ndarr
 
 
 def _moses(
-    settings: Chemistry, molecules: list[str], found, training, known
+    settings: Chemistry, molecules: list[str], described, training, known, threads: int, progress: bool
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """A function of distinct rows of `molecules` that gives the metrics of MOSES, if they are wanted."""
     from pairflow.metrics import moses, training_molecules
@@ -134,9 +135,10 @@ def _moses(
     if not settings.moses:
         return lambda rows: {}
     chosen = training_molecules.some(len(known.held_out), training_molecules.HELD_OUT_ROWS)
-    held_out = moses.describe_held_out([known.held_out[row] for row in chosen], training)
-    pieces = moses.Pieces.from_smiles(molecules)
-    return lambda rows: moses.compare(found, pieces, rows, held_out)
+    others = [known.held_out[row] for row in chosen]
+    held_out = moses.describe_held_out(others, training, threads, progress)
+    pieces = moses.Pieces.from_smiles(molecules, threads, progress)
+    return lambda rows: moses.compare(described, pieces, rows, held_out)
 
 
 def _count(

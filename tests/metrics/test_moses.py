@@ -71,6 +71,14 @@ def test_reactive_groups_do_not_pass_the_filters(measure):
     assert measure(smiles)["filters"] == 0.5
 
 
+def test_what_rdkit_cannot_read_has_no_pieces_and_does_not_pass(training):
+    pieces = moses.Pieces.from_smiles(["CC(C)(C)(C)C", "CCO"])
+    assert [*pieces.fragments] == [[], ["CCO"]]
+    assert pieces.passes.tolist() == [False, True]
+    [held_out] = moses.describe_held_out(["CC(C)(C)(C)C", "CCO"], training).values()
+    assert held_out.fragments == {"CCO": 1}
+
+
 def test_without_molecules_nothing_is_defined(measure):
     assert all(np.isnan(value) for value in measure([]).values())
 
