@@ -149,14 +149,16 @@ def step(name: str, *arguments: Any) -> None:
 def run(options: argparse.Namespace, case: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """One training and its measurements."""
     size, folder = data["size"], data["root"] / "-".join(str(case[key]) for key in TRAINING[1:])
-    if not (folder / "training.json").exists():
+    budget = folder / "training.json"  # written before the training, so that a stopped one resumes
+    if not budget.exists():
         rate = iteration_seconds(case, make_experiment(options, case, data, 1000), size["K"])
         iterations = max(50, int(case["minutes"] * 120 / rate))
-        train(make_experiment(options, case, data, iterations), case, data["root"], folder)
-        facts = {"iterations": iterations, "expected_seconds": iterations * rate}
-        (folder / "training.json").write_text(json.dumps(facts))
-    facts = json.loads((folder / "training.json").read_text())
+        folder.mkdir(parents=True, exist_ok=True)
+        budget.write_text(json.dumps({"iterations": iterations, "expected_seconds": iterations * rate}))
+    facts = json.loads(budget.read_text())
     experiment = make_experiment(options, case, data, facts["iterations"])
+    if not (folder / "model" / OUTPUTS["model"]).exists():
+        train(experiment, case, data["root"], folder)
     log = pd.read_parquet(folder / "model" / OUTPUTS["log"])
     line = {
         **case,
@@ -181,7 +183,6 @@ def run(options: argparse.Namespace, case: dict[str, Any], data: dict[str, Any])
 def train(experiment: Experiment, case: dict[str, Any], root: Path, folder: Path) -> None:
     """Train the case's method on one core, into the folder `model`; its pairs are made before."""
     method, seed, rows = case["method"], case["seed"], data_file(root, "train")
-    folder.mkdir(parents=True, exist_ok=True)
     if method != "udlm":
         pairs = folder / "pairs.parquet"
         pairing = experiment.pair_settings(method, seed).model_dump_json()
