@@ -209,9 +209,9 @@ def _require_lists(place: str, values: pa.ChunkedArray, column: Column, width: A
         raise InputError(f"{place}: row {row}: expected {width} {column.noun}, found null")
     wrong = _first_wrong((chunk.flatten() for chunk in values.chunks), column)
     if wrong is not None:
-        (row, position), found = divmod(wrong[0], width), wrong[1]
+        (row, position), value = divmod(wrong[0], width), wrong[1]
         expected = _expected(column).replace("an integer", "a token") if column.lowest == 0 else "a number"
-        raise InputError(f"{place}: row {row}, position {position}: expected {expected}, found {found}")
+        raise InputError(f"{place}: row {row}, position {position}: expected {expected}, found {value}")
 
 
 def _require_values(place: str, values: pa.ChunkedArray, column: Column, kind: str) -> None:

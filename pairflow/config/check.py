@@ -50,9 +50,9 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return f"{where}: {message}" if where else message
-    found = repr(first["input"])
-    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]}..."
-    return f"{where}: {message[0].lower()}{message[1:]}, found {found}"
+    given = repr(first["input"])
+    given = given if len(given) <= _LONGEST else f"{given[:_LONGEST]}..."
+    return f"{where}: {message[0].lower()}{message[1:]}, found {given}"
 
 
 def _known_keys(model: type[BaseModel]) -> set[str]:

@@ -318,10 +318,10 @@ class Text(Settings):
     @model_validator(mode="after")
     def _keys_fit(self) -> "Text":
         if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
-            found = "no such key" if self.vocabulary_size is None else self.vocabulary_size
+            given = "no such key" if self.vocabulary_size is None else self.vocabulary_size
             expected = "a number" if self.tokeniser == "subwords" else "no such key"
             raise ValueError(
-                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {found}"
+                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {given}"
             )
         if self.stride is not None and self.rows == "lines":
             raise ValueError("stride: only for packed rows, and rows are lines")

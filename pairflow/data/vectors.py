@@ -10,6 +10,7 @@ plus normal noise. The N-fold product has N independent pairs of coordinates, d 
 
 import hashlib
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +57,9 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
 class VectorSource(DataSource):
     """Vectors of real numbers."""
 
+    @abstractmethod
     def read(self, settings: Vectors) -> PreparedVectors:
         """The two parts of the data."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ class TrainingNeighbours:
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
             [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
-        found = row >= 0
+        any_like_it = row >= 0
         return {
-            "nearest": self.smiles[row] if found else "",
-            "nearest_name": self.names[row] if found else "",
+            "nearest": self.smiles[row] if any_like_it else "",
+            "nearest_name": self.names[row] if any_like_it else "",
             "similarity": float(similarity),
         }
 
@@ -48,10 +48,10 @@ def training_smiles(folder: Path) -> Path:
     """
     beside = folder / SMILES
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
-    found = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]
-    if not found:
+    present = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]
+    if not present:
         raise InputError(
             f"{beside}: no such file; --nearest needs the training molecules: "
             f"copy {paths.data(Path(), SMILES)} of the experiment there"
         )
-    return found[0]
+    return present[0]

@@ -100,10 +100,10 @@ class Neighbours:
 
         The row is -1 where the similarity is 0.
         """
-        best, found = np.empty(len(fingerprints)), np.empty(len(fingerprints), np.int64)
+        best, rows = np.empty(len(fingerprints)), np.empty(len(fingerprints), np.int64)
         samples = np.ascontiguousarray(fingerprints)
-        _nearest(samples, _sizes(samples), self._rows, self._starts, best, found)
-        return best, np.where(found < 0, -1, np.append(self._order, -1)[found])
+        _nearest(samples, _sizes(samples), self._rows, self._starts, best, rows)
+        return best, np.where(rows < 0, -1, np.append(self._order, -1)[rows])
 
 
 def internal_diversity(fingerprints: np.ndarray) -> float:

@@ -32,9 +32,8 @@ _CLEAR = "\r\x1b[K"  # back to the start of the terminal's line, which is erased
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + _NAME, sys.modules[__name__])
-    logging.raiseExceptions = (
-        False  # a log that cannot be written is not worth a traceback for each of its lines
-    )
+    # A log that cannot be written is not worth a traceback for each of its lines.
+    logging.raiseExceptions = False
     try:
         snakemake(["--logger", _NAME, *arguments])
     except SystemExit as end:

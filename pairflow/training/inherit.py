@@ -94,8 +94,8 @@ def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tenso
     places = {token: place for place, token in enumerate(theirs["tokens"])}
     new = [token for token in ours["tokens"] if token not in places]
     extra = model.corruption.symbols - len(ours["tokens"])  # a mask that the vocabulary lacks comes last
-    found = [places.get(token, -1) for token in ours["tokens"]]
-    return torch.tensor(found + [len(theirs["tokens"])] * extra), new
+    taken_over = [places.get(token, -1) for token in ours["tokens"]]
+    return torch.tensor(taken_over + [len(theirs["tokens"])] * extra), new
 
 
 def _copy_symbols(own: Tensor, parents: Tensor, places: Tensor) -> None:

@@ -93,8 +93,8 @@ class GPT2:
 def _require_large(config: Any, folder: Path) -> None:
     """InputError unless the sizes are those of GPT-2 large: only under it the metric is `gen_ppl`."""
     for key, expected in LARGE.items():
-        if (found := getattr(config, key)) != expected:
-            raise InputError(f"{folder}: not GPT-2 large: {key} is {found}, expected {expected}")
+        if (actual := getattr(config, key)) != expected:
+            raise InputError(f"{folder}: not GPT-2 large: {key} is {actual}, expected {expected}")
 
 
 def _download() -> Path:

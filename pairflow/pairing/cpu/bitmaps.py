@@ -72,7 +72,7 @@ def _fill_blocks(rows, following, blocks, places, last):
 def count_in_row(bitmaps, row, mask):
     """How many of the keys in `mask` (places, 8) are in a row."""
     blocks, places = bitmaps.blocks, bitmaps.places
-    found = fill(np.uint64(0))
+    counts = fill(np.uint64(0))
     for at in range(bitmaps.starts[row], bitmaps.starts[row + 1]):
-        found = plus(found, popcount(load(blocks, at) & load(mask, places[at])))
-    return total(found)
+        counts = plus(counts, popcount(load(blocks, at) & load(mask, places[at])))
+    return total(counts)

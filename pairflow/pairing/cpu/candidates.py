@@ -49,8 +49,8 @@ def candidates_for(columns: int) -> Candidates:
 
 
 @compiled
-def find_candidates(keys, rows, uniforms, rate, found):
-    """Fills columns, draws and sums of `found`; returns the number of candidates.
+def find_candidates(keys, rows, uniforms, rate, candidates):
+    """Fills columns, draws and sums of `candidates`; returns the number of candidates.
 
     `rows` (A,) are those of the query's symbols: where no key holds the symbol, w_i is 0. `uniforms` (N,) are
     the step's random numbers.
@@ -59,9 +59,9 @@ def find_candidates(keys, rows, uniforms, rate, found):
     for i in range(len(rows)):
         drawn = uniforms[keys.columns[i]]
         if drawn < rate and rows[i] != keys.rows.none:
-            found.columns[count] = i
-            found.draws[count] = drawn
-            found.sums[count] = 0.0
+            candidates.columns[count] = i
+            candidates.draws[count] = drawn
+            candidates.sums[count] = 0.0
             count += 1
     return count
 
@@ -71,7 +71,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
     """Decides `count` candidates, at least one. Fills `leaving`; returns how many leave, and the match count
     of the nearest keys. No key has a greater match count than `ceiling`.
     """
-    here, found = work.here, work.candidates
+    here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)
     number = open_level(keys, here, nearest, work.scratch)
     while number == 0:
@@ -82,15 +82,15 @@ def decide(keys, table, rate, margin, ceiling, count, work):
     while True:
         work.level_sizes[level] = number
         if number > 0:
-            columns = found.columns[:count]
-            count_level(keys, here, nearest - level, number, work.scratch, columns, found.tally)
+            columns = candidates.columns[:count]
+            count_level(keys, here, nearest - level, number, work.scratch, columns, candidates.tally)
             for n in range(count):
-                found.sums[n] += found.tally[n] * table[level]
+                candidates.sums[n] += candidates.tally[n] * table[level]
         total += number * table[level]
         left -= number
         level += 1
         rest = left * table[level] if left > 0 else 0.0
-        count, leaving = _settle(found, count, leaving, rate, margin, total, rest)
+        count, leaving = _settle(candidates, count, leaving, rate, margin, total, rest)
         if count == 0:
             return leaving, nearest
         if rest <= rule.TOLERANCE * total:
@@ -99,17 +99,17 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 
 
 @compiled
-def _settle(found, count, leaving, rate, margin, total, rest):
+def _settle(candidates, count, leaving, rate, margin, total, rest):
     """Decides candidates by the bounds above; returns how many are still undecided, and how many leave."""
     kept = 0
     share = 1.0 / (total + rest)
     for n in range(count):
-        column, drawn, agreeing = found.columns[n], found.draws[n], found.sums[n]
+        column, drawn, agreeing = candidates.columns[n], candidates.draws[n], candidates.sums[n]
         if drawn < rate * (agreeing * share - margin):
-            found.leaving[leaving] = column
+            candidates.leaving[leaving] = column
             leaving += 1
         elif drawn < rate * ((agreeing + rest) * share + margin):
-            found.columns[kept], found.draws[kept], found.sums[kept] = column, drawn, agreeing
+            candidates.columns[kept], candidates.draws[kept], candidates.sums[kept] = column, drawn, agreeing
             kept += 1
     return kept, leaving
 
@@ -120,19 +120,21 @@ def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
 
     It is called about once in a billion decisions, so it counts the levels again. Returns how many leave.
     """
-    found = work.candidates
+    candidates = work.candidates
     kept = _level_weights(work.level_sizes[:levels], table, work.weights)
     for n in range(count):
-        found.agreements[n] = 0
+        candidates.agreements[n] = 0
     total = 0
     for g in range(kept):
         number = open_level(keys, work.here, nearest - g, work.scratch)
-        count_level(keys, work.here, nearest - g, number, work.scratch, found.columns[:count], found.tally)
+        count_level(
+            keys, work.here, nearest - g, number, work.scratch, candidates.columns[:count], candidates.tally
+        )
         for n in range(count):
-            found.agreements[n] += work.weights[g] * found.tally[n]
+            candidates.agreements[n] += work.weights[g] * candidates.tally[n]
         total += work.weights[g] * number
     for n in range(count):
-        if found.draws[n] < rate * (found.agreements[n] / total):
-            found.leaving[leaving] = found.columns[n]
+        if candidates.draws[n] < rate * (candidates.agreements[n] / total):
+            candidates.leaving[leaving] = candidates.columns[n]
             leaving += 1
     return leaving

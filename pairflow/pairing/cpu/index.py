@@ -47,5 +47,5 @@ def find_row(index, column, symbol):
             low = middle + 1
         else:
             high = middle
-    found = low < index.first_rows[column + 1] and index.symbols[low] == symbol
-    return low if found else index.none
+    is_there = low < index.first_rows[column + 1] and index.symbols[low] == symbol
+    return low if is_there else index.none

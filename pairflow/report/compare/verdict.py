@@ -92,10 +92,10 @@ def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
         return _begin(f"{start}not tested ({reasons}).", cells)
     parts = []
     for word in _WORDS:
-        found = [place for place in places if grid.verdict(place.cell) == word]
-        if found:
-            sizes = [abs(place.cell.value) for place in found]
-            parts.append(f"{word} {_locate(found, len(places))}, by {_span(sizes, grid)}")
+        judged_so = [place for place in places if grid.verdict(place.cell) == word]
+        if judged_so:
+            sizes = [abs(place.cell.value) for place in judged_so]
+            parts.append(f"{word} {_locate(judged_so, len(places))}, by {_span(sizes, grid)}")
     undecided = [place for place in places if not place.cell.decided]
     if undecided:
         would = _describe_limits([place.cell for place in undecided], grid)

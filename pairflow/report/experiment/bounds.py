@@ -35,11 +35,8 @@ def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
     density = _tokens_per_character(root, held_out) if experiment.modality == "text" else None
     rows = []
     for (method, seed), weights in bound_models(root, experiment).items():
-        measured = (
-            read_table(weights.with_name("log.parquet"), "training log")[0]
-            .to_pandas()["validation_nll"]
-            .dropna()
-        )
+        log, _ = read_table(weights.with_name("log.parquet"), "training log")
+        measured = log.to_pandas()["validation_nll"].dropna()
         if measured.empty:
             continue
         nll = float(measured.iloc[-1])

@@ -230,8 +230,10 @@ def _order(samples: Mapping[str, Any], methods: list[str]) -> list[tuple[str, li
 
 
 def _draw_neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
-    found = contents.neighbours
-    return {name: images.draw_neighbours(*found[name]) for name in contents.methods if name in found}
+    neighbours = contents.neighbours
+    return {
+        name: images.draw_neighbours(*neighbours[name]) for name in contents.methods if name in neighbours
+    }
 
 
 def _draw_states(contents: Contents) -> dict[str, images.Png]:

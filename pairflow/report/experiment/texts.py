@@ -150,13 +150,13 @@ def find_warnings(values: Values, real: Values, shuffled: Values) -> list[str]:
 
     A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
     """
-    found = {
+    suspicious = {
         "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
         "varies too little": values["entropy"] < _LEAST_ENTROPY * real["entropy"],
         "samples repeat one another": values["distinct_4"] < _LEAST_DISTINCT * real["distinct_4"],
         "trigrams no nearer to text than shuffled text’s": values["js_trigram"] >= shuffled["js_trigram"],
     }
-    return [text for text, holds in found.items() if holds]
+    return [text for text, holds in suspicious.items() if holds]
 
 
 def _means(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
@@ -164,10 +164,10 @@ def _means(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, 
     own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
     own = own.assign(metric=own.metric.mask(_is_second(own), _SECOND))
     means = own.groupby([*keys, "metric"])["value"].mean()
-    found: dict[tuple, dict[str, float]] = {}
+    values_of: dict[tuple, dict[str, float]] = {}
     for (*key, metric), value in means.items():
-        found.setdefault(tuple(key), {})[metric] = float(value)
-    return found
+        values_of.setdefault(tuple(key), {})[metric] = float(value)
+    return values_of
 
 
 def _draw(

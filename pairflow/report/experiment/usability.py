@@ -33,15 +33,15 @@ class Caution:
 
 def find_cautions(headline: Headline, contents: Contents) -> list[Caution]:
     """What is wrong with the models of an experiment, the severe ones first."""
-    found = [
+    cautions = [
         *_invalid(headline, contents),
         *_useless(headline, contents),
         *_copies(headline, contents),
         *_few(headline),
         *_losses(contents),
     ]
-    found += [*_unpaired(contents), *_nonsense(headline, contents)]
-    return sorted(found, key=lambda caution: not caution.severe)
+    cautions += [*_unpaired(contents), *_nonsense(headline, contents)]
+    return sorted(cautions, key=lambda caution: not caution.severe)
 
 
 def _name(values: Mapping[MethodLine, float], headline: Headline, text: Callable[[float], str]) -> str:
@@ -122,8 +122,10 @@ def _copies(headline: Headline, contents: Contents) -> Iterator[Caution]:
 def _nonsense(headline: Headline, contents: Contents) -> Iterator[Caution]:
     """Methods whose samples, at their best number of steps, have a value like that of nonsense."""
     rows = {(row.name, row.nfe): row for row in measured_rows(contents, headline.evaluation)}
-    found = {line: rows[line.method, line.nfe] for line in headline.lines if (line.method, line.nfe) in rows}
-    suspects = {line: row.warnings for line, row in found.items() if row.warnings}
+    by_line = {
+        line: rows[line.method, line.nfe] for line in headline.lines if (line.method, line.nfe) in rows
+    }
+    suspects = {line: row.warnings for line, row in by_line.items() if row.warnings}
     if suspects:
         named = "; ".join(f"{line.method}: {', '.join(texts)}" for line, texts in suspects.items())
         yield Caution(

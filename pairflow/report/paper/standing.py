@@ -57,13 +57,13 @@ def _others() -> dict[str, list[Generator]]:
 
 def _printed(dataset: str) -> list[Generator]:
     """The paper's methods at one step; it counts different strings, so that `unique` is not known."""
-    found: dict[str | None, Printed] = {}
+    by_method: dict[str | None, Printed] = {}
     for value in printed():
         if (value.dataset, value.metric, value.nfe) == (dataset, "valid", 1):
-            found.setdefault(parse_name(value.name), value)
+            by_method.setdefault(parse_name(value.name), value)
     return [
         Generator(value.name, "SMILES", "2", f"{100 * value.value / _SAMPLES:.1f}", "the paper")
-        for value in sorted(found.values(), key=lambda value: -value.value)
+        for value in sorted(by_method.values(), key=lambda value: -value.value)
     ]
 
 
