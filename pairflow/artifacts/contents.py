@@ -56,6 +56,7 @@ _TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
 _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
 _FLOATS = Column("finite numbers", types.is_floating)
 _SQUARE = replace(_FLOATS, width="rows")
+_LABEL = Column("integers", types.is_integer, nulls=True, optional=True)
 _PAIRS = {"x0": _TOKENS, "x1": _TOKENS}
 _VECTOR_PAIRS = {
     "x0": _VECTORS,
@@ -68,11 +69,8 @@ _TRIALS = {"trial": _COUNT, "sample": replace(_COUNT, optional=True)}
 _MOMENTS = {"mean": _FLOATS, "covariance": _SQUARE}
 
 COLUMNS: dict[str, dict[str, Column]] = {
-    "tokens": {
-        "tokens": _TOKENS,
-        "label": Column("integers", types.is_integer, nulls=True, optional=True),
-    },
-    "pairs": _PAIRS,
+    "tokens": {"tokens": _TOKENS, "label": _LABEL},
+    "pairs": {**_PAIRS, "label": _LABEL},
     "shard of pairs": _PAIRS,
     "samples": {"tokens": _TOKENS, **_TRIALS},
     "vectors": {"values": _VECTORS},

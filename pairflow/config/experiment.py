@@ -102,8 +102,8 @@ class Experiment(Settings):
     parent: OwnFile | None = Field(
         None,
         validation_alias=AliasChoices("from", "parent"),
-        description="Folder of a trained model, whose weights the base methods start from (fine-tuning), "
-        "and whose symbols the data keep.",
+        description="Folder of a trained model, or the name of one that comes with pairflow (`zinc250k`). "
+        "The base methods start from its weights (fine-tuning), and the data keep its symbols.",
         exclude_if=lambda value: value is None,
     )
     pairing: Pairing = Pairing()
@@ -184,9 +184,6 @@ class Experiment(Settings):
 
     @model_validator(mode="after")
     def _conditions_fit(self) -> "Experiment":
-        for name in self.methods if self.is_conditional() else ():
-            if parse_method(name).distillations:
-                raise ValueError(f"methods: '{name}': a conditional model cannot be distilled")
         for name, evaluation in self.evaluations.items():
             if evaluation.condition is None:
                 continue

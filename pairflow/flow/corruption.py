@@ -24,8 +24,11 @@ MOST_ROWS, MOST_BYTES = 1024, 2**29  # of a network's output in float64: part of
 CPU_TOKENS = 2**16  # in a network at once: with more a U-Net takes twice as long per row, out of the caches
 
 Device = torch.device | str | None
-Network = Callable[[Tensor, Tensor], Tensor]
-"""Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`."""
+Network = Callable[..., Tensor]
+"""Tokens (B, N) and sigma = -log kappa (B,) in, logits (B, N, K) out: the modules of `pairflow.networks`.
+
+Those of conditional models take a `label` too, of each row (B,) or of all.
+"""
 
 
 class Corruption(ABC):
@@ -59,9 +62,9 @@ class Corruption(ABC):
     ) -> Tensor:
         """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
 
-    def denoiser(self, network: Network) -> Denoiser:
-        """`log_probabilities` of the network in the form that a sampler calls."""
-        return partial(self.log_probabilities, partial(in_parts, network))
+    def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
+        """`log_probabilities` of the network, given a label, in the form that a sampler calls."""
+        return partial(self.log_probabilities, partial(in_parts, network, label=label))
 
     def sample(
         self,
@@ -76,15 +79,15 @@ class Corruption(ABC):
         temperature: float = 1.0,
         generator: Generator | None = None,
         given: Tensor | None = None,
-        unconditional: Network | None = None,
+        label: Tensor | None = None,
         guidance: float = 1.0,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
 
-        With an `unconditional` network, `network` is the conditional one, and `guidance` their weight.
+        A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight.
         """
         return self.samplers[sampler](
-            self.denoiser(network),
+            self.denoiser(network, label),
             x0,
             steps=steps,
             prediction=prediction,
@@ -93,7 +96,7 @@ class Corruption(ABC):
             temperature=temperature,
             generator=generator,
             given=given,
-            guidance=unconditional and Guidance(self.denoiser(unconditional), guidance),
+            guidance=None if label is None else Guidance(self.denoiser(network), guidance),
         )
 
     def rows_at_once(self, length: int) -> int:
@@ -170,8 +173,8 @@ class Absorbing(Corruption):
     ) -> Tensor:
         return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
-    def denoiser(self, network: Network) -> Denoiser:
-        return CachedDenoiser(super().denoiser(network))
+    def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
+        return CachedDenoiser(super().denoiser(network, label))
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:
@@ -193,12 +196,17 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Tensor, generator: Generator | No
     return torch.where(u < kappa[:, None], x1, x0)
 
 
-def in_parts(network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
-    """The network's output (B, N, K); on a CPU for a few rows at a time, which is faster."""
-    if x_t.device.type != "cpu":
-        return network(x_t, sigma)
-    rows = max(1, CPU_TOKENS // x_t.shape[1])
-    parts = [network(*part) for part in zip(x_t.split(rows), sigma.split(rows), strict=True)]
+def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:
+    """The network's output (B, N, K), with labels if there are any; on a CPU for a few rows at a time,
+    which is faster.
+    """
+    rows = max(1, CPU_TOKENS // x_t.shape[1]) if x_t.device.type == "cpu" else len(x_t)
+    inputs = [x_t.split(rows), sigma.split(rows)]
+    if label is None:
+        parts = [network(*part) for part in zip(*inputs, strict=True)]
+    else:
+        labels = label.expand(len(x_t)).split(rows)
+        parts = [network(*part, label=of) for *part, of in zip(*inputs, labels, strict=True)]
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 

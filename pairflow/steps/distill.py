@@ -34,7 +34,7 @@ def main(
     parent's folder are copied. It runs on several GPUs as `pairflow train` does.
     """
     from pairflow.runtime.device import choose
-    from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows
+    from pairflow.training.fit import fit, inherited_average, labels_of, load_parent, read_distillation_rows
 
     provenance, seed = Provenance(), settings.seed
     how: Any = settings.distillation
@@ -43,9 +43,9 @@ def main(
     rows = read_distillation_rows(how, teacher, data, validation)
     make = importlib.import_module(f"pairflow.training.{how.name}").objective
     corruption = None if teacher.continuous else teacher.corruption
-    base = {"corruption": corruption, "loss": teacher.base_training.loss}
-    objective = make(how, x0=rows.x0, x1=rows.x1, **base, seed=seed, device=device, cache=cache)
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
+    base = {"corruption": corruption, "loss": teacher.base_training.loss, "labels": labels_of(rows, model)}
+    objective = make(how, x0=rows.x0, x1=rows.x1, **base, seed=seed, device=device, cache=cache)
     average = inherited_average(how, teacher)
     fit(model, objective, how, rows, outputs, options, provenance, files=files, average=average)
 

@@ -33,6 +33,7 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     """
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar
+    from pairflow.training import redi
     from pairflow.training.model import Model
 
     provenance = Provenance()
@@ -48,7 +49,11 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     size = teacher.vocabulary_size or 0
     x0, x1 = np.concatenate(table.make(batches, draw, bar), axis=1)
     column = row_column if teacher.continuous else partial(token_column, vocabulary_size=size)
-    table.write(pa.table({"x0": column(x0), "x1": column(x1)}))
+    pairs = {"x0": column(x0), "x1": column(x1)}
+    if teacher.classes:
+        labels = redi.classes_of_pairs(teacher.classes, 0, settings.count)
+        pairs["label"] = pa.array(labels.numpy().astype(np.uint8))
+    table.write(pa.table(pairs))
 
 
 def _drawer(settings: AnySettings, teacher: "Model") -> Callable[[BlockKey], np.ndarray]:

@@ -1,6 +1,7 @@
 """Discrete Consistency Distillation (Duo, Sahoo et al. 2025): agree with a teacher that sees less noise."""
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from torch import Tensor, nn
 from pairflow.artifacts import Metadata, atomic, read_table, write_table
 from pairflow.config import Dcd
 from pairflow.errors import InputError
-from pairflow.flow.corruption import Corruption, stratified_times
+from pairflow.flow.corruption import Corruption, Network, stratified_times
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
-from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
+from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
 
 DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
 
@@ -32,19 +33,22 @@ def objective(
     seed: int,
     device: torch.device,
     cache: Path | None = None,
+    labels: Labels | None = None,
 ) -> "Consistency":
     """The loss of every iteration on the data x1 (M, N). DCD needs no sources x0 and has its own loss.
 
     The folder `cache` stores the diffusion transformation of each K.
     """
-    return Consistency(settings, x1, corruption, transformation(corruption.symbols, cache), seed, device)
+    table = transformation(corruption.symbols, cache)
+    return Consistency(settings, x1, corruption, table, seed, device, labels)
 
 
 class Consistency(Objective):
     """KL(student || teacher) per token, in nats, at two noise levels of the same Gaussian noise.
 
     The teacher is a frozen copy of the student, renewed every `teacher_every` iterations; iterations must run
-    in order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max.
+    in order, from 0. The Gaussian noise time is 0 at noise_min and 1 at noise_max. Both models are given the
+    same labels, if there are any.
     """
 
     def __init__(
@@ -55,9 +59,10 @@ class Consistency(Objective):
         transformation: Transformation,
         seed: int,
         device: torch.device,
+        labels: Labels | None = None,
     ):
         self.settings, self.corruption, self.transformation = settings, corruption, transformation
-        self.seed, self.device = seed, device
+        self.seed, self.device, self.labels = seed, device, labels
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.batches = Batches(len(self.x1), settings.batch_size, seed, device)
         self.teacher: nn.Module | None = None
@@ -66,14 +71,16 @@ class Consistency(Objective):
         teacher = self.teacher
         if teacher is None or iteration % self.settings.teacher_every == 0:
             teacher = self._renew(unwrap(network))
-        x1 = self.x1[self.batches(iteration)].long()  # (B, N)
+        batch = self.batches(iteration)
+        x1 = self.x1[batch].long()  # (B, N)
         generator = random_generator(self.device, self.seed, "dcd", iteration)
         shared = shared_noise(x1, self.corruption.symbols, generator).select(rows)
         less, more = (times[rows] for times in self.noise_times(iteration))
         x1 = x1[rows]
-        student = self._predict(network, x1, shared, more)  # (rows, N, K)
+        label = {} if self.labels is None else {"label": self.labels.kept(batch, iteration)[rows]}
+        student = self._predict(partial(network, **label), x1, shared, more)  # (rows, N, K)
         with torch.no_grad():
-            target = self._predict(teacher, x1, shared, less)
+            target = self._predict(partial(teacher, **label), x1, shared, less)
         return divergence(student, target).mean()
 
     def tensors(self) -> dict[str, Tensor]:
@@ -99,7 +106,7 @@ class Consistency(Objective):
         self.teacher = copy.deepcopy(network).eval().requires_grad_(False)
         return self.teacher
 
-    def _predict(self, network: nn.Module, x1: Tensor, shared: Any, times: Tensor) -> Tensor:
+    def _predict(self, network: Network, x1: Tensor, shared: Any, times: Tensor) -> Tensor:
         """Log-probabilities (B, N, K) at the states of the shared noise at these noise times (B,)."""
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)

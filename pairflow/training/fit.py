@@ -27,7 +27,7 @@ from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
 from pairflow.training.loop import Trained, optimise
 from pairflow.training.model import VELOCITY, Model
-from pairflow.training.objectives import Objective, Validator
+from pairflow.training.objectives import Labels, Objective, Validator
 from pairflow.training.options import FitOptions, ModelPaths
 from pairflow.training.state import moving_average
 
@@ -101,6 +101,11 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
     return rows._replace(labels=table["label"].to_numpy(), metadata=described, inputs=inputs)
 
 
+def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
+    """The labels that a conditional model is to learn; None for others."""
+    return None if rows.labels is None else Labels(rows.labels, model.classes, model.seed, model.device)
+
+
 def read_base_rows(
     settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
 ) -> TrainingRows:
@@ -137,13 +142,13 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
     parent = Model.load(folder, which=how.start_from, device=device)
     if parent.method != method.parent:
         raise InputError(f"{folder}: a model of {parent.method}, but {settings.method} needs {method.parent}")
-    if parent.condition:
-        raise InputError(f"{folder}: a conditional model cannot be distilled")
     return parent
 
 
 def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
-    """The data, or the pairs that this very parent made, as the distillation asks for."""
+    """The data, or the pairs that this very parent made, as the distillation asks for; with labels if the
+    parent is conditional.
+    """
     if how.flow != ("continuous" if parent.continuous else "discrete"):
         raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
     read = read_values if parent.continuous else read_rows
@@ -152,7 +157,17 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
         raise InputError(f"{data}: these pairs were not made by the model in {parent.folder}")
-    return rows
+    return rows._replace(labels=_known_labels(data, parent)) if parent.condition else rows
+
+
+def _known_labels(data: Path, parent: Model) -> np.ndarray:
+    """The labels (M,) of the rows in `data`; InputError unless they are of the parent's classes."""
+    table, metadata = read_table(data, "tokens", "pairs")
+    known = parent.condition and parent.condition.model_dump(mode="json")
+    labels = table["label"].to_numpy() if "label" in table.column_names else None
+    if labels is None or metadata.condition != known or not np.isin(labels, range(parent.classes + 1)).all():
+        raise InputError(f"{data}: has no labels of the classes that the model in {parent.folder} knows")
+    return labels
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
@@ -212,7 +227,7 @@ def _write(model: Model, trained: Trained, outputs: ModelPaths, files: dict[str,
     """Write weights, description, log and the files beside them, together."""
     beside = [outputs.model.parent / name for name in files]
     with atomic(*outputs, *beside) as [weights, description, log, *new_files]:
-        model.save(weights, description, trained.ema)
+        model.save(weights, description, raw=model.network, ema=trained.ema)
         write_table(log, trained.log, Metadata(kind="training log"))
         for path, content in zip(new_files, files.values(), strict=True):
             path.write_bytes(content)

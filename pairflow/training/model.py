@@ -1,6 +1,6 @@
 """A trained model: its network and everything that is needed to use it, kept in one folder.
 
-    model.safetensors   the weights, raw and averaged
+    model.safetensors   the weights, raw and averaged (of a published model only the averaged ones)
     model.json          the other attributes of `Model`, with a hash of the weights
     vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
     known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
@@ -10,7 +10,7 @@ A model of a user's own token rows may lack the last two. Nothing here needs RDK
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -141,11 +141,11 @@ class Model:
             **{key: facts[key] for key in _PLAIN if key in facts},
         )
 
-    def save(self, weights: Path, description: Path, averaged: nn.Module) -> None:
-        """Write the network's weights (`raw`), those of its moving average (`ema`), and the description."""
+    def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
+        """Write the description, and the weights of its versions as `load` calls them: `raw`, `ema`."""
         tensors = {
             f"{prefix}.{name}": tensor.detach().contiguous().cpu()
-            for prefix, network in (("raw", self.network), ("ema", averaged))
+            for prefix, network in versions.items()
             for name, tensor in network.state_dict().items()
         }
         save_file(tensors, weights)
@@ -237,6 +237,7 @@ class Model:
         *labels: str | int,
         repeats: int = 1,
         given: Tensor | None = None,
+        classes: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
 
@@ -244,7 +245,8 @@ class Model:
         `settings` has (`sampler`, `conversion`, `greedy_tail`, `temperature`). Every model with the same
         corruption, and every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
         `given` symbols (N,) are kept, as `flow.samplers` explains. With `settings.condition` they are of that
-        class, guided by `settings.guidance`; InputError if the model does not know it.
+        class, guided by `settings.guidance`; InputError if the model does not know it. Or `classes` (rows,)
+        has the label of each row.
         """
         seed = rng.stream_seed(settings.seed, *labels)
         generator = torch.Generator(self.device).manual_seed(seed)
@@ -255,12 +257,12 @@ class Model:
         sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
         if given is not None:
             sampling["given"] = given.to(self.device)
-        network: Callable[..., Tensor] = self.network
-        if condition := getattr(settings, "condition", None):
+        if classes is not None:
+            sampling["label"] = classes.to(self.device)
+        elif condition := getattr(settings, "condition", None):
             label = torch.tensor(self.label(condition), device=self.device)
-            network = partial(self.network, label=label)
-            sampling |= {"unconditional": self.network, "guidance": settings.guidance}
-        return x0.cpu(), corruption.sample(network, x0, **sampling).cpu()
+            sampling |= {"label": label, "guidance": settings.guidance}
+        return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
 
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
         """The metadata of token rows that were drawn from this model with these parameters."""

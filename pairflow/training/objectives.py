@@ -57,14 +57,32 @@ class Batches:
         return torch.randperm(self.rows, generator=generator).to(self.device)
 
 
+class Labels:
+    """The labels (M,) of a conditional model's rows, for its network to be given.
+
+    Each is replaced by `classes` (no label) with probability 0.1, so that the network learns both factors of
+    `flow.samplers.Guidance`.
+    """
+
+    def __init__(self, labels: np.ndarray, classes: int, seed: int, device: torch.device):
+        self.labels, self.classes = torch.tensor(labels, device=device), classes
+        self.seed, self.device = seed, device
+
+    def kept(self, batch: Tensor, iteration: int) -> Tensor:
+        """Those of an iteration's batch (B,) after label dropout, whose draws change no others."""
+        labels = self.labels[batch].long()
+        generator = random_generator(self.device, self.seed, "label", iteration)
+        dropped = torch.rand(labels.shape, generator=generator, device=self.device) < LABEL_DROPOUT
+        return labels.masked_fill(dropped, self.classes)
+
+
 class FlowObjective(Objective):
     """Mean loss per token of a batch of x1 (M, N) under a corruption.
 
     x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
     are drawn in each iteration. Random numbers are drawn for the whole batch, even if the network sees only
     some of its rows. Positions where x1 is the symbol `padding`, if it is given, do not count. The network is
-    given the `labels` (M,) of a conditional model's rows, each replaced by `classes` (no label) with
-    probability 0.1, so that it learns both factors of `flow.samplers.Guidance`.
+    given `labels`, if there are any.
     """
 
     def __init__(
@@ -77,12 +95,10 @@ class FlowObjective(Objective):
         seed: int,
         device: torch.device,
         padding: int | None = None,
-        labels: np.ndarray | None = None,
-        classes: int = 0,
+        labels: Labels | None = None,
     ):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
-        self.labels = None if labels is None else torch.tensor(labels, device=device)
-        self.classes = classes
+        self.labels = labels
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
         self.corruption, self.loss = corruption, corruption.losses[loss].function
         self.seed, self.device, self.padding = seed, device, padding
@@ -99,19 +115,13 @@ class FlowObjective(Objective):
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
         given: Network = network
         if self.labels is not None:
-            given = partial(network, label=self._kept(self.labels[batch].long(), iteration)[rows])
+            given = partial(network, label=self.labels.kept(batch, iteration)[rows])
         predicted = self.corruption.log_probabilities(given, state.x_t, state.alpha)  # (rows, N, K)
         losses = self.loss(predicted, x1[rows], *state)  # (rows, N)
         if self.padding is None:
             return losses.mean()
         counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
         return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
-
-    def _kept(self, labels: Tensor, iteration: int) -> Tensor:
-        """The labels (B,) of a batch after label dropout, whose draws change no others."""
-        generator = random_generator(self.device, self.seed, "label", iteration)
-        dropped = torch.rand(labels.shape, generator=generator, device=self.device) < LABEL_DROPOUT
-        return labels.masked_fill(dropped, self.classes)
 
 
 class Validator:

@@ -8,16 +8,23 @@ import torch
 from pairflow.config import Redi, TeachSettings
 from pairflow.flow.corruption import Corruption
 from pairflow.training.model import Model
-from pairflow.training.objectives import FlowObjective
+from pairflow.training.objectives import FlowObjective, Labels
 
 
 def draw_pairs(teacher: Model, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
     """A batch of pairs (2, rows, N) on the CPU: uniform sources x0 and the teacher's samples x1 of them.
 
-    A batch is a function of the seed, the method and the number of its first row.
+    A batch is a function of the seed, the method and the number of its first row. Those of a conditional
+    teacher are of `classes_of_pairs`.
     """
-    labels = ("pairs", settings.method, first)
-    return torch.stack(teacher.draw(settings, settings.steps, rows, *labels))
+    stream = ("pairs", settings.method, first)
+    classes = classes_of_pairs(teacher.classes, first, rows) if teacher.classes else None
+    return torch.stack(teacher.draw(settings, settings.steps, rows, *stream, classes=classes))
+
+
+def classes_of_pairs(classes: int, first: int, rows: int) -> torch.Tensor:
+    """The labels (rows,) of pairs from number `first` on: each class in turn, for they are quantiles."""
+    return torch.arange(first, first + rows) % classes
 
 
 def objective(
@@ -30,6 +37,7 @@ def objective(
     seed: int,
     device: torch.device,
     cache: Path | None = None,
+    labels: Labels | None = None,
 ) -> FlowObjective:
-    """The base's own loss on the teacher's pairs x0, x1 (M, N)."""
-    return FlowObjective(x1, x0, corruption, settings.batch_size, loss, seed, device)
+    """The base's own loss on the teacher's pairs x0, x1 (M, N), which may have labels."""
+    return FlowObjective(x1, x0, corruption, settings.batch_size, loss, seed, device, labels=labels)

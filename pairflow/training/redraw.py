@@ -12,7 +12,7 @@ from pairflow.artifacts import OWN
 from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.pair import make_pairer
-from pairflow.training.fit import TrainingRows
+from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
 from pairflow.training.velocity import VelocityObjective
@@ -30,7 +30,7 @@ def base_objective(model: Model, rows: TrainingRows) -> Objective:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None
     optimised = (training.batch_size, training.loss, model.seed, model.device)
-    arguments = (model.corruption, *optimised, padding, rows.labels, model.classes)
+    arguments = (model.corruption, *optimised, padding, labels_of(rows, model))
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:

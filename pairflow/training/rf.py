@@ -30,6 +30,7 @@ def objective(
     seed: int,
     device: torch.device,
     cache: Path | None = None,
+    labels: None = None,
 ) -> VelocityObjective:
     """The base's own loss on the teacher's pairs x0, x1 (M, ...)."""
     return VelocityObjective(x1, x0, settings.batch_size, seed, device)

@@ -482,12 +482,6 @@ def test_conditions_that_do_not_fit_are_refused(changes, message):
     assert "\n" not in str(error.value)
 
 
-def test_conditional_models_are_not_distilled():
-    distillation = SHIPPED["experiments"]["demo"]["distillation"]
-    with pytest.raises(InputError, match=r"'pairflow\+dcd': a conditional model cannot be distilled"):
-        conditional(methods=["pairflow+dcd"], distillation=distillation)
-
-
 def unbounded(name: str, node: object) -> Iterator[str]:
     """Names of numbers in a JSON schema that have no largest value."""
     if isinstance(node, list):

@@ -183,11 +183,11 @@ def test_a_symbol_that_only_the_conditional_denoiser_allows_is_taken_and_one_tha
 
 
 @pytest.mark.parametrize("corruption", [Uniform(K), Absorbing(MASK, MASK)], ids=["uniform", "absorbing"])
-def test_a_corruption_guides_two_networks_and_keeps_given_symbols(corruption):
-    def network(logits):
-        return lambda x_t, sigma: torch.tensor(logits).expand(*x_t.shape, K)
+def test_a_corruption_guides_towards_a_label_and_keeps_given_symbols(corruption):
+    def likes_0(x_t, sigma, label=None):
+        logits = [0.0, 0.0, 0.0, 0.0] if label is None else [3.0, 0.0, 0.0, 0.0]
+        return torch.tensor(logits).expand(*x_t.shape, K)
 
-    likes_0, even = network([3.0, 0.0, 0.0, 0.0]), network([0.0, 0.0, 0.0, 0.0])
     x0 = corruption.source((4000, 2), torch.Generator().manual_seed(0))
     shares = []
     for weight in (0.0, 1.0, 2.0):
@@ -200,7 +200,7 @@ def test_a_corruption_guides_two_networks_and_keeps_given_symbols(corruption):
             greedy_tail=False,
             generator=torch.Generator().manual_seed(1),
             given=torch.tensor([FREE, 2]),
-            unconditional=even,
+            label=torch.tensor(1),
             guidance=weight,
         )
         assert (x[:, 1] == 2).all()

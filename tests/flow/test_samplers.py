@@ -308,6 +308,15 @@ def test_a_network_on_a_cpu_sees_few_rows_at_a_time_and_all_of_them():
     assert torch.equal(actual, network(x_t, sigma))
 
 
+@pytest.mark.parametrize("label", [torch.arange(200), torch.tensor(7)], ids=["of each row", "of all"])
+def test_the_parts_have_the_labels_of_their_rows(label):
+    def network(x_t, sigma, label):
+        return (x_t * sigma[:, None] + label.expand(len(x_t))[:, None])[..., None]
+
+    x_t, sigma = torch.randint(2, (200, 784)), torch.rand(200)
+    assert torch.equal(in_parts(network, x_t, sigma, label), network(x_t, sigma, label))
+
+
 # Given symbols: the first of two positions holds 0, of which the data have three rows of six.
 
 GIVEN = torch.tensor([0, FREE])

@@ -227,7 +227,7 @@ def test_a_saved_model_comes_back(tmp_path, method):
     raw, ema = shaken(masked=masked), shaken(masked=masked, dropout=0.0)
     data = {"length": N, "vocabulary_size": 4, "shape": SHAPE, "mask": None, "vocabulary": "v"}
     model = Model(network=raw, network_settings=SMALL, method=method, prediction="posterior", **data)
-    model.save(tmp_path / "model.safetensors", tmp_path / "model.json", ema)
+    model.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw=raw, ema=ema)
     loaded = Model.load(tmp_path, which="raw")
     assert loaded.shape == list(SHAPE)
     assert torch.equal(loaded.network(tokens(), torch.ones(3)), raw(tokens(), torch.ones(3)))

@@ -8,11 +8,16 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.data.condition import Classes
+from pairflow.data.molecules import Vocabulary
 from pairflow.data.properties import compute
+from pairflow.metrics.molecules import canonical
 
 NETWORK = {"name": "mlp", "width": 64, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9, "iterations": 150, "validate_every": 75}
-DCD = {**RUN, "name": "dcd", "teacher_every": 1, "iterations": 2}
+LONG = {**RUN, "iterations": 1500, "ema_decay": 0.99}
+DCD = {**RUN, "name": "dcd", "teacher_every": 60, "iterations": 300, "learning_rate": 1e-3}
+REDI = {**RUN, "name": "redi", "pairs": {"count": 1500, "steps": 16}, "iterations": 400}
 CONDITION = {"property": "weight", "classes": 3}
 
 
@@ -61,24 +66,32 @@ def test_labels_are_a_column_beside_rows_that_do_not_change(made):
     assert rows["label"].to_pylist() == expected.tolist()
 
 
-@pytest.mark.parametrize("model", ["udlm", "pairflow"])
-def test_guided_samples_are_of_the_class_more_often(made, step, sample, tmp_path, model):
-    """The weight of molecules of up to five atoms says nearly how many atoms they have: easily learnt."""
-    files = {"smiles": made / "data/smiles.parquet", "vocabulary": made / "data/vocabulary.json"}
-    described = tmp_path / "molecules.parquet"
-    run = step("describe_molecules", smiles=files["smiles"], out=described, threads=1, quiet=True)
-    assert run.exit_code == 0, run.output
-    shares = {}
-    for weight in (0, 1, 3):
-        options = {"condition": "weight=low", "guidance": weight, "samples": 512, "nfe": 8}
-        assert sample(model, f"{weight}.parquet", **options).exit_code == 0
+@pytest.fixture
+def share_in_class(made, step, sample, tmp_path):
+    """The share of a model's valid samples that are of the class weight=low, at a weight of guidance."""
+
+    def measured(model, weight, nfe=8):
+        files = {"smiles": made / "data/smiles.parquet", "vocabulary": made / "data/vocabulary.json"}
+        described = tmp_path / "molecules.parquet"
+        run = step("describe_molecules", smiles=files["smiles"], out=described, threads=1, quiet=True)
+        assert run.exit_code == 0, run.output
+        options = {"condition": "weight=low", "guidance": weight, "samples": 512, "nfe": nfe}
+        assert sample(model, "drawn.parquet", **options).exit_code == 0
         out = {"out": tmp_path / "metrics.parquet", "properties": tmp_path / "properties.parquet"}
-        measured = {"samples": tmp_path / f"{weight}.parquet", "molecules": described, **files, **out}
-        run = step("evaluate", **measured, threads=1, quiet=True)
+        rows = {"samples": tmp_path / "drawn.parquet", "molecules": described, **files, **out}
+        run = step("evaluate", **rows, threads=1, quiet=True)
         assert run.exit_code == 0, run.output
         values = pd.read_parquet(out["out"]).set_index("metric").value
-        shares[weight] = values["in_class"] / values["valid"]
-    assert shares[0] < shares[1] < shares[3]
+        return values["in_class"] / values["valid"]
+
+    return measured
+
+
+@pytest.mark.parametrize("model", ["udlm", "pairflow"])
+def test_guided_samples_are_of_the_class_more_often(share_in_class, model):
+    """The weight of molecules of up to five atoms says nearly how many atoms they have: easily learnt."""
+    ignored, conditional, guided = (share_in_class(model, weight) for weight in (0, 1, 3))
+    assert ignored < conditional < guided
 
 
 def test_weight_0_and_1_are_the_unconditional_and_the_conditional_model(made, sample, tmp_path):
@@ -152,14 +165,56 @@ def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path)
     assert run.stderr.endswith(f"{data} and {labels} do not belong together: they hold other rows\n")
 
 
-def test_a_conditional_model_is_not_distilled(made, step, model_files, tmp_path):
-    rows = {"data": made / "data/train.parquet", "validation": made / "data/validation.parquet"}
+@pytest.fixture(scope="module")
+def distilled(made, step, model_files):
+    """The folder of a model that has learnt its classes, udlm/, and of those that are distilled from it."""
+    root = made / "distilled"
+    data, rows = made / "data", {"threads": 1, "quiet": True, "validation": made / "data/validation.parquet"}
+    settings = {"method": "udlm", "network": NETWORK, "training": LONG}
+    files = {name: data / name for name in ("vocabulary.json", "known.parquet")}
+    files = {path.stem: path for path in files.values()} | {"data": data / "train.parquet"}
+    files["labels"] = files["data"]
+    run = step("train", settings=settings, **rows, **files, **model_files(root / "udlm"))
+    assert run.exit_code == 0, run.output
+    pairs, teaching = root / "redi.parquet", {"method": "udlm+redi", **REDI["pairs"]}
+    assert step("teach", model=root / "udlm", out=pairs, **teaching, threads=1, quiet=True).exit_code == 0
+    for how, of in ((DCD, data / "train.parquet"), (REDI, pairs)):
+        method = f"udlm+{how['name']}"
+        settings = {"method": method, "distillation": how}
+        files = {"parent": root / "udlm", "data": of, **model_files(root / method)}
+        run = step("distill", settings=settings, **rows, **files)
+        assert run.exit_code == 0, run.output
+    return root
+
+
+@pytest.mark.parametrize("model", ["udlm+dcd", "udlm+redi"])
+def test_a_distilled_model_follows_its_class_in_one_step(distilled, share_in_class, model):
+    folder = distilled.name + "/" + model
+    ignored, conditional, guided = (share_in_class(folder, weight, nfe=1) for weight in (0, 1, 3))
+    assert ignored < 0.5 < 0.6 < conditional < 0.9 < guided
+
+
+def test_the_pairs_of_a_conditional_teacher_are_of_each_class_in_turn(made, distilled):
+    pairs, metadata = read_table(distilled / "redi.parquet", "pairs")
+    labels = pairs["label"].to_numpy()
+    assert labels.tolist() == [row % 3 for row in range(1500)]
+    assert metadata.condition == read_metadata(made / "data/train.parquet").condition
+    words = Vocabulary.load(made / "data/vocabulary.json")
+    drawn = pd.Series(map(words.decode, token_array(pairs["x1"])))
+    valid = drawn.map(canonical).notna()
+    classes = Classes(**metadata.condition).labels(compute("weight", drawn[valid].tolist()))
+    assert np.mean(classes == labels[valid]) > 0.7
+
+
+def test_rows_without_labels_of_the_classes_are_no_data_to_distil_with(made, step, model_files, tmp_path):
+    rows = {"data": made / "plain/train.parquet", "validation": made / "plain/validation.parquet"}
     settings = {"method": "udlm+dcd", "distillation": DCD}
     run = step(
         "distill", settings=settings, parent=made / "udlm", **rows, **model_files(tmp_path), quiet=True
     )
     assert run.exit_code == 2
-    assert run.stderr.endswith(f"{made / 'udlm'}: a conditional model cannot be distilled\n")
+    text = f"{rows['data']}: has no labels of the classes that the model in {made / 'udlm'} knows\n"
+    assert run.stderr.endswith(text)
 
 
 def test_a_model_whose_classes_are_damaged_is_refused(made, sample, tmp_path):

@@ -15,6 +15,7 @@ from pairflow.flow.corruption import Uniform, stratified_times
 from pairflow.flow.duality import Transformation
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
+from pairflow.training.objectives import Labels
 
 CPU = torch.device("cpu")
 K, N = 11, 6
@@ -26,8 +27,8 @@ def settings(**changes) -> Dcd:
     return Dcd(**given | changes)
 
 
-def objective(seed=0, cache=None, **changes):
-    base = {"x0": None, "x1": X1, "corruption": Uniform(K), "loss": "nelbo"}
+def objective(seed=0, cache=None, labels=None, **changes):
+    base = {"x0": None, "x1": X1, "corruption": Uniform(K), "loss": "nelbo", "labels": labels}
     return dcd.objective(settings(**changes), **base, seed=seed, device=CPU, cache=cache)
 
 
@@ -50,8 +51,8 @@ class Recorder(nn.Module):
         self.bias = nn.Parameter(torch.zeros(K))
         Recorder.shown = []
 
-    def forward(self, x_t, sigma):
-        Recorder.shown.append((x_t, sigma, self.training))
+    def forward(self, x_t, sigma, label=None):
+        Recorder.shown.append((x_t, sigma, label, self.training))
         return self.bias.expand(*x_t.shape, -1)
 
 
@@ -84,6 +85,15 @@ def test_the_student_sees_dropout_and_the_teacher_does_not():
     network, made = Recorder().train(), objective()
     made(network, 0)
     assert [training for *_, training in Recorder.shown] == [True, False]
+
+
+def test_the_student_and_the_teacher_are_given_the_labels_of_their_rows():
+    labels = Labels(np.arange(50) % 3, 3, seed=0, device=CPU)
+    made = objective(labels=labels)
+    for rows in (slice(0, 16), slice(4, 9)):
+        made(Recorder(), 5, rows)
+        expected = labels.kept(made.batches(5), 5)[rows]
+        assert all(torch.equal(label, expected) for *_, label, _ in Recorder.shown)
 
 
 def test_the_teacher_moves_exactly_at_the_stated_iterations():
@@ -134,7 +144,7 @@ def test_noise_times_are_stratified_over_the_batch():
 def test_each_network_is_told_the_alpha_of_its_own_state():
     made = objective(batch_size=50, teacher_every=1)
     made(Recorder(), 0)
-    (noisy, more, _), (clean, less, _) = Recorder.shown
+    (noisy, more, *_), (clean, less, *_) = Recorder.shown
     teacher, student = (made.transformation(-4 + 3 * times.numpy()) for times in made.noise_times(0))
     np.testing.assert_allclose(torch.exp(-more), student, atol=1e-6)
     np.testing.assert_allclose(torch.exp(-less), teacher, atol=1e-6)

@@ -52,7 +52,7 @@ def family(tmp_path):
         folder.mkdir()
         parent = make(OLD, save_vocabulary(folder / "vocabulary.json", OLD), 0, name)
         average = copy.deepcopy(parent.network)
-        parent.save(folder / "model.safetensors", folder / "model.json", average)
+        parent.save(folder / "model.safetensors", folder / "model.json", raw=parent.network, ema=average)
         vocabulary = tmp_path / "vocabulary.json"
         child = make(new, save_vocabulary(vocabulary, new, kind), 1, name, **changes)
         return child, Model.load(folder), vocabulary

@@ -21,7 +21,7 @@ NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout":
 def folder(tmp_path):
     torch.manual_seed(0)
     raw, ema = (networks.build(NETWORK, length=4, vocabulary_size=5) for _ in range(2))
-    described(raw).save(tmp_path / "model.safetensors", tmp_path / "model.json", ema)
+    described(raw).save(tmp_path / "model.safetensors", tmp_path / "model.json", raw=raw, ema=ema)
     return tmp_path, raw, ema
 
 
@@ -63,7 +63,7 @@ def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_e
 
 def test_weights_of_another_run_are_refused(folder):
     path, raw, ema = folder
-    described(ema).save(path / "model.safetensors", path / "other.json", raw)
+    described(ema).save(path / "model.safetensors", path / "other.json", raw=ema, ema=raw)
     with pytest.raises(
         InputError, match=r"model\.safetensors: these are not the weights that .*model\.json describes"
     ):
@@ -153,7 +153,9 @@ def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
     del network.time.frequencies
     network.time.register_buffer("frequencies", frequencies, persistent=False)
     weights, description = tmp_path / "model.safetensors", tmp_path / "model.json"
-    replace(described(network), network_settings=settings).save(weights, description, copy.deepcopy(network))
+    replace(described(network), network_settings=settings).save(
+        weights, description, raw=network, ema=copy.deepcopy(network)
+    )
     text = r"ema\.time\.frequencies is missing there, expected \[128\]; train the model again"
     with pytest.raises(InputError, match=text):
         Model.load(tmp_path)
@@ -164,7 +166,7 @@ def test_weights_that_are_not_finite_are_refused(folder, value):
     path, raw, ema = folder
     with torch.no_grad():
         next(ema.parameters())[0] = value
-    described(raw).save(path / "model.safetensors", path / "model.json", ema)
+    described(raw).save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
     with pytest.raises(InputError, match=r"model\.safetensors: holds weights that are not finite"):
         Model.load(path)
     Model.load(path, which="raw")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from pairflow.flow.corruption import Absorbing, Uniform
-from pairflow.training.objectives import Batches, FlowObjective, Validator
+from pairflow.training.objectives import Batches, FlowObjective, Labels, Validator
 
 CPU = torch.device("cpu")
 UNIFORM = Uniform(10)
@@ -154,7 +154,8 @@ def labelled(rows=4000, classes=3):
     x1 = np.full((rows, 2), 9)
     labels = (np.arange(rows) % classes).astype(np.uint8)
     x1[:, 0] = labels  # so that a row says which label is its own
-    return FlowObjective(x1, None, MASKS, rows, "nelbo", seed=0, device=CPU, labels=labels, classes=classes)
+    given = Labels(labels, classes, seed=0, device=CPU)
+    return FlowObjective(x1, None, MASKS, rows, "nelbo", seed=0, device=CPU, labels=given)
 
 
 def test_labels_ride_on_their_rows_and_a_tenth_of_them_is_dropped():
