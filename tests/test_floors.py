@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pairflow"
 FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
     ("_version", "errors", "limits", "rng"),
-    ("points", "tokens"),
+    ("points", "published", "tokens"),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pairflow import published
 from pairflow.config import Experiment, parse_method
 
 
@@ -101,10 +102,10 @@ def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The model that base methods start from, if there is one; its path starts at the workflow's folder."""
+    """The model that base methods start from, if there is one; a path starts at the workflow's folder."""
     if not experiment.parent:
         return {}
-    folder = root.parent.parent / experiment.parent
+    folder = published.locate(experiment.parent, root.parent.parent)
     return {"parent": folder / "model.safetensors", "parent_description": folder / "model.json"}
 
 
@@ -112,7 +113,8 @@ def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
     """Its vocabulary, if it is one of symbols that data may lack or add to."""
     if not experiment.parent or experiment.modality not in ("molecules", "text"):
         return {}
-    return {"parent_vocabulary": root.parent.parent / experiment.parent / "vocabulary.json"}
+    folder = published.locate(experiment.parent, root.parent.parent)
+    return {"parent_vocabulary": folder / "vocabulary.json"}
 
 
 def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:

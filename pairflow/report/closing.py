@@ -32,7 +32,7 @@ def sample_command(root: Path, experiment: Experiment) -> str:
     """
     if experiment.modality != "molecules":
         return ""
-    model, out = root.as_posix(), f"{root.name}.smi"
+    model, out = root.as_posix(), f"{root.name}_samples.smi"
     wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
     temperature = experiment.evaluations[leading_evaluation(experiment.evaluations)].temperature
     if temperature != 1:

@@ -1,5 +1,6 @@
 """Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
 
+import contextlib
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -7,10 +8,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pairflow.artifacts import read_object, read_table
+from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
 from pairflow.plan import paths
-from pairflow.training.options import VOCABULARY
+from pairflow.training.options import MODEL_FILES, VOCABULARY
 
 CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
 _OTHER_ROWS = {
@@ -27,6 +28,12 @@ class ModelChoice(NamedTuple):
     folder: Path
     nfe: int
     reason: str = ""
+
+    @property
+    def files(self) -> list[Path]:
+        """What no output may replace: the model's files, and the file that its experiment was made from."""
+        roots = [*self.folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+        return [self.folder / name for name in MODEL_FILES] + [*filter(None, map(_source, roots))]
 
 
 def choose(folder: Path, nfe: int | None) -> ModelChoice:
@@ -81,6 +88,16 @@ def choose_for_scores(folder: Path) -> ModelChoice:
     finished = (folder / "metrics.parquet").is_file() and not (folder / "model.json").is_file()
     choice = choose(folder, None if finished else 1)
     return choice._replace(reason=f"{folder}: takes {choice.folder.name}" if finished else "")
+
+
+def _source(root: Path) -> Path | None:
+    """The file or folder that the data of the experiment in `root` were read from, if they tell."""
+    train = paths.data(root, "train.parquet")
+    with contextlib.suppress(InputError, OSError):
+        settings = read_metadata(train).parameters
+        if name := settings.get("source") or settings.get("file"):
+            return root.parent.parent / name
+    return None
 
 
 def makes_text(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import torch
 
+from pairflow import published
 from pairflow.artifacts import Metadata, atomic, read_metadata, require_apart
 from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
@@ -20,7 +21,6 @@ from pairflow.runtime.threads import available_cpus
 from pairflow.training.choice import choose, no_molecules
 from pairflow.training.given import describe_kept, given_molecule, given_places
 from pairflow.training.model import Model
-from pairflow.training.options import MODEL_FILES
 
 if TYPE_CHECKING:
     from pairflow.metrics.selection import Selection
@@ -50,15 +50,16 @@ class MoleculeStream:
         from pairflow.data.molecules import Vocabulary
         from pairflow.metrics.filters import filters_from
 
-        self.choice = choose(Path(folder), settings.nfe)
+        folder = published.locate(folder)
+        self.choice = choose(folder, settings.nfe)
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
-        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        self.inputs = self.choice.files
         if self.choice.reason:
-            self.inputs.append(Path(folder) / "metrics.parquet")
+            self.inputs.append(folder / "metrics.parquet")
         self.filters = filters_from(settings)
         self.model = Model.load(self.choice.folder, device=device)
         if self.model.shape or not self.model.vocabulary:
-            raise no_molecules(Path(folder), "images" if self.model.shape else "token rows")
+            raise no_molecules(folder, "images" if self.model.shape else "token rows")
         self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, self.model.length)
         self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from pairflow import published
 from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, check
 
@@ -45,7 +46,7 @@ def sample(
 
     values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed, "sampler": sampler}
     settings = check(SampleSettings, values, "sample")
-    loaded = Model.load(Path(model), device=choose(device, None))
+    loaded = Model.load(published.locate(model), device=choose(device, None))
     if loaded.continuous:
         flow = FlowSampleSettings(samples=count, trials=1, nfe=nfe, seed=seed)
         blocks = split_rows(count, loaded.batch_rows)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from pairflow import published
 from pairflow.artifacts import Metadata, atomic, digest, require_apart, write_table
 from pairflow.config import ScoreSettings
 from pairflow.data.tokenisers import load_tokeniser
@@ -18,7 +19,6 @@ from pairflow.training.bound import bound_row
 from pairflow.training.choice import choose_for_scores, makes_text
 from pairflow.training.demand import require_writable
 from pairflow.training.model import Model
-from pairflow.training.options import MODEL_FILES
 
 
 class Candidate(NamedTuple):
@@ -41,11 +41,11 @@ class Scorer:
     """
 
     def __init__(self, folder: str | Path, settings: ScoreSettings, device: str | torch.device = "cpu"):
-        folder = Path(folder)
+        folder = published.locate(folder)
         self.settings, self.text = settings, makes_text(folder)
         self.noun = "text" if self.text else "molecule"
         self.choice = choose_for_scores(folder)
-        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        self.inputs = self.choice.files
         self.model = Model.load(self.choice.folder, device=device)
         if self.model.shape or not self.model.vocabulary:
             rows = "images" if self.model.shape else "token rows"

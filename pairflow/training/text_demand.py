@@ -16,7 +16,6 @@ from pairflow.training.choice import choose
 from pairflow.training.demand import PATIENCE, GrowingTable, TooFewAccepted, require_writable
 from pairflow.training.given import given_places, given_text
 from pairflow.training.model import Model
-from pairflow.training.options import MODEL_FILES
 
 _OF_TEXT = (
     "count",
@@ -49,7 +48,7 @@ class TextStream:
         self.model = Model.load(self.choice.folder, device=device)
         self.tokeniser = load_tokeniser(self.model.vocabulary_file())
         self.given = given_text(settings, self.tokeniser, self.model.length)
-        self.inputs = [self.choice.folder / name for name in MODEL_FILES]
+        self.inputs = self.choice.files
         self.drawn = 0
 
     def __iter__(self) -> Iterator[str]:

@@ -32,7 +32,9 @@ def finish(tmp_path, miniature, monkeypatch):
     return write
 
 
-COMMAND = "molecules: pairflow sample --model results/mine --count 1000 --unique --novel --out mine.smi"
+COMMAND = (
+    "molecules: pairflow sample --model results/mine --count 1000 --unique --novel --out mine_samples.smi"
+)
 HOPELESS = "not usable yet: the report says why, and what to do"
 
 

@@ -11,7 +11,7 @@ import pytest
 from pairflow.report.entries import FACTS
 from pairflow.report.experiment.page import render
 
-COMMAND = "pairflow sample --model results/demo --count 1000 --unique --out demo.smi"
+COMMAND = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
 VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}
 NONE = {"reference": None, "extractor": None}  # as molecules have them
 STEPS = [2**power for power in range(11)]

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -153,6 +154,19 @@ def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
         run = sample(root / name, folder=root, nfe=8)
         assert run.exit_code == 2
         assert run.stderr.endswith(f"--out {root / name}: is an input of this command; choose another name\n")
+
+
+def test_the_file_that_an_experiment_was_made_from_is_never_replaced(sample, made, tmp_path, refused):
+    root = tmp_path / "results/mine"
+    table, metadata = read_table(made / "data/train.parquet", "tokens")
+    parameters = metadata.parameters | {"source": "mine.smi"}
+    (root / "data").mkdir(parents=True)
+    write_table(root / "data/train.parquet", table, replace(metadata, parameters=parameters))
+    folder = shutil.copytree(made / "udlm", root / "seed0/models/udlm")
+    (tmp_path / "mine.smi").write_text("CC\n")
+    refused(sample("mine.smi", folder=folder), "sample", "mine.smi: is an input of this command")
+    assert (tmp_path / "mine.smi").read_text() == "CC\n"
+    assert sample("other.smi", folder=folder).exit_code == 0
 
 
 def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):

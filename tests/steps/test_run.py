@@ -73,7 +73,7 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     share = r"(only )?\d+(\.\d+)? % of its samples are valid molecules"
     assert re.fullmatch(rf"udlm with 1 sampling step, {share}", best)
     assert report == "report: results/mini/report.html"
-    command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini.smi"
+    command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini_samples.smi"
     usable = float(re.search(r"[\d.]+(?= %)", best)[0]) >= 5
     assert last == (
         f"molecules: {command}" if usable else "not usable yet: the report says why, and what to do"

@@ -270,7 +270,7 @@ def test_the_best_method_stands_open_beside_training_molecules_and_the_others_ar
 
 
 def test_the_head_ends_with_the_command_for_new_molecules(make, parse):
-    command = "pairflow sample --model results/demo --count 1000 --unique --out demo.smi"
+    command = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
     words = parse(render(make(sample_command=command))).words()
     assert words.count(command) == 1
     assert words.index("At a glance 64.6 %") < words.index(command) < words.index("Comparison of methods In")

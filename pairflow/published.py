@@ -1,0 +1,34 @@
+"""The trained models that come with pairflow, each in a folder of `models` with a card: docs/molecules.md.
+
+Their averaged weights are stored in half precision, and computed with in single precision.
+"""
+
+from pathlib import Path
+
+from pairflow.errors import InputError
+
+FOLDER = Path(__file__).parent / "models"
+
+
+def locate(model: str | Path, base: Path = Path()) -> Path:
+    """The folder of the model of this name that comes with pairflow; any other path, which starts at `base`.
+
+    Raises InputError if both exist.
+    """
+    folder = base / model
+    if not _is_name(str(model)):
+        return folder
+    if folder.exists():
+        raise InputError(
+            f"{model}: a model of pairflow has this name, and so has a folder here; rename the folder"
+        )
+    return FOLDER / model
+
+
+def name_of(folder: Path) -> str | None:
+    """The name by which `locate` finds a folder; None for other models."""
+    return folder.name if folder.parent == FOLDER else None
+
+
+def _is_name(model: str) -> bool:
+    return Path(model).name == model and (FOLDER / model / "model.json").is_file()
