@@ -8,6 +8,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from pairflow import published
 from pairflow.plan import paths
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
@@ -172,11 +173,16 @@ def training_data(wildcards):
 
 
 def parent_files(wildcards):
-    return paths.parent_files(root_of(wildcards), experiment_of(wildcards))
+    return dated(paths.parent_files(root_of(wildcards), experiment_of(wildcards)))
 
 
 def parent_vocabulary(wildcards):
-    return paths.parent_vocabulary(root_of(wildcards), experiment_of(wildcards))
+    return dated(paths.parent_vocabulary(root_of(wildcards), experiment_of(wildcards)))
+
+
+def dated(files):
+    """Files of a model; of one that comes with pairflow an installation changes the dates, but nothing else."""
+    return {key: ancient(str(path)) if published.name_of(path.parent) else path for key, path in files.items()}
 
 
 def starts_from(option, files):

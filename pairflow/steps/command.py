@@ -16,6 +16,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pairflow import published
 from pairflow.artifacts import digest
 from pairflow.config import Settings, check
 from pairflow.errors import InputError, Interrupted
@@ -46,7 +47,19 @@ class _Output(click.Path):
             require_file(option, path)
 
 
+class _Model(click.Path):
+    """The folder of a model, or of an experiment with models; or the name of a model of pairflow."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        folder: Any = super().convert(value, param, ctx)
+        try:
+            return published.locate(folder)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
 existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
+model_folder = functools.partial(click.option, type=_Model(path_type=Path))
 parent_vocabulary = existing(
     "--parent-vocabulary",
     required=False,

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
+from pairflow import published
 from pairflow.artifacts import atomic, require_apart, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
-from pairflow.steps.command import configuration, device, quiet, step
+from pairflow.steps.command import configuration, device, model_folder, quiet, step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,12 +39,11 @@ MINIMUM = 100  # distinct molecules
     default=True,
     help="Measure for half a minute how long the experiment will take on this machine.  [default: yes]",
 )
-@click.option(
+@model_folder(
     "--from",
     "parent",
-    type=click.Path(path_type=Path),
-    help="Folder of a model of molecules whose weights, length, network and symbols the experiment starts "
-    "from (fine-tuning).",
+    help="Folder of a model of molecules, or the name of one that comes with pairflow (zinc250k), whose "
+    "weights, length, network and symbols the experiment starts from (fine-tuning).",
 )
 @device
 @quiet
@@ -126,7 +126,8 @@ def _parent(request: _Request) -> dict[str, Any] | None:
         return None
     from pairflow.training.inherit import molecules_of
 
-    return {"from": _relative(request.parent, request.configuration), **molecules_of(request.parent)}
+    start = published.name_of(request.parent) or _relative(request.parent, request.configuration)
+    return {"from": start, **molecules_of(request.parent)}
 
 
 def _size(experiment: dict[str, Any], counts: "Survey", sizes: Counter[str]) -> "DatasetSize":

@@ -12,7 +12,7 @@ from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
-from pairflow.steps.command import existing, on_device, out, resumable, step
+from pairflow.steps.command import model_folder, on_device, out, resumable, step
 
 
 def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:
@@ -30,10 +30,12 @@ former = partial(click.option, hidden=True, is_eager=True, expose_value=False, c
 @step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
 @former("--steps", type=int)
 @former("--valid", is_flag=True, default=None)
-@existing(
+@model_folder(
     "--model",
-    help="Folder of the model, which is self-contained and may be copied anywhere; with --count also that of "
-    "a finished experiment, such as results/demo, whose metrics then choose the model.",
+    required=True,
+    help="Folder of the model, which is self-contained and may be copied anywhere, or the name of one that "
+    "comes with pairflow (zinc250k); with --count also that of a finished experiment, such as results/demo, "
+    "whose metrics then choose the model.",
 )
 @out(
     "--out",

@@ -6,13 +6,16 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import ScoreSettings
-from pairflow.steps.command import existing, on_device, out, step
+from pairflow.steps.command import model_folder, on_device, out, step
 
 
 @step(ScoreSettings)
 @click.argument("rows", type=click.Path(path_type=Path))
-@existing(
-    "--model", help="Folder of a model, or of a finished experiment, whose metrics then choose the model."
+@model_folder(
+    "--model",
+    required=True,
+    help="Folder of a model, or of a finished experiment, whose metrics then choose the model; or the name "
+    "of a model that comes with pairflow (zinc250k).",
 )
 @out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
 @click.option(

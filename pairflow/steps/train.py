@@ -6,7 +6,7 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import TrainSettings
-from pairflow.steps.command import existing, fit_options, model_outputs, step
+from pairflow.steps.command import existing, fit_options, model_folder, model_outputs, step
 from pairflow.training.options import FitOptions, ModelPaths
 
 
@@ -25,12 +25,11 @@ from pairflow.training.options import FitOptions, ModelPaths
     required=False,
     help="Token rows of the same data set, with labels if the model is to be conditional (Parquet).",
 )
-@click.option(
+@model_folder(
     "--from",
     "parent",
-    type=click.Path(path_type=Path),
     help="Folder of a model to start from, of the same length, network and kind of noise, instead of random "
-    "weights. Symbols that it does not know are new.",
+    "weights, or the name of one that comes with pairflow (zinc250k). Symbols that it does not know are new.",
 )
 @model_outputs
 @fit_options

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
+from pairflow import published
 from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.config import Experiment, check
+from pairflow.plan import paths
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
@@ -112,8 +115,9 @@ def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, r
 
 
 @pytest.fixture
-def add(step, miniature):
+def add(step, miniature, tmp_path, monkeypatch):
     """`pairflow new` on a library of alkanes with halogens, from a parent."""
+    monkeypatch.chdir(tmp_path)
 
     def run(parent, **settings):
         Path("workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"other": miniature()}}))
@@ -137,6 +141,18 @@ def test_new_writes_an_experiment_in_the_form_of_the_parent(prepare, tune, add):
     assert experiment["network"] == NETWORK | {"dropout": 0.0}
     assert (experiment["data"]["length"], experiment["data"]["representation"]) == (14, "smiles")
     assert experiment["training"]["learning_rate"] == 5e-4
+
+
+def test_new_writes_the_name_of_a_model_that_comes_with_pairflow(add):
+    run = add("zinc250k")
+    assert run.exit_code == 0, run.stderr
+    text = Path("experiments/mine.yaml").read_text()
+    assert "\n    from: zinc250k\n" in text
+    experiment = check(Experiment, yaml.safe_load(text)["experiments"]["mine"], "mine")
+    files = [paths.parent_files, paths.parent_vocabulary]
+    named = {path for of in files for path in of(Path("results/mine"), experiment).values()}
+    folder = published.FOLDER / "zinc250k"
+    assert named == {folder / name for name in ("model.safetensors", "model.json", "vocabulary.json")}
 
 
 def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, refused):

@@ -1,0 +1,69 @@
+"""The models that come with pairflow: small files, a card, and molecules of their own."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pairflow
+from pairflow import published
+from pairflow.artifacts import read_object
+from pairflow.errors import InputError
+from pairflow.training.model import Model
+
+NAMES = sorted(path.name for path in published.FOLDER.iterdir())
+FILES = ["README.md", "known.parquet", "model.json", "model.safetensors", "vocabulary.json"]
+
+
+def test_the_model_of_the_documentation_is_there():
+    assert "zinc250k" in NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_model_is_small_and_its_card_says_how_it_was_trained(name):
+    folder = published.locate(name)
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 20e6
+    card, facts = (folder / "README.md").read_text(), read_object(folder / "model.json")
+    assert f"{facts['training']['iterations']:,} iterations of {facts['training']['batch_size']} rows" in card
+    assert f"{facts['parameters']:,} parameters" in card
+    assert f"N = {facts['length']}, K = {facts['vocabulary_size']}" in card
+    for heading in ("Data", "Training", "What it makes", "Licence"):
+        assert re.search(f"^## {heading}$", card, re.MULTILINE)
+
+
+def test_python_takes_the_name_and_computes_in_single_precision():
+    model = Model.load(published.locate("zinc250k"))
+    assert {str(tensor.dtype) for tensor in model.network.state_dict().values()} == {"torch.float32"}
+    rows = pairflow.sample("zinc250k", 2, nfe=1)
+    assert rows.shape == (2, model.length)
+    assert np.array_equal(rows, pairflow.sample(published.locate("zinc250k"), 2, nfe=1))
+
+
+def test_its_samples_are_new_molecules(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    options = {"nfe": 4, "count": 20, "temperature": 0.7, "novel": True, "unique": True, "seed": 1}
+    run = step("sample", model="zinc250k", out="new.smi", quiet=True, **options)
+    assert run.exit_code == 0, run.stderr
+    assert len(set(Path("new.smi").read_text().splitlines())) == 20
+    kept = re.search(r"\(([\d.]+)% valid; .*--novel kept ([\d.]+)%", run.stderr)
+    assert kept, run.stderr
+    assert min(map(float, kept.groups())) > 95
+
+
+def test_a_name_is_that_of_a_model_of_pairflow_and_everything_else_a_path(tmp_path):
+    folder = published.FOLDER / "zinc250k"
+    assert published.locate("zinc250k", tmp_path) == folder
+    assert published.locate(folder) == folder
+    assert published.name_of(folder) == "zinc250k"
+    for other in ("./zinc250k", "models/zinc250k", "mine"):
+        assert published.locate(other, tmp_path) == tmp_path / other
+        assert published.name_of(tmp_path / other) is None
+
+
+def test_a_folder_of_the_same_name_is_refused_in_one_line(tmp_path):
+    (tmp_path / "zinc250k").mkdir()
+    text = "zinc250k: a model of pairflow has this name, and so has a folder here; rename the folder"
+    with pytest.raises(InputError, match=f"^{text}$"):
+        published.locate("zinc250k", tmp_path)
