@@ -38,6 +38,7 @@ from pairflow.data.survey import survey
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
 from pairflow.metrics import chemistry, training_molecules
+from pairflow.metrics.chemistry import TrainingMolecules
 from pairflow.steps.new import plan
 
 METRICS = (
@@ -49,7 +50,9 @@ METRICS = (
     "nn_similarity",
     "internal_diversity",
 )
-TRAINING = ("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "seed")
+TRAINING = (
+    *("rows", "minutes", "representation", "network", "loss", "method", "redraw", "batch", "rate", "seed"),
+)
 KEYS = (*TRAINING, "temperature")
 LOSSES = {
     "nelbo": {"loss": "nelbo"},
@@ -72,6 +75,7 @@ def main() -> None:
     parser.add_argument("--method", nargs="+", default=["pairflow"])
     parser.add_argument("--redraw", nargs="+", type=int, default=[0], help="epochs; 0: pairs are kept")
     parser.add_argument("--batch", nargs="+", type=int, default=[64], help="rows per iteration")
+    parser.add_argument("--rate", nargs="+", type=float, default=[1.0], help="times the usual learning rate")
     parser.add_argument("--seed", nargs="+", type=int, default=[0])
     parser.add_argument("--temperature", type=float, default=1.0, help="of the samples")
     parser.add_argument("--nfe", nargs="+", type=int, default=[1, 8, 32])
@@ -111,14 +115,18 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [*map(json.loads, path.read_text().splitlines())] if path.exists() else []
 
 
+def random_molecules(rows: int) -> list[str]:
+    """This many molecules of ZINC-250k, in its order; a larger number has those of a smaller one."""
+    texts = [text.strip() for text in library.rows(MOLECULES["zinc250k"].fetch()) if isinstance(text, str)]
+    return [texts[row] for row in np.sort(rng.random_order(0, len(texts))[:rows])]
+
+
 def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
     """The token rows of a library, made once, and the experiment that `new` would write on it."""
     smiles = folder / f"zinc{rows}.smi"
     if not smiles.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        texts = [text for text in library.rows(MOLECULES["zinc250k"].fetch()) if isinstance(text, str)]
-        chosen = np.sort(rng.random_order(0, len(texts))[:rows])
-        smiles.write_text("".join(f"{texts[row].strip()}\n" for row in chosen))
+        smiles.write_text("".join(f"{text}\n" for text in random_molecules(rows)))
     root = folder / f"{smiles.stem}-{representation}"
     settings = NewSettings(representation=representation)
     if not (root / "plan.json").exists():
@@ -221,6 +229,9 @@ def make_experiment(
     sizes = (entry["data"]["length"], size["K"], size["train"])
     scale = suggest.scale(*sizes, "cpu", False, iterations, network_settings(case["network"]))
     scale["training"] |= {**LOSSES[case["loss"]], "batch_size": case["batch"]}
+    scale["training"]["learning_rate"] *= (
+        case["rate"] / suggest.FINE_TUNING
+    )  # `scale` is for fine-tuning here
     if case["redraw"]:
         scale["pairing"]["redraw"] = case["redraw"]
     sampling = {"nfe": options.nfe, "samples": options.samples, "trials": options.trials}
@@ -262,13 +273,20 @@ def controls(root: Path) -> dict[str, dict[str, float]]:
         ("independent", independent, known.every),
         ("held out", held_out, frozenset()),
     ):
-        spellings = chemistry.distinct(map(words.decode, rows[:CONTROLS]))
-        found = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
-        useful = chemistry.are_useful(spellings, found.properties, training, others)
-        count = len(rows[:CONTROLS])
-        shares[name] = {key: float(flags.sum() / count) for key, flags in useful.items()}
-        shares[name] |= {"distinct": len(spellings) / count, "nn_similarity": float(np.mean(found.nearest))}
+        shares[name] = describe([*map(words.decode, rows[:CONTROLS])], training, others)
     return shares
+
+
+def describe(strings: list[str], training: TrainingMolecules, others: frozenset[str]) -> dict[str, float]:
+    """Shares of different and of useful molecules, which are none of `others`, and their similarity."""
+    spellings = chemistry.distinct(strings)
+    molecules = chemistry.DescribedMolecules.from_smiles([*spellings.values()], training)
+    useful = chemistry.are_useful(spellings, molecules.properties, training, others)
+    return {
+        **{key: float(flags.sum() / len(strings)) for key, flags in useful.items()},
+        "distinct": len(spellings) / len(strings),
+        "nn_similarity": float(np.mean(molecules.nearest)),
+    }
 
 
 def flags(files: dict[str, Path]) -> list[str]:
