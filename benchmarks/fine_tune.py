@@ -62,7 +62,7 @@ def main() -> None:
         "machine": machine(),
         "options": {key: value for key, value in vars(options).items() if key not in ("folder", "out")},
         "seconds": {name: seconds(options, name) for name in ("tuned", "scratch")},
-        "results": table.to_dict("records"),
+        "results": table.astype(object).where(table.notna(), None).to_dict("records"),
     }
     if options.out:
         options.out.write_text(json.dumps(record, indent=1) + "\n")

@@ -137,7 +137,15 @@ def test_useful_molecules_are_a_table_with_the_best_first(monkeypatch, tmp_path,
     monkeypatch.syspath_prepend(SCRIPTS)
     module = load("useful_molecules")
     shared = {"rows": 9, "minutes": 1.0, "network": "mlp", "loss": "nelbo", "method": "pairflow"}
-    shared |= {"redraw": 0, "batch": 64, "rate": 1.0, "seed": 0, "samples": 200, "iterations": 7, "cpu_seconds": 120.4}
+    shared |= {
+        "redraw": 0,
+        "batch": 64,
+        "rate": 1.0,
+        "seed": 0,
+        "samples": 200,
+        "iterations": 7,
+        "cpu_seconds": 120.4,
+    }
     shared |= {"training_loss": 1.0, "validation_nll": 2.0, "temperature": 1.0}
     counts = {"smiles": (2.0, 1.0), "selfies": (30.0, 50.0)}
     lines = [
