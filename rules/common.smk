@@ -182,7 +182,9 @@ def parent_vocabulary(wildcards):
 
 def dated(files):
     """Files of a model; of one that comes with pairflow an installation changes the dates, but nothing else."""
-    return {key: ancient(str(path)) if published.name_of(path.parent) else path for key, path in files.items()}
+    return {
+        key: ancient(str(path)) if published.name_of(path.parent) else path for key, path in files.items()
+    }
 
 
 def starts_from(option, files):
