@@ -16,7 +16,7 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
     Raises InputError if both exist.
     """
     folder = base / model
-    if not _is_name(str(model)):
+    if str(model) not in [path.name for path in FOLDER.iterdir()]:
         return folder
     if folder.exists():
         raise InputError(
@@ -28,7 +28,3 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
 def name_of(folder: Path) -> str | None:
     """The name by which `locate` finds a folder; None for other models."""
     return folder.name if folder.parent == FOLDER else None
-
-
-def _is_name(model: str) -> bool:
-    return Path(model).name == model and (FOLDER / model / "model.json").is_file()
