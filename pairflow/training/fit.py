@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch.optim.swa_utils import AveragedModel
 
@@ -64,7 +65,17 @@ def read_rows(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
         validation=token_array(validation_table["tokens"]),
         padding=validation_metadata.padding,
         inputs={"data": digest(data), "validation": digest(validation)},
+        labels=_class_labels(table, metadata),
     )
+
+
+def _class_labels(table: pa.Table, metadata: Metadata) -> np.ndarray | None:
+    """The labels (M,) of the classes that the metadata describe; None where there are none.
+
+    The labels of images are no classes, and the pairs of a coupling have none of their own.
+    """
+    labelled = metadata.condition is not None and "label" in table.column_names
+    return table["label"].to_numpy() if labelled else None
 
 
 def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
@@ -89,8 +100,11 @@ def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
     """The rows with the labels of `labelled`, token rows in the order of x1, if these have any.
 
-    Pairs keep the order of the data, so that their labels are those of the token rows.
+    Pairs keep the order of the data, so that their labels are those of the token rows. InputError for pairs
+    of labelled data without their labels.
     """
+    if labelled is None and rows.metadata.condition is not None and rows.labels is None:
+        raise InputError(f"{data}: pairs of data with labels; name the token rows with --labels")
     if labelled is None or read_metadata(labelled).condition is None:
         return rows
     table, metadata = read_table(labelled, "tokens")
@@ -157,17 +171,12 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
         raise InputError(f"{data}: these pairs were not made by the model in {parent.folder}")
-    return rows._replace(labels=_known_labels(data, parent)) if parent.condition else rows
-
-
-def _known_labels(data: Path, parent: Model) -> np.ndarray:
-    """The labels (M,) of the rows in `data`; InputError unless they are of the parent's classes."""
-    table, metadata = read_table(data, "tokens", "pairs")
-    known = parent.condition and parent.condition.model_dump(mode="json")
-    labels = table["label"].to_numpy() if "label" in table.column_names else None
-    if labels is None or metadata.condition != known or not np.isin(labels, range(parent.classes + 1)).all():
+    if not parent.condition:
+        return rows._replace(labels=None)
+    same = rows.metadata.condition == parent.condition.model_dump(mode="json")
+    if not same or rows.labels is None or not np.isin(rows.labels, range(parent.classes + 1)).all():
         raise InputError(f"{data}: has no labels of the classes that the model in {parent.folder} knows")
-    return labels
+    return rows
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:

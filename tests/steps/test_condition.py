@@ -154,6 +154,24 @@ def test_a_model_without_classes_is_not_asked_for_one(made, step, model_files, s
     )
 
 
+def test_pairs_of_labelled_rows_need_the_labels_and_token_rows_have_their_own(
+    made, step, model_files, tmp_path
+):
+    settings = {"method": "pairflow", "network": NETWORK, "training": {**RUN, "iterations": 2}}
+    files = {"validation": made / "data/validation.parquet", "threads": 1, "quiet": True}
+    pairs, rows = made / "pairs.parquet", made / "data/train.parquet"
+    run = step("train", settings=settings, data=pairs, **files, **model_files(tmp_path / "x"))
+    assert run.exit_code == 2
+    assert run.stderr.endswith(f"{pairs}: pairs of data with labels; name the token rows with --labels\n")
+    weights = []
+    for name, labels in (("own", {}), ("named", {"labels": rows})):
+        udlm = settings | {"method": "udlm"}
+        run = step("train", settings=udlm, data=rows, **files, **labels, **model_files(tmp_path / name))
+        assert run.exit_code == 0, run.output
+        weights.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+
+
 def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path):
     settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 1}}
     files = {name: made / f"data/{name}.parquet" for name in ("validation",)}
