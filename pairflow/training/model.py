@@ -258,7 +258,7 @@ class Model:
         if given is not None:
             sampling["given"] = given.to(self.device)
         if classes is not None:
-            sampling["label"] = classes.to(self.device)
+            sampling["label"] = classes.repeat_interleave(repeats).to(self.device)
         elif condition := getattr(settings, "condition", None):
             label = torch.tensor(self.label(condition), device=self.device)
             sampling |= {"label": label, "guidance": settings.guidance}
