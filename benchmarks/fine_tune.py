@@ -109,9 +109,7 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
     data = {"source": "small.smi", "representation": "selfies", "length": facts["length"]}
 
     def experiment(**more: Any) -> dict[str, Any]:
-        scale = suggest.scale(*sizes, facts["network"])
-        if not more:
-            scale["training"]["learning_rate"] /= suggest.FINE_TUNING
+        scale = suggest.scale(*sizes, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
         return {
             "description": "PairFlow on molecules with an indole",

@@ -229,9 +229,7 @@ def make_experiment(
     sizes = (entry["data"]["length"], size["K"], size["train"])
     scale = suggest.scale(*sizes, "cpu", False, iterations, network_settings(case["network"]))
     scale["training"] |= {**LOSSES[case["loss"]], "batch_size": case["batch"]}
-    scale["training"]["learning_rate"] *= (
-        case["rate"] / suggest.FINE_TUNING
-    )  # `scale` is for fine-tuning here
+    scale["training"]["learning_rate"] *= case["rate"]
     if case["redraw"]:
         scale["pairing"]["redraw"] = case["redraw"]
     sampling = {"nfe": options.nfe, "samples": options.samples, "trials": options.trials}

@@ -34,15 +34,16 @@ def scale(
     device: str,
     compare: bool,
     iterations: int | None = None,
-    parent: dict[str, Any] | None = None,
+    network: dict[str, Any] | None = None,
+    fine_tuned: bool = False,
 ) -> dict[str, Any]:
     """Network, pairing, training, methods and evaluations for `rows` training rows.
 
     With `compare`, the methods that the experiment `demo` compares and their distillation. Without
-    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `parent` is
-    the network of a model to fine-tune, with a quarter of the learning rate.
+    `iterations` their number is that of a few minutes, or on a GPU a quarter of the paper's; `network`
+    takes the place of the suggested one. A quarter of the learning rate is for models to be fine-tuned.
     """
-    network = parent or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
+    network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
     most = BATCH if device == "cuda" or network["name"] == "mlp" else TRANSFORMER_BATCH
     batch_size = min(most, 1 << (rows.bit_length() - 1))
     if iterations is None:
@@ -50,7 +51,7 @@ def scale(
         iterations = 50_000 if device == "cuda" else int(max(300, min(2000, round(fitting, -2))))
     make = _paper_like if device == "cuda" else _small if network["name"] == "mlp" else _on_a_laptop
     experiment = make(network, length, iterations, batch_size)
-    if parent:
+    if fine_tuned:
         experiment["training"]["learning_rate"] *= FINE_TUNING
     if not compare:
         del experiment["distillation"]

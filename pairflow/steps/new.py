@@ -155,8 +155,10 @@ def _fit(
     sizes = (size.length, size.vocabulary_size, size.rows)
 
     def scaled(iterations: int) -> dict[str, Any]:
-        parent = entry["network"] if "from" in entry else None
-        return entry | suggest.scale(*sizes, device, settings.compare, iterations, parent)
+        network = entry["network"] if "from" in entry else None
+        return entry | suggest.scale(
+            *sizes, device, settings.compare, iterations, network, fine_tuned="from" in entry
+        )
 
     def make(iterations: int) -> Experiment:
         return check(Experiment, scaled(iterations), root.name)
@@ -291,7 +293,7 @@ def plan(
         "data": data,
         **({"from": parent["from"]} if parent else {}),
         "chemistry": {"useful": True},
-        **suggest.scale(*sizing, parent=parent and parent["network"]),
+        **suggest.scale(*sizing, network=parent and parent["network"], fine_tuned=parent is not None),
     }
     return experiment, sizes
 
