@@ -24,7 +24,7 @@ class Precedent(NamedTuple):
 # benchmarks/useful_molecules.py and fine_tune.py, likewise. The large one: the paper's tables.
 _ZINC = "molecules of ZINC-250k as SELFIES, at temperature 0.7"
 _INDOLES = "indoles of ZINC-250k, from the model zinc250k, at temperature 0.7"
-_FEW = 10_000  # training rows; with fewer it helps to start from a model of others
+_FEW = 1000  # training rows; with fewer a start from a model of others was measured
 _PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
     "mlp": (
         Precedent(16, 7561, 2000, "74 %", "molecules of up to 7 heavy atoms"),
@@ -66,8 +66,8 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     few = sizes.rows < _FEW and sizes.length <= _PRECEDENTS["fine-tuned transformer"][0].length
     if name == "small transformer" and selfies and few:
         sentences.append(
-            "With few molecules consider `--from zinc250k`, to start from a model of many others: so "
-            f"{_result('fine-tuned transformer', iterations, sizes)}."
+            "With few molecules consider `--from zinc250k`, to start from a model of many others: after 1,000"
+            " iterations on 450 molecules 25 % of the samples were useful, and 1 % without it."
         )
     if name == "mlp" and sizes.length > _PRECEDENTS["mlp"][0].length:
         sentences.append(
