@@ -61,6 +61,23 @@ def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_e
     assert all(torch.equal(first, source) for source in others)
 
 
+class ItsClass(torch.nn.Module):
+    """Stands in for a conditional network: each symbol is the row's class."""
+
+    def __init__(self):
+        super().__init__()
+        self.sharpness = torch.nn.Parameter(torch.tensor(100.0))
+
+    def forward(self, state, time, label):
+        return self.sharpness * torch.nn.functional.one_hot(label, 5)[:, None].expand(*state.shape, 5)
+
+
+def test_each_row_keeps_its_class_when_it_is_drawn_several_times():
+    settings, classes = SampleSettings(nfe=1, seed=3), torch.tensor([2, 0, 4])
+    _, samples = described(ItsClass()).draw(settings, 1, 3, "sample", repeats=2, classes=classes)
+    assert samples.tolist() == [[label] * 4 for label in (2, 2, 0, 0, 4, 4)]
+
+
 def test_weights_of_another_run_are_refused(folder):
     path, raw, ema = folder
     described(ema).save(path / "model.safetensors", path / "other.json", raw=ema, ema=raw)
