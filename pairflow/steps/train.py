@@ -55,7 +55,8 @@ def main(
     from pairflow.runtime.device import choose
     from pairflow.training.fit import fit, read_base_rows
     from pairflow.training.inherit import start_from
-    from pairflow.training.model import Model, files_of_data, known_digest
+    from pairflow.training.model import Model
+    from pairflow.training.model_files import files_of_data, known_digest
     from pairflow.training.redraw import base_objective
 
     provenance = Provenance()

@@ -11,6 +11,7 @@ import pandas as pd
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
 from pairflow.plan import paths
+from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
 CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
@@ -48,8 +49,6 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     if (folder / "model.json").is_file() or not metrics.is_file():
         _require_decodable(folder, folder / VOCABULARY)
         if not (folder / "model.json").is_file():
-            from pairflow.training.model import read_description  # imports torch
-
             read_description(folder / "model.json")
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")

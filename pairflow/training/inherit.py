@@ -10,7 +10,8 @@ from torch import Tensor
 from pairflow.artifacts import read_object
 from pairflow.config import parse_method
 from pairflow.errors import InputError
-from pairflow.training.model import Model, read_description
+from pairflow.training.model import Model
+from pairflow.training.model_files import read_description
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:

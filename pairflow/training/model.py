@@ -1,15 +1,5 @@
-"""A trained model: its network and everything that is needed to use it, kept in one folder.
+"""A trained model: its network and everything that is needed to use it. Nothing here needs RDKit."""
 
-    model.safetensors   the weights, raw and averaged (of a published model only the averaged ones)
-    model.json          the other attributes of `Model`, with a hash of the weights
-    vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
-    known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
-
-A model of a user's own token rows may lack the last two. Nothing here needs RDKit.
-"""
-
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,20 +8,18 @@ from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from pairflow import networks, rng
-from pairflow.artifacts import Metadata, digest, read_object, read_table
+from pairflow.artifacts import Metadata, digest
 from pairflow.config import (
     BaseTraining,
     DistillSettings,
     Settings,
     TrainSettings,
     check,
-    nearest,
     parse_method,
 )
 from pairflow.config.networks import Network
@@ -39,11 +27,10 @@ from pairflow.data.condition import Classes
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.limits import MAX_VOCABULARY
+from pairflow.training.model_files import read_description, read_vocabulary, read_weights, write_description
 from pairflow.training.options import KNOWN, VOCABULARY
 
-FORMAT = 1
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
-NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
 
 MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # of a continuous flow, walked together
 
@@ -128,7 +115,7 @@ class Model:
         # No memory is used before the weights are known to fit.
         with torch.device("meta"), _Uninitialised():
             shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
-        tensors = _read_weights(weights, f"{which}.", shapes)
+        tensors = read_weights(weights, f"{which}.", shapes)
         network = build().to(device)
         network.load_state_dict(tensors)
         training = facts.get("training")
@@ -149,9 +136,7 @@ class Model:
             for name, tensor in network.state_dict().items()
         }
         save_file(tensors, weights)
-        facts = {"format": FORMAT, **self.describe(), "weights": digest(weights)}
-        facts["checksum"] = _checksum(facts)
-        description.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+        write_description(description, self.describe(), weights)
 
     def describe(self) -> dict[str, Any]:
         """The attributes as JSON, without the hash of the weights."""
@@ -280,7 +265,7 @@ class Model:
             raise InputError(
                 f"{path}: no such file; copy it from the folder of the data that the model was trained on"
             )
-        _read_vocabulary(path, self.vocabulary, self.folder / "model.json")
+        read_vocabulary(path, self.vocabulary, self.folder / "model.json")
         return path
 
     def known_file(self) -> Path:
@@ -323,69 +308,6 @@ _PLAIN = (  # attributes that model.json has under the same name, as they are
     *("method", "seed", "distillation", "length", "vocabulary_size", "vocabulary", "mask", "shape", "data"),
     *("prediction", "inputs", "known", "weights"),
 )
-
-
-def files_of_data(
-    vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
-) -> dict[str, bytes]:
-    """The data set's files to store beside a new model, by name; InputError unless they belong to `data`.
-
-    `metadata` is that of `data`, the training rows.
-    """
-    files = {}
-    if vocabulary:
-        files[VOCABULARY] = _read_vocabulary(vocabulary, metadata.vocabulary, data)
-    if known:
-        _, origin = read_table(known, "known molecules")
-        origin.require_same_vocabulary(metadata.vocabulary, known, data)
-        origin.require_same_data(metadata.data, known, data)
-        files[KNOWN] = known.read_bytes()
-    return files
-
-
-def known_digest(files: dict[str, bytes]) -> str | None:
-    """The SHA-256 of known.parquet among a model's files, for its attribute `known`."""
-    return hashlib.sha256(files[KNOWN]).hexdigest() if KNOWN in files else None
-
-
-def read_description(path: Path) -> dict[str, Any]:
-    """The content of a model.json; InputError if it is missing, altered, or of another version."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file{_others(path)}")
-    try:
-        facts = read_object(path)
-        version = facts["format"]
-    except (ValueError, KeyError) as error:
-        raise InputError(f"{path}: not a model description of pairflow: {error}") from error
-    if version != FORMAT:
-        raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
-    if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version
-        raise InputError(f"{path}: altered since it was written")
-    if missing := [key for key in NEEDED if key not in facts]:
-        raise InputError(
-            f"{path}: no {', '.join(missing)}: written by another version; train the model again"
-        )
-    return facts
-
-
-def _others(description: Path) -> str:
-    """The models in the folder of one that is missing, or else beside it, for the message.
-
-    Beside it, finished experiments count as well.
-    """
-    folder = description.parent
-    inside = [path.parent.name for path in folder.glob("*/model.json")]
-    beside = [
-        path.parent.name
-        for name in ("model.json", "metrics.parquet")
-        for path in folder.parent.glob(f"*/{name}")
-    ]
-    names, where = sorted(inside or beside), folder if inside else folder.parent
-    return f"{nearest(folder.name, names)}: {where} has {', '.join(names)}" if names else ""
-
-
-def _checksum(facts: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
@@ -443,38 +365,3 @@ class _Uninitialised(TorchFunctionMode):
         if getattr(func, "__module__", None) == nn.init.__name__:
             return kwargs["tensor"]
         return func(*args, **(kwargs or {}))
-
-
-def _read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, Tensor]:
-    """The tensors of these names and shapes, without the prefix of their names; InputError if they differ."""
-    try:
-        with safe_open(path, "pt") as file:
-            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
-            kept = {name: file.get_slice(name).get_shape() for name in names}
-            if kept != shapes:
-                name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
-                raise InputError(
-                    f"{path}: does not fit the network that its description names: "
-                    f"{name} is {kept.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
-                    f"train the model again"
-                )
-            tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in shapes}
-    except SafetensorError as error:
-        raise InputError(f"{path}: not a safetensors file") from error
-    if not all(tensor.isfinite().all() for tensor in tensors.values()):
-        raise InputError(f"{path}: holds weights that are not finite: its training diverged; train it again")
-    return tensors
-
-
-def _read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:
-    """The content of a vocabulary file, whose hash is that of its JSON without the line end."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    content = path.read_bytes()
-    actual = hashlib.sha256(content.removesuffix(b"\n")).hexdigest()
-    if actual != expected:
-        raise InputError(
-            f"{path} and {owner} do not belong together: "
-            f"vocabulary {actual[:12]} against {str(expected)[:12]}"
-        )
-    return content

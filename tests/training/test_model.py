@@ -12,7 +12,8 @@ import torch
 from pairflow import networks
 from pairflow.config import SampleSettings
 from pairflow.errors import InputError
-from pairflow.training.model import Model, read_description
+from pairflow.training.model import Model
+from pairflow.training.model_files import read_description
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0}
 

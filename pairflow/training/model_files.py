@@ -1,0 +1,133 @@
+"""The folder of a trained model, and what is checked when it is read. Nothing here imports torch by itself.
+
+    model.safetensors   the weights, raw and averaged (of a published model only the averaged ones)
+    model.json          the other attributes of `Model`, with a hash of the weights
+    log.parquet         the losses of its training
+    vocabulary.json     the vocabulary of its data set; model.json has the hash of the canonical JSON
+    known.parquet       hashes of its data set's molecules (`data.known`); model.json has the file's SHA-256
+
+A model of a user's own token rows may lack the last two, and a published one the log.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from pairflow.artifacts import Metadata, digest, read_object, read_table
+from pairflow.config import nearest
+from pairflow.errors import InputError
+from pairflow.training.options import KNOWN, VOCABULARY
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
+
+
+def files_of_data(
+    vocabulary: Path | None, known: Path | None, data: Path, metadata: Metadata
+) -> dict[str, bytes]:
+    """The data set's files to store beside a new model, by name; InputError unless they belong to `data`.
+
+    `metadata` is that of `data`, the training rows.
+    """
+    files = {}
+    if vocabulary:
+        files[VOCABULARY] = read_vocabulary(vocabulary, metadata.vocabulary, data)
+    if known:
+        _, origin = read_table(known, "known molecules")
+        origin.require_same_vocabulary(metadata.vocabulary, known, data)
+        origin.require_same_data(metadata.data, known, data)
+        files[KNOWN] = known.read_bytes()
+    return files
+
+
+def known_digest(files: dict[str, bytes]) -> str | None:
+    """The SHA-256 of known.parquet among a model's files, for its attribute `known`."""
+    return hashlib.sha256(files[KNOWN]).hexdigest() if KNOWN in files else None
+
+
+def write_description(path: Path, facts: dict[str, Any], weights: Path) -> None:
+    """Write a model.json with these facts and the hash of the weights."""
+    facts = {"format": FORMAT, **facts, "weights": digest(weights)}
+    facts["checksum"] = _checksum(facts)
+    path.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """The content of a model.json; InputError if it is missing, altered, or of another version."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file{_others(path)}")
+    try:
+        facts = read_object(path)
+        version = facts["format"]
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a model description of pairflow: {error}") from error
+    if version != FORMAT:
+        raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
+    if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version
+        raise InputError(f"{path}: altered since it was written")
+    if missing := [key for key in NEEDED if key not in facts]:
+        raise InputError(
+            f"{path}: no {', '.join(missing)}: written by another version; train the model again"
+        )
+    return facts
+
+
+def _others(description: Path) -> str:
+    """The models in the folder of one that is missing, or else beside it, for the message.
+
+    Beside it, finished experiments count as well.
+    """
+    folder = description.parent
+    inside = [path.parent.name for path in folder.glob("*/model.json")]
+    beside = [
+        path.parent.name
+        for name in ("model.json", "metrics.parquet")
+        for path in folder.parent.glob(f"*/{name}")
+    ]
+    names, where = sorted(inside or beside), folder if inside else folder.parent
+    return f"{nearest(folder.name, names)}: {where} has {', '.join(names)}" if names else ""
+
+
+def _checksum(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, "Tensor"]:
+    """The tensors of these names and shapes, without the prefix of their names; InputError if they differ."""
+    try:
+        with safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
+            kept = {name: file.get_slice(name).get_shape() for name in names}
+            if kept != shapes:
+                name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
+                raise InputError(
+                    f"{path}: does not fit the network that its description names: "
+                    f"{name} is {kept.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
+                    f"train the model again"
+                )
+            tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in shapes}
+    except SafetensorError as error:
+        raise InputError(f"{path}: not a safetensors file") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise InputError(f"{path}: holds weights that are not finite: its training diverged; train it again")
+    return tensors
+
+
+def read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:
+    """The content of a vocabulary file, whose hash is that of its JSON without the line end."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    content = path.read_bytes()
+    actual = hashlib.sha256(content.removesuffix(b"\n")).hexdigest()
+    if actual != expected:
+        raise InputError(
+            f"{path} and {owner} do not belong together: "
+            f"vocabulary {actual[:12]} against {str(expected)[:12]}"
+        )
+    return content
