@@ -12,9 +12,10 @@ from pydantic import (
 )
 
 from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.consistency import require_consistency
 from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
-from pairflow.config.methods import BASES, parse_method
-from pairflow.config.networks import CONTINUOUS, Network
+from pairflow.config.methods import parse_method
+from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     CLASSIFIERS,
     Chemistry,
@@ -25,7 +26,6 @@ from pairflow.config.sampling import (
     ExtractorSettings,
     Features,
     Judge,
-    Update,
 )
 from pairflow.config.steps import (
     AdoptSettings,
@@ -45,10 +45,8 @@ from pairflow.config.steps import (
 )
 from pairflow.config.training import BaseTraining, Distillations, Flow, Redraw, Training
 from pairflow.errors import InputError
-from pairflow.limits import MAX_LENGTH
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
-OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
 
 
 Modality = Literal["molecules", "images", "text", "tokens", "vectors"]
@@ -183,128 +181,13 @@ class Experiment(Settings):
         return isinstance(self.data, Molecules) and self.data.condition is not None
 
     @model_validator(mode="after")
-    def _conditions_fit(self) -> "Experiment":
-        for name, evaluation in self.evaluations.items():
-            if evaluation.condition is None:
-                continue
-            where = f"evaluations.{name}.condition"
-            if not isinstance(self.data, Molecules) or self.data.condition is None:
-                raise ValueError(f"{where}: needs the settings data.condition")
-            known = [f"{self.data.condition.name()}={label}" for label in self.data.condition.labels()]
-            if evaluation.condition not in known:
-                near = nearest(evaluation.condition, known)
-                expected = f"expected one of {', '.join(known)}"
-                raise ValueError(f"{where}: {expected}, found '{evaluation.condition}'{near}")
-        return self
-
-    @model_validator(mode="after")
-    def _known_methods(self) -> "Experiment":
-        for name in self.methods:
-            for distillation in parse_method(name).distillations:
-                if getattr(self.distillation, distillation) is None:
-                    raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
-            own = parse_method(name).own
-            if own and own not in self.pairs:
-                raise ValueError(
-                    f"methods: '{name}' needs a file of pairs{nearest(own, self.pairs)}: "
-                    f"set pairs: {{{own}: <file>}}"
-                )
-        for key in ("methods", "seeds"):
-            values = getattr(self, key)
-            if len(set(values)) < len(values):
-                raise ValueError(f"{key}: {list(values)} names one twice")
+    def _is_consistent(self) -> "Experiment":
+        require_consistency(self)
         return self
 
     @property
     def modality(self) -> Modality:
         return _MODALITIES[type(self.data)]
-
-    @model_validator(mode="after")
-    def _fits_the_modality(self) -> "Experiment":
-        for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
-            if getattr(self, key) is not None and self.modality != modality:
-                raise ValueError(f"{key}: only for {modality}, and the data are {self.modality}")
-        return self
-
-    @model_validator(mode="after")
-    def _fits_the_flow(self) -> "Experiment":
-        continuous = self.flow == "continuous"
-        for name in self.methods:
-            if self.flow not in parse_method(name).flows:
-                bases = ", ".join(base for base, own in BASES.items() if self.flow in own.flows)
-                raise ValueError(f"methods: '{name}' has no {self.flow} flow; expected one of {bases}")
-        if continuous != (self.training.loss == "velocity"):
-            expected = "velocity" if continuous else "nelbo or cross_entropy"
-            raise ValueError(
-                f"training.loss: expected {expected} in a {self.flow} flow, found {self.training.loss}"
-            )
-        if self.modality not in (
-            ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
-        ):
-            raise ValueError(f"data: a {self.flow} flow is not for {self.modality}; see `flow`")
-        if self.network.name not in (CONTINUOUS if continuous else ("transformer", "mlp", "unet")):
-            raise ValueError(f"network: '{self.network.name}' is no network of a {self.flow} flow")
-        if continuous:
-            self._refuse_discrete_settings()
-        return self
-
-    def _refuse_discrete_settings(self) -> None:
-        """ValueError for the first setting that a continuous flow does not have."""
-        absent = {
-            "correlation": self.correlation is not None,
-            "pairing.coverage": self.pairing.coverage,
-            "pairing.redraw": self.pairing.redraw is not None,
-            "training.ignore_padding": self.training.ignore_padding,
-        }
-        update = Update()
-        for name, evaluation in self.evaluations.items():
-            for key in (*Update.model_fields, "temperatures"):
-                absent[f"evaluations.{name}.{key}"] = getattr(evaluation, key) != getattr(update, key, ())
-        for key, given in absent.items():
-            if given:
-                raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
-
-    @model_validator(mode="after")
-    def _fits_the_images(self) -> "Experiment":
-        if not isinstance(self.data, Images):
-            return self
-        names = [features.extractor for features in self._features()]
-        if len(set(names)) < len(names):
-            raise ValueError(f"features: {names} names one twice")
-        if "classifier" in names and not self.data.labelled:
-            raise ValueError(
-                "features: the images of a folder have no labels, which the default extractor `classifier` "
-                "learns from; set features: {extractor: inception} or {extractor: dinov2}"
-            )
-        length = (self.data.size or 1) ** 2 * (3 if self.data.mode == "RGB" else 1)
-        if self.flow == "discrete" and self.couplings() and length > MAX_LENGTH:
-            raise ValueError(
-                f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _evaluations_fit(self) -> "Experiment":
-        for name in self.evaluations:
-            if name in OTHER_EVALUATIONS:
-                raise ValueError(f"evaluations: '{name}' is taken by other metric rows; choose another name")
-            for method in self.evaluated(name):
-                if method not in self.methods:
-                    near = nearest(method, self.methods)
-                    raise ValueError(f"evaluations.{name}.methods: '{method}' is not among methods{near}")
-        return self
-
-    @model_validator(mode="after")
-    def _correlation_fits(self) -> "Experiment":
-        for method in (self.correlation and self.correlation.methods) or ():
-            if method not in self.methods:
-                near = nearest(method, self.methods)
-                raise ValueError(f"correlation.methods: '{method}' is not among methods{near}")
-            if parse_method(method).corruption != "uniform":
-                raise ValueError(
-                    f"correlation.methods: '{method}' always starts from the same state, all masks"
-                )
-        return self
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""
@@ -386,9 +269,19 @@ class Experiment(Settings):
             raise InputError("the experiment has no settings 'correlation'")
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
+    def compared_features(self) -> tuple[Features, ...]:
+        """The networks by whose features images are compared; the first one leads."""
+        if self.modality != "images":
+            raise InputError(
+                "only images are compared by features, but the data of this experiment are not images"
+            )
+        source = self.data.source
+        features = self.features or Features(weights=source if source in CLASSIFIERS else None)
+        return features if isinstance(features, tuple) else (features,)
+
     def extractors(self) -> dict[str, Features]:
-        """The networks by whose features images are compared, by name; the first one leads."""
-        return {features.extractor: features for features in self._features()}
+        """The `compared_features` by name."""
+        return {features.extractor: features for features in self.compared_features()}
 
     def references(self) -> tuple[str, ...]:
         """The sets of real images that samples are compared with."""
@@ -434,15 +327,6 @@ class Experiment(Settings):
     def judged_draws(self, evaluation: str) -> JudgedDraws:
         """Settings of the floor and of the controls of text."""
         return JudgedDraws(**self.judge_settings().model_dump(), **self.real_draws(evaluation).model_dump())
-
-    def _features(self) -> tuple[Features, ...]:
-        if self.modality != "images":
-            raise InputError(
-                "only images are compared by features, but the data of this experiment are not images"
-            )
-        source = self.data.source
-        features = self.features or Features(weights=source if source in CLASSIFIERS else None)
-        return features if isinstance(features, tuple) else (features,)
 
 
 def _repetition(first: Evaluation, repeated: Evaluation) -> str:

@@ -1,0 +1,131 @@
+"""Whether the settings of an experiment go together; each is checked by itself where it is defined."""
+
+from typing import TYPE_CHECKING
+
+from pairflow.config.check import nearest
+from pairflow.config.data import Images, Molecules
+from pairflow.config.methods import BASES, parse_method
+from pairflow.config.networks import CONTINUOUS
+from pairflow.config.sampling import Update
+from pairflow.limits import MAX_LENGTH
+
+if TYPE_CHECKING:
+    from pairflow.config.experiment import Experiment
+
+OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # names of other metric rows
+
+
+def require_consistency(experiment: "Experiment") -> None:
+    """ValueError, with the names of the settings, for the first that do not go together."""
+    for require in (_conditions, _methods, _modality, _flow, _images, _evaluations, _correlation):
+        require(experiment)
+
+
+def _conditions(experiment: "Experiment") -> None:
+    for name, evaluation in experiment.evaluations.items():
+        if evaluation.condition is None:
+            continue
+        where, data = f"evaluations.{name}.condition", experiment.data
+        if not isinstance(data, Molecules) or data.condition is None:
+            raise ValueError(f"{where}: needs the settings data.condition")
+        known = [f"{data.condition.name()}={label}" for label in data.condition.labels()]
+        if evaluation.condition not in known:
+            near = nearest(evaluation.condition, known)
+            expected = f"expected one of {', '.join(known)}"
+            raise ValueError(f"{where}: {expected}, found '{evaluation.condition}'{near}")
+
+
+def _methods(experiment: "Experiment") -> None:
+    for name in experiment.methods:
+        method = parse_method(name)
+        for distillation in method.distillations:
+            if getattr(experiment.distillation, distillation) is None:
+                raise ValueError(f"methods: '{name}' needs the settings distillation.{distillation}")
+        if method.own and method.own not in experiment.pairs:
+            raise ValueError(
+                f"methods: '{name}' needs a file of pairs{nearest(method.own, experiment.pairs)}: "
+                f"set pairs: {{{method.own}: <file>}}"
+            )
+    for key in ("methods", "seeds"):
+        values = getattr(experiment, key)
+        if len(set(values)) < len(values):
+            raise ValueError(f"{key}: {list(values)} names one twice")
+
+
+def _modality(experiment: "Experiment") -> None:
+    for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
+        if getattr(experiment, key) is not None and experiment.modality != modality:
+            raise ValueError(f"{key}: only for {modality}, and the data are {experiment.modality}")
+
+
+def _flow(experiment: "Experiment") -> None:
+    flow, continuous = experiment.flow, experiment.flow == "continuous"
+    for name in experiment.methods:
+        if flow not in parse_method(name).flows:
+            bases = ", ".join(base for base, own in BASES.items() if flow in own.flows)
+            raise ValueError(f"methods: '{name}' has no {flow} flow; expected one of {bases}")
+    if continuous != (experiment.training.loss == "velocity"):
+        expected = "velocity" if continuous else "nelbo or cross_entropy"
+        found = experiment.training.loss
+        raise ValueError(f"training.loss: expected {expected} in a {flow} flow, found {found}")
+    modalities = ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
+    if experiment.modality not in modalities:
+        raise ValueError(f"data: a {flow} flow is not for {experiment.modality}; see `flow`")
+    if experiment.network.name not in (CONTINUOUS if continuous else ("transformer", "mlp", "unet")):
+        raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow} flow")
+    if continuous:
+        _no_discrete_settings(experiment)
+
+
+def _no_discrete_settings(experiment: "Experiment") -> None:
+    absent = {
+        "correlation": experiment.correlation is not None,
+        "pairing.coverage": experiment.pairing.coverage,
+        "pairing.redraw": experiment.pairing.redraw is not None,
+        "training.ignore_padding": experiment.training.ignore_padding,
+    }
+    update = Update()
+    for name, evaluation in experiment.evaluations.items():
+        for key in (*Update.model_fields, "temperatures"):
+            absent[f"evaluations.{name}.{key}"] = getattr(evaluation, key) != getattr(update, key, ())
+    for key, given in absent.items():
+        if given:
+            raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
+
+
+def _images(experiment: "Experiment") -> None:
+    data = experiment.data
+    if not isinstance(data, Images):
+        return
+    names = [features.extractor for features in experiment.compared_features()]
+    if len(set(names)) < len(names):
+        raise ValueError(f"features: {names} names one twice")
+    if "classifier" in names and not data.labelled:
+        raise ValueError(
+            "features: the images of a folder have no labels, which the default extractor `classifier` "
+            "learns from; set features: {extractor: inception} or {extractor: dinov2}"
+        )
+    length = (data.size or 1) ** 2 * (3 if data.mode == "RGB" else 1)
+    if experiment.flow == "discrete" and experiment.couplings() and length > MAX_LENGTH:
+        raise ValueError(
+            f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
+        )
+
+
+def _evaluations(experiment: "Experiment") -> None:
+    for name in experiment.evaluations:
+        if name in OTHER_EVALUATIONS:
+            raise ValueError(f"evaluations: '{name}' is taken by other metric rows; choose another name")
+        for method in experiment.evaluated(name):
+            if method not in experiment.methods:
+                near = nearest(method, experiment.methods)
+                raise ValueError(f"evaluations.{name}.methods: '{method}' is not among methods{near}")
+
+
+def _correlation(experiment: "Experiment") -> None:
+    for method in (experiment.correlation and experiment.correlation.methods) or ():
+        if method not in experiment.methods:
+            near = nearest(method, experiment.methods)
+            raise ValueError(f"correlation.methods: '{method}' is not among methods{near}")
+        if parse_method(method).corruption != "uniform":
+            raise ValueError(f"correlation.methods: '{method}' always starts from the same state, all masks")
