@@ -96,16 +96,11 @@ class MoleculeStream:
         """Decoded samples without end; `early` counts those that end within the template."""
         from pairflow.data.molecules import EOS
 
-        batch = self.early = 0
+        self.early = 0
         places = 0 if self.given is None else given_places(self.given)
-        while True:
-            rows = self.model.batch_rows
-            labels = ("demand", batch)
-            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, *labels, given=self.given)
-            for ids in tokens.tolist():
-                self.early += EOS in ids[:places]
-                yield self.vocabulary.decode(ids)
-            batch += 1
+        for ids in self.model.rows_without_end(self.settings, self.choice.nfe, self.given):
+            self.early += EOS in ids[:places]
+            yield self.vocabulary.decode(ids)
 
 
 _ADVICE = {

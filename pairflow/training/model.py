@@ -1,8 +1,9 @@
 """A trained model: its network and everything that is needed to use it. Nothing here needs RDKit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -33,6 +34,7 @@ from pairflow.training.options import KNOWN, VOCABULARY
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 
 MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # of a continuous flow, walked together
+FIRST_ROWS = 64  # drawn at first where rows are wanted one after another
 
 Weights = Literal["ema", "raw"]
 
@@ -248,6 +250,15 @@ class Model:
             label = torch.tensor(self.label(condition), device=self.device)
             sampling |= {"label": label, "guidance": settings.guidance}
         return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
+
+    def rows_without_end(self, settings: Any, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
+        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon."""
+        rows = 0
+        for batch in count():
+            size = min(self.batch_rows, max(FIRST_ROWS, rows))
+            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=given)
+            yield from tokens.tolist()
+            rows += size
 
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
         """The metadata of token rows that were drawn from this model with these parameters."""

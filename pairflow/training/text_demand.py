@@ -54,7 +54,8 @@ class TextStream:
     def __iter__(self) -> Iterator[str]:
         seen: set[str] = set()
         delivered = idle = 0
-        for text in self._texts():
+        for tokens in self.model.rows_without_end(self.settings, self.choice.nfe, self.given):
+            text = self.tokeniser.decode(tokens)
             self.drawn += 1
             if text in seen:
                 idle += 1
@@ -67,16 +68,6 @@ class TextStream:
             yield text
             if delivered == self.settings.count:
                 return
-
-    def _texts(self) -> Iterator[str]:
-        """Decoded samples without end."""
-        batch = 0
-        while True:
-            rows = self.model.batch_rows
-            labels = ("demand", batch)
-            _, tokens = self.model.draw(self.settings, self.choice.nfe, rows, *labels, given=self.given)
-            yield from map(self.tokeniser.decode, tokens.tolist())
-            batch += 1
 
 
 def deliver_text(stream: TextStream, out: Path, quiet: bool) -> str:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch
 from pairflow import networks
 from pairflow.config import SampleSettings
 from pairflow.errors import InputError
+from pairflow.flow.corruption import Uniform
 from pairflow.training.model import Model
 from pairflow.training.model_files import read_description
 
@@ -77,6 +79,17 @@ def test_each_row_keeps_its_class_when_it_is_drawn_several_times():
     settings, classes = SampleSettings(nfe=1, seed=3), torch.tensor([2, 0, 4])
     _, samples = described(ItsClass()).draw(settings, 1, 3, "sample", repeats=2, classes=classes)
     assert samples.tolist() == [[label] * 4 for label in (2, 2, 0, 0, 4, 4)]
+
+
+def test_rows_without_end_come_in_batches_that_grow(folder, monkeypatch):
+    monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 200)
+    model, settings, sizes = Model.load(folder[0]), SampleSettings(nfe=1, seed=3, greedy_tail=False), []
+    model.network.register_forward_pre_hook(lambda network, inputs: sizes.append(len(inputs[0])))
+    rows = list(islice(model.rows_without_end(settings, 1), 500))
+    assert sizes == [64, 64, 128, 200, 200]
+    first, second = (model.draw(settings, 1, 64, "demand", batch)[1].tolist() for batch in (0, 1))
+    assert (rows[:64], rows[64:128]) == (first, second)
+    assert first != second
 
 
 def test_weights_of_another_run_are_refused(folder):
