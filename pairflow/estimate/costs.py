@@ -93,7 +93,9 @@ def _apart_from_long_work(
         described = every * rows_on_disk
         evaluate = (3.0 + samples * (2e-11 * pixels + 7e-4), in_torch) if extractor_known else _UNKNOWN
     else:
-        preprocess, described = (1.0 + 6e-5 * every, 200.0 + 1.4e-3 * every), every * (sizes.length / 4 + 12)
+        per_token = 1e-5 if getattr(experiment.data, "representation", "smiles") == "selfies" else 1.8e-6
+        preprocess = (1.0 + per_token * every * sizes.length, 200.0 + 1.4e-3 * every)
+        described = every * (sizes.length / 4 + 12)
         seconds = 1.0 + samples * (1.6e-4 + 1.5e-8 * rows)
         evaluate = _UNKNOWN if experiment.chemistry_settings().fcd else (seconds, 450.0 + 3e-4 * rows)
 

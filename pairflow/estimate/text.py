@@ -12,7 +12,7 @@ _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 
 
 def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
-    methods = f"{len(experiment.methods)} methods, {_count(len(experiment.seeds), 'seed')}"
+    methods = f"{_count(len(experiment.methods), 'method')}, {_count(len(experiment.seeds), 'seed')}"
     facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
     if experiment.flow == "continuous":
         facts = f"{sizes.rows:,} rows of d = {sizes.length:,} numbers"

@@ -19,7 +19,7 @@ from pairflow.estimate import measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.sizes import sizes
-from pairflow.estimate.text import describe_duration
+from pairflow.estimate.text import describe_duration, head
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
@@ -122,6 +122,23 @@ def test_known_arithmetic():
     job = Job("no_such_rule", {}, {"out": Path("x")})
     with pytest.raises(KeyError, match="no_such_rule"):
         job_costs([job], experiment(), SIZES, {}, 1, "cpu")
+
+
+def test_selfies_take_longer_to_write_than_smiles():
+    seconds = [
+        cost_of(experiment(data={**SMALL["data"], "representation": name}))[
+            "preprocess", None, None, None
+        ].seconds
+        for name in ("smiles", "selfies")
+    ]
+    assert seconds == pytest.approx([1.0 + 1100 * 16 * 1.8e-6, 1.0 + 1100 * 16 * 1e-5])
+
+
+def test_one_method_is_no_plural():
+    words = head(
+        "x", experiment(methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}}), SIZES
+    )
+    assert words == "x: 1,000 rows of N = 16 tokens, K = 16; mlp, 1 method, 2 seeds\n"
 
 
 def test_a_training_that_draws_its_pairs_again_pays_for_them():
