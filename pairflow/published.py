@@ -16,13 +16,18 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
     Raises InputError if both exist.
     """
     folder = base / model
-    if str(model) not in [path.name for path in FOLDER.iterdir()]:
+    if str(model) not in names():
         return folder
     if folder.exists():
         raise InputError(
             f"{model}: a model of pairflow has this name, and so has a folder here; rename the folder"
         )
     return FOLDER / model
+
+
+def names() -> list[str]:
+    """The names of the models that come with pairflow."""
+    return sorted(path.name for path in FOLDER.iterdir())
 
 
 def name_of(folder: Path) -> str | None:

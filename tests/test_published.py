@@ -12,7 +12,7 @@ from pairflow.artifacts import read_object
 from pairflow.errors import InputError
 from pairflow.training.model import Model
 
-NAMES = sorted(path.name for path in published.FOLDER.iterdir())
+NAMES = published.names()
 FILES = ["README.md", "known.parquet", "model.json", "model.safetensors", "vocabulary.json"]
 
 
@@ -67,3 +67,10 @@ def test_a_folder_of_the_same_name_is_refused_in_one_line(tmp_path):
     text = "zinc250k: a model of pairflow has this name, and so has a folder here; rename the folder"
     with pytest.raises(InputError, match=f"^{text}$"):
         published.locate("zinc250k", tmp_path)
+
+
+def test_a_misspelt_name_is_answered_with_the_right_one(tmp_path, monkeypatch, step):
+    monkeypatch.chdir(tmp_path)
+    run = step("sample", model="zinc25k", nfe=1, count=1, out="x.smi")
+    error = "pairflow sample: error: zinc25k/model.json: no such file (did you mean 'zinc250k'?)\n"
+    assert (run.exit_code, run.stderr) == (2, error)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 
+from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import nearest
 from pairflow.errors import InputError
@@ -79,7 +80,7 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def _others(description: Path) -> str:
-    """The models in the folder of one that is missing, or else beside it, for the message.
+    """For the message about a missing model: a similar name, and the models in its folder or else beside it.
 
     Beside it, finished experiments count as well.
     """
@@ -91,7 +92,8 @@ def _others(description: Path) -> str:
         for path in folder.parent.glob(f"*/{name}")
     ]
     names, where = sorted(inside or beside), folder if inside else folder.parent
-    return f"{nearest(folder.name, names)}: {where} has {', '.join(names)}" if names else ""
+    near = nearest(folder.name, [*names, *published.names()])
+    return near + (f": {where} has {', '.join(names)}" if names else "")
 
 
 def _checksum(facts: dict[str, Any]) -> str:
