@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from pairflow.config import Experiment, Images, Text, Tokens
+from pairflow import published
+from pairflow.config import Experiment, Images, Text, Tokens, nearest
 from pairflow.errors import InputError
 from pairflow.plan.jobs import Job, jobs
 
@@ -15,11 +16,12 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
     for job in jobs(root, experiment):
         if all(output.exists() for output in job.outputs.values()):
             continue
-        for key, file in _own_files(job, experiment).items():
+        for key, file in (_own_files(job, experiment) | _start(job, experiment, root)).items():
             if file and not Path(file).exists():
-                kind = "folder" if key == "data.folder" else "file"
+                kind = "folder" if key in ("data.folder", "from") else "file"
+                near = nearest(file, published.names()) if key == "from" else ""
                 start = "" if Path(file).is_absolute() else f"; relative paths start at {Path.cwd()}"
-                raise InputError(f"experiments.{root.name}.{key}: {file}: no such {kind}{start}")
+                raise InputError(f"experiments.{root.name}.{key}: {file}: no such {kind}{near}{start}")
 
 
 def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
@@ -36,3 +38,11 @@ def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
             f"pairs.{name}": file for name, file in experiment.pairs.items() if job.method == f"pairs-{name}"
         }
     return {}
+
+
+def _start(job: Job, experiment: Experiment, root: Path) -> dict[str, str | None]:
+    """The model that training starts from. That of another experiment is Snakemake's task."""
+    if not experiment.parent or job.rule not in ("preprocess", "train"):
+        return {}
+    folder = published.locate(experiment.parent, root.parent.parent)
+    return {} if root.parent in folder.parents else {"from": str(folder)}

@@ -211,6 +211,11 @@ FOLDER = {"source": "image_folder", "folder": "mine", "size": 8, "mode": "L"}
             {"pairs": {"mine": "mine.parquet"}, "methods": ["pairs-mine"]},
             "pairs.mine: mine.parquet: no such file; relative paths start at {}",
         ),
+        ({"from": "models/mine"}, "from: models/mine: no such folder; relative paths start at {}"),
+        (
+            {"from": "zinc25k"},
+            "from: zinc25k: no such folder (did you mean 'zinc250k'?); relative paths start at",
+        ),
     ],
 )
 def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes, text):
@@ -231,6 +236,12 @@ def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, mon
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
     require_own_files(root, experiment)
+
+
+def test_a_model_of_another_experiment_is_left_to_snakemake(tmp_path, monkeypatch, miniature):
+    monkeypatch.chdir(tmp_path)
+    for start in ("zinc250k", "results/other/seed0/models/udlm"):
+        require_own_files(Path("results/mini"), check(Experiment, miniature(**{"from": start}), "test"))
 
 
 @pytest.mark.parametrize(
