@@ -34,6 +34,7 @@ _PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
     "small transformer": (
         Precedent(72, 2849, 4923, "24 %", _ZINC, "useful"),
         Precedent(72, 2849, 16_707, "31 %", _ZINC, "useful"),
+        Precedent(72, 2849, 33_834, "40 %", _ZINC, "useful"),
         Precedent(72, 47_499, 32_656, "41 %", _ZINC, "useful"),
     ),
     "fine-tuned transformer": (Precedent(72, 450, 1000, "25 %", _INDOLES, "useful"),),
