@@ -1,0 +1,90 @@
+"""What several CPU threads gain or lose in training, for networks like those that `pairflow new` suggests.
+
+    python benchmarks/threads.py --out benchmarks/records/threads.json      (minutes)
+
+What is measured: rows per second of forward, backward and AdamW, on an idle machine and beside a process that
+uses one core. Numbers of threads take turns in one process; ratios are to one thread in the same turn.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import torch
+from compile import MLP, TRANSFORMER, Case, rate, trainer
+from pairing import commit, machine, spread
+
+from pairflow.config.suggest import BATCH, TRANSFORMER_BATCH
+from pairflow.runtime.threads import available_cpus
+
+CASES = {
+    "transformer": Case(TRANSFORMER, 72, 72, TRANSFORMER_BATCH),
+    "mlp": Case(MLP, 32, 40, BATCH),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="the JSON record")
+    options = parser.parse_args()
+    numbers = [threads for threads in (1, 2, 4, 8) if threads <= available_cpus()]
+    record = {
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "configuration": {
+            "turns": options.turns,
+            "torch": torch.__version__,
+            "load_before": os.getloadavg()[0],
+        },
+        "cases": {},
+    }
+    for name, case in CASES.items():
+        record["cases"][f"{name}, idle"] = side_by_side(case, numbers, options.turns)
+        with one_busy_core():
+            record["cases"][f"{name}, beside another"] = side_by_side(case, numbers, options.turns)
+    for case, results in record["cases"].items():
+        for threads, result in results.items():
+            ratio, rows = result["ratio"], result["rows_per_second"]["median"]
+            between = f"{ratio['min']:.2f} to {ratio['max']:.2f}"
+            print(f"{case:28} {threads} threads {rows:8.4g} rows/s  {ratio['median']:.2f}x ({between})")
+    if options.out:
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def one_busy_core():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            yield
+        finally:
+            other.kill()
+
+
+def side_by_side(case: Case, numbers: list[int], turns: int) -> dict:
+    """Number of threads -> rows per second, and the ratio to one thread."""
+    device = torch.device("cpu")
+    step = trainer(case, "plain", device)
+    rates = {threads: [] for threads in numbers}
+    for _ in range(turns):
+        for threads in numbers:
+            torch.set_num_threads(threads)
+            rates[threads].append(rate(step, case.rows, device))
+    return {
+        threads: {
+            "rows_per_second": spread(rates[threads]),
+            "ratio": spread(np.divide(rates[threads], rates[1])),
+        }
+        for threads in numbers
+    }
+
+
+if __name__ == "__main__":
+    main()
