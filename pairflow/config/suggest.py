@@ -77,12 +77,13 @@ def _small(network: dict[str, Any], length: int, iterations: int, batch_size: in
 
 
 def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """A small transformer, and fewer samples than elsewhere: drawing them takes as long as the training."""
+    """A small transformer, and only as many samples as can be drawn in about the time of the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
     experiment = _experiment(network, 64, training, dcd, [1, 4, 8, 32], trials=2)
-    experiment["evaluations"]["main"]["temperature"] = TEMPERATURE
+    samples = min(1024, 1 << max(7, (iterations // 4).bit_length() - 1))
+    experiment["evaluations"]["main"] |= {"samples": samples, "temperature": TEMPERATURE}
     return experiment
 
 

@@ -31,6 +31,10 @@ class Forecast(NamedTuple):
     def todo(self) -> list[Job]:
         return [job for job in self.table if job not in self.finished]
 
+    @property
+    def wall_seconds(self) -> float:
+        return wall_seconds(self.todo, self.costs, self.cores)
+
 
 def forecast(
     root: Path,
@@ -81,9 +85,6 @@ def fit_iterations(
     tens = [10**power for power in range(1, 5)]
     numbers = [digits * ten for ten in tens for digits in range(10, 100) if FEWEST <= digits * ten <= MOST]
 
-    def wall(iterations: int) -> float:
-        expected = expect(iterations)
-        return wall_seconds(expected.todo, expected.costs, cores)
-
-    iterations = numbers[max(0, bisect_right(numbers, seconds, key=wall) - 1)]
+    fitting = bisect_right(numbers, seconds, key=lambda iterations: expect(iterations).wall_seconds)
+    iterations = numbers[max(0, fitting - 1)]
     return iterations, expect(iterations)

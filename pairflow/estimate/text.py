@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.costs import busy_seconds, wall_seconds
+from pairflow.estimate.costs import busy_seconds
 from pairflow.estimate.forecast import Forecast
 from pairflow.plan.jobs import Job
 
@@ -74,7 +74,7 @@ def wall_time(forecast: Forecast) -> str:
     """The time until all jobs are done, or why it is unknown."""
     if untimed := _untimed(forecast):
         return f"unknown, because {len(untimed)} of these jobs have never been timed"
-    seconds = wall_seconds(forecast.todo, forecast.costs, forecast.cores)
+    seconds = forecast.wall_seconds
     gpu = " and a GPU" * (forecast.device == "cuda")
     return f"{describe_duration(seconds)} on {_count(forecast.cores, 'core')}{gpu}"
 

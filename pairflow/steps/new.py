@@ -378,10 +378,14 @@ def _outlook(
     yield quality.describe(check(Experiment, entry, request.root.name), size)
     if request.estimate:
         time = _expect_time(request.root, entry, size, device, request.quiet, expected)
-        hours = request.settings.hours or suggest.hours(size.length, device)
-        iterations = entry["training"]["iterations"]
-        fitted = f" Training is fitted to {hours:g} hours: {iterations:,} iterations." if expected else ""
-        yield f"{time}{fitted}"
+        if expected:
+            hours = request.settings.hours or suggest.hours(size.length, device) or 0.0
+            iterations = f"{entry['training']['iterations']:,}"
+            if expected.wall_seconds <= 3600 * hours:
+                time += f" Training is fitted to {hours:g} hours: {iterations} iterations."
+            else:
+                time += f" {hours:g} hours are too short: training has the fewest iterations, {iterations}."
+        yield time
 
 
 def _expect_time(

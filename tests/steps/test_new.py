@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from rdkit import Chem
 
 from pairflow.cli import main
+from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
 from pairflow.data.library import rows as read
 from pairflow.data.sources import MOLECULES
@@ -121,6 +122,18 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     run = new("a.smi", "--estimate", "--hours", "0.1", "--max-too-long-share", "0", "--compare", "--force")
     assert run.exit_code == 0, run.stderr
     assert 60 <= experiment(project, "a").training.iterations < 150  # and then those of DCD
+    run = new("a.smi", "--estimate", "--hours", "0.01", "--max-too-long-share", "0", "--force")
+    assert " 0.01 hours are too short: training has the fewest iterations, 100.\n" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("iterations", "samples"),
+    [(1, 128), (1000, 128), (1024, 256), (2500, 512), (4096, 1024), (100_000, 1024)],
+)
+def test_a_short_training_is_judged_by_fewer_samples(iterations, samples):
+    """So that drawing them takes no longer than the training."""
+    scaled = suggest.scale(72, 70, 3000, "cpu", False, iterations)
+    assert scaled["evaluations"]["main"]["samples"] == samples
 
 
 def test_the_time_is_that_of_measured_rates(project, monkeypatch):
