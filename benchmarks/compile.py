@@ -67,28 +67,27 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    record = {
-        "machine": machine(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "configuration": {
-            "turns": options.turns,
-            "device": device.type,
-            "torch": torch.__version__,
-            "load_before": os.getloadavg()[0],
-        },
-        "cases": {
-            name: side_by_side(case, kinds(case), options.turns, device) for name, case in CASES.items()
-        },
-        "load_after": os.getloadavg()[0],
-    }
-    for case, contenders in record["cases"].items():
+    configuration = {"turns": options.turns, "device": device.type, "load_before": os.getloadavg()[0]}
+    cases = {name: side_by_side(case, kinds(case), options.turns, device) for name, case in CASES.items()}
+    deliver(cases, configuration, options.out)
+
+
+def deliver(cases: dict, configuration: dict, out: Path | None) -> None:
+    """Print the cases, and write their record."""
+    for case, contenders in cases.items():
         for name, result in contenders.items():
             ratio, rate = result["ratio"], result["rows_per_second"]["median"]
             between = f"{ratio['min']:.2f} to {ratio['max']:.2f}"
             print(f"{case:28} {name:22} {rate:8.4g} rows/s  {ratio['median']:.2f}x ({between})")
-    if options.out:
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = {
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "configuration": {**configuration, "torch": torch.__version__, "load_after": os.getloadavg()[0]},
+        "cases": cases,
+    }
+    if out:
+        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def kinds(case: Case) -> list[str]:

@@ -7,18 +7,16 @@ uses one core. Numbers of threads take turns in one process; ratios are to one t
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import torch
-from compile import MLP, TRANSFORMER, Case, rate, trainer
-from pairing import commit, machine, spread
+from compile import MLP, TRANSFORMER, Case, deliver, rate, trainer
+from pairing import spread
 
 from pairflow.config.suggest import BATCH, TRANSFORMER_BATCH
 from pairflow.runtime.threads import available_cpus
@@ -35,28 +33,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="the JSON record")
     options = parser.parse_args()
     numbers = [threads for threads in (1, 2, 4, 8) if threads <= available_cpus()]
-    record = {
-        "machine": machine(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "configuration": {
-            "turns": options.turns,
-            "torch": torch.__version__,
-            "load_before": os.getloadavg()[0],
-        },
-        "cases": {},
-    }
+    configuration, cases = {"turns": options.turns, "load_before": os.getloadavg()[0]}, {}
     for name, case in CASES.items():
-        record["cases"][f"{name}, idle"] = side_by_side(case, numbers, options.turns)
+        cases[f"{name}, idle"] = side_by_side(case, numbers, options.turns)
         with one_busy_core():
-            record["cases"][f"{name}, beside another"] = side_by_side(case, numbers, options.turns)
-    for case, results in record["cases"].items():
-        for threads, result in results.items():
-            ratio, rows = result["ratio"], result["rows_per_second"]["median"]
-            between = f"{ratio['min']:.2f} to {ratio['max']:.2f}"
-            print(f"{case:28} {threads} threads {rows:8.4g} rows/s  {ratio['median']:.2f}x ({between})")
-    if options.out:
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            cases[f"{name}, beside another"] = side_by_side(case, numbers, options.turns)
+    deliver(cases, configuration, options.out)
 
 
 @contextmanager
@@ -69,7 +51,7 @@ def one_busy_core():
 
 
 def side_by_side(case: Case, numbers: list[int], turns: int) -> dict:
-    """Number of threads -> rows per second, and the ratio to one thread."""
+    """Name of a number of threads -> rows per second, and the ratio to one thread."""
     device = torch.device("cpu")
     step = trainer(case, "plain", device)
     rates = {threads: [] for threads in numbers}
@@ -78,7 +60,7 @@ def side_by_side(case: Case, numbers: list[int], turns: int) -> dict:
             torch.set_num_threads(threads)
             rates[threads].append(rate(step, case.rows, device))
     return {
-        threads: {
+        f"{threads} threads": {
             "rows_per_second": spread(rates[threads]),
             "ratio": spread(np.divide(rates[threads], rates[1])),
         }
