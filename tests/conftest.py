@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
+from in_ci import IN_CI
 
 from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS
@@ -87,7 +88,7 @@ def data_dir() -> Path:
     """The folder of real data sets; without it a test is skipped, or fails in CI."""
     folder = os.environ.get("PAIRFLOW_DATA_DIR")
     if not folder:
-        if os.environ.get("CI"):
+        if IN_CI:
             pytest.fail("CI runs the tests on real data: set PAIRFLOW_DATA_DIR")
         pytest.skip("PAIRFLOW_DATA_DIR is not set: no real data here")
     return Path(folder)

@@ -1,7 +1,6 @@
 """What stands in for a GPU: the kernels as C++ over cuda_on_cpu.h, by themselves or under a sanitizer."""
 
 import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -10,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_ci import IN_CI
 
 from pairflow.pairing.gpu import engine as gpu
 
 HERE = Path(__file__).parent / "pairing" / "gpu"
-IN_CI = bool(os.environ.get("CI"))  # where these tests have to run
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None and not IN_CI, reason="g++ is not installed")
 SMALL = gpu.KernelLayout(planes=3, bits=7, warps=2, resident=3)  # for rows of 70 tokens, K <= 8
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from in_ci import IN_CI
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1200)]
 REPOSITORY = Path(__file__).parent.parent
@@ -153,7 +154,7 @@ def require_slurm() -> None:
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing or not Path("/etc/slurm").is_dir():
         reason = f"no SLURM here: apt-get install slurm-wlm munge iproute2 ({', '.join(missing)} not found)"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        pytest.fail(reason) if IN_CI else pytest.skip(reason)
     if subprocess.run(["unshare", *SPACES, "--fork", "true"], capture_output=True).returncode:
         pytest.skip("only root may create the namespaces that SLURM runs in")
 

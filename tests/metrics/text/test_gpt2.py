@@ -1,12 +1,12 @@
 """The generative perplexity, on a tiny made GPT-2 with random weights and a tokeniser of its own."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from in_ci import IN_CI
 
 from pairflow.artifacts import digest
 from pairflow.errors import InputError
@@ -15,7 +15,6 @@ from pairflow.metrics.text import gpt2
 TINY = {"n_layer": 2, "n_embd": 16, "n_head": 2, "n_positions": 24, "vocab_size": 280}
 TEXTS = ["the cat sat on the mat", "", "a", "the mat, the mat, the mat and the cat that sat on it", "cat cat"]
 LENGTH = 9
-IN_CI = bool(os.environ.get("CI"))  # where these tests have to run
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None and not IN_CI,

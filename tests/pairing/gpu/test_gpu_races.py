@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gpu_emulation import IN_CI, SANITIZERS, SMALL, Sanitized, needs_compiler
+from gpu_emulation import SANITIZERS, SMALL, Sanitized, needs_compiler
+from in_ci import IN_CI
 
 from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
