@@ -103,9 +103,9 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
     Pairs keep the order of the data, so that their labels are those of the token rows. InputError for pairs
     of labelled data without their labels.
     """
-    if labelled is None and rows.metadata.condition is not None and rows.labels is None:
-        raise InputError(f"{data}: pairs of data with labels; name the token rows with --labels")
     if labelled is None or read_metadata(labelled).condition is None:
+        if rows.metadata.condition is not None and rows.labels is None:
+            raise InputError(f"{data}: pairs of data with labels; name the token rows with --labels")
         return rows
     table, metadata = read_table(labelled, "tokens")
     if not np.array_equal(token_array(table["tokens"]), rows.x1):

@@ -160,9 +160,11 @@ def test_pairs_of_labelled_rows_need_the_labels_and_token_rows_have_their_own(
     settings = {"method": "pairflow", "network": NETWORK, "training": {**RUN, "iterations": 2}}
     files = {"validation": made / "data/validation.parquet", "threads": 1, "quiet": True}
     pairs, rows = made / "pairs.parquet", made / "data/train.parquet"
-    run = step("train", settings=settings, data=pairs, **files, **model_files(tmp_path / "x"))
-    assert run.exit_code == 2
-    assert run.stderr.endswith(f"{pairs}: pairs of data with labels; name the token rows with --labels\n")
+    for labels in ({}, {"labels": made / "plain/train.parquet"}):
+        run = step("train", settings=settings, data=pairs, **files, **labels, **model_files(tmp_path / "x"))
+        assert run.exit_code == 2
+        error = f"{pairs}: pairs of data with labels; name the token rows with --labels\n"
+        assert run.stderr.endswith(error)
     weights = []
     for name, labels in (("own", {}), ("named", {"labels": rows})):
         udlm = settings | {"method": "udlm"}
