@@ -27,7 +27,7 @@ def locate(model: str | Path, base: Path = Path()) -> Path:
 
 def names() -> list[str]:
     """The names of the models that come with pairflow."""
-    return sorted(path.name for path in FOLDER.iterdir())
+    return sorted(path.parent.name for path in FOLDER.glob("*/model.json"))
 
 
 def name_of(folder: Path) -> str | None:
