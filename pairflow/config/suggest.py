@@ -1,5 +1,6 @@
 """Suggests an experiment on a library of molecules, at a scale that fits the machine."""
 
+import math
 from typing import Any
 
 LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any molecule
@@ -9,7 +10,7 @@ TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dr
 TRANSFORMER_BATCH, TEMPERATURE = 16, 0.7
 WIDE = 512  # the width from which a transformer counts as one like the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}
-FINE_TUNING = 0.25  # of the learning rate
+_FINE_TUNING = 0.25  # of the learning rate
 _HOURS = 0.5  # for an experiment on long rows, on a CPU
 # Seconds of one core for the training on short rows. An iteration of 256 rows of the network SMALL takes
 # about _ITERATION + _LOGIT * N * K of them, one of TRANSFORMER _TOKEN for each token (AMD EPYC, torch 2.15).
@@ -52,7 +53,7 @@ def scale(
     make = _paper_like if device == "cuda" else _small if network["name"] == "mlp" else _on_a_laptop
     experiment = make(network, length, iterations, batch_size)
     if fine_tuned:
-        experiment["training"]["learning_rate"] *= FINE_TUNING
+        experiment["training"]["learning_rate"] *= _FINE_TUNING
     if not compare:
         del experiment["distillation"]
         experiment["methods"] = ["pairflow"]
@@ -77,12 +78,13 @@ def _small(network: dict[str, Any], length: int, iterations: int, batch_size: in
 
 
 def _on_a_laptop(network: dict[str, Any], length: int, iterations: int, batch_size: int) -> dict[str, Any]:
-    """A small transformer, and only as many samples as can be drawn in about the time of the training."""
+    """A small transformer, and few samples where drawing more would take longer than the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
     experiment = _experiment(network, 64, training, dcd, [1, 4, 8, 32], trials=2)
-    samples = min(1024, 1 << max(7, (iterations // 4).bit_length() - 1))
+    quarter = 2 ** int(math.log2(max(1, iterations / 4)))  # so many are drawn in less time than the training
+    samples = min(1024, max(128, quarter))
     experiment["evaluations"]["main"] |= {"samples": samples, "temperature": TEMPERATURE}
     return experiment
 

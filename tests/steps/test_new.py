@@ -131,7 +131,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
     [(1, 128), (1000, 128), (1024, 256), (2500, 512), (4096, 1024), (100_000, 1024)],
 )
 def test_a_short_training_is_judged_by_fewer_samples(iterations, samples):
-    """So that drawing them takes no longer than the training."""
+    """A power of two, at most a quarter of the iterations, from 128 to 1,024."""
     scaled = suggest.scale(72, 70, 3000, "cpu", False, iterations)
     assert scaled["evaluations"]["main"]["samples"] == samples
 
