@@ -48,8 +48,7 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     metrics = folder / "metrics.parquet"
     if (folder / "model.json").is_file() or not metrics.is_file():
         _require_decodable(folder, folder / VOCABULARY)
-        if not (folder / "model.json").is_file():
-            read_description(folder / "model.json")
+        read_description(folder / "model.json")
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe)
