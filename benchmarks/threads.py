@@ -60,7 +60,7 @@ def side_by_side(case: Case, numbers: list[int], turns: int) -> dict:
             torch.set_num_threads(threads)
             rates[threads].append(rate(step, case.rows, device))
     return {
-        f"{threads} threads": {
+        f"{threads} thread{'s' * (threads > 1)}": {
             "rows_per_second": spread(rates[threads]),
             "ratio": spread(np.divide(rates[threads], rates[1])),
         }

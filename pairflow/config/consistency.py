@@ -1,4 +1,4 @@
-"""Whether the settings of an experiment go together; each is checked by itself where it is defined."""
+"""Whether the settings of an experiment go together. A single setting is checked where it is defined."""
 
 from typing import TYPE_CHECKING
 
