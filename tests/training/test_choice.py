@@ -9,6 +9,7 @@ import pytest
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.errors import InputError
 from pairflow.training.choice import best_run, choose, leading_evaluation
+from pairflow.training.model_files import NEEDED, write_description
 
 
 @pytest.fixture
@@ -70,7 +71,9 @@ def test_the_leading_evaluation_is_main_wherever_it_stands():
 
 def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     root = experiment([("a", 1, 0, 500)])
-    (root / "model.json").touch()
+    weights = root / "model.safetensors"
+    weights.touch()
+    write_description(root / "model.json", dict.fromkeys(NEEDED), weights)
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)
