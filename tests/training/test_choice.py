@@ -79,6 +79,13 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
         choose(root, None)
 
 
+def test_a_broken_model_is_said_before_its_steps_are_asked_for(experiment):
+    root = experiment([("a", 1, 0, 500)])
+    (root / "model.json").touch()
+    with pytest.raises(InputError, match="model.json: not a model description of pairflow"):
+        choose(root, None)
+
+
 def test_a_folder_without_a_model_names_those_that_are_near(tmp_path):
     for name in ("results/demo/metrics.parquet", "results/demo/seed0/models/udlm/model.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
