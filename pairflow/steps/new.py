@@ -104,7 +104,12 @@ def _add_molecules(request: _Request) -> None:
     settings, rejects, quiet = request.settings, request.rejects, request.quiet
     parent = _parent(request)
     if parent:
-        settings = settings.model_copy(update={"representation": parent["representation"]})
+        kind = parent["representation"]
+        if "representation" in settings.model_fields_set and settings.representation != kind:
+            raise InputError(
+                f"--representation: {settings.representation}, but the model to start from has {kind}"
+            )
+        settings = settings.model_copy(update={"representation": kind})
     title, column, counts = _read(request.file, settings, quiet)
     source = _relative(request.file, request.configuration)
     data = {"source": source, **({"column": column} if column else {})}

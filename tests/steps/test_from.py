@@ -160,6 +160,8 @@ def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, 
     assert tune("old", "parent").exit_code == 0
     text = "of the molecules are longer than the 9 tokens of the model to start from"
     refused(add("parent"), "new", text)
+    other = add("zinc250k", representation="smiles")
+    refused(other, "new", "--representation: smiles, but the model to start from has selfies")
     assert tune("old", "masked", method="mdlm").exit_code == 0
     text = "masked: expected an unconditional model of molecules with uniform noise, found mdlm"
     refused(add("masked"), "new", text)

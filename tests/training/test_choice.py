@@ -82,7 +82,7 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
 def test_a_broken_model_is_said_before_its_steps_are_asked_for(experiment):
     root = experiment([("a", 1, 0, 500)])
     (root / "model.json").touch()
-    with pytest.raises(InputError, match="model.json: not a model description of pairflow"):
+    with pytest.raises(InputError, match="not a model description of pairflow"):
         choose(root, None)
 
 
