@@ -46,7 +46,7 @@ def knocked(place, tmp_path_factory, snakemake):
     second = start(made.folder, words / "second")
     assert second.wait() != 0
     first.send_signal(signal.SIGTERM)
-    assert first.wait() != 0
+    assert first.wait(timeout=120) != 0
     assert not (made.folder / REPORT).exists()
     again = snakemake(made.folder, "--", REPORT)
     assert again.returncode == 0, again.stderr
