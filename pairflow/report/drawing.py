@@ -186,7 +186,8 @@ def _draw_y_axis(axes: Axes, chart: Chart) -> None:
     if chart.y.limits:
         axes.set_ylim(chart.y.limits)
     elif chart.y.zero:
-        axes.set_ylim(bottom=0)
+        room = 1.05 * axes.dataLim.y1  # above values that are all alike
+        axes.set_ylim(0, max(axes.get_ylim()[1], room))
     elif chart.y.log:
         means = np.concatenate([line.y for line in [*chart.lines, *filter(None, [chart.floor])]])
         uncertain = [line for line in chart.lines if len(line.error)]

@@ -36,6 +36,12 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
     assert "<metadata" not in svg
 
 
+def test_values_that_are_all_alike_have_room_above_them():
+    cells = [Cell(999, 0, 2), Cell(1000, 0, 2)]
+    [axes] = figures.quality(Table("valid", [1, 2], {"udlm": cells}), [1000], "q").figure.axes
+    assert axes.get_ylim() == pytest.approx((0, 105))
+
+
 def test_ids_of_two_drawings_differ_and_references_follow():
     first, second = (figures.quality(TABLE, [1000], name).svg for name in ("one", "two"))
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (first, second)]
