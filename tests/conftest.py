@@ -122,6 +122,12 @@ def as_arguments():
     return arguments
 
 
+@pytest.fixture(autouse=True)
+def unraisable(monkeypatch):
+    """A step that gets a signal in this process ends the hook for errors that no caller sees."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+
+
 @pytest.fixture(scope="session")
 def step(as_arguments):
     """Run a step in this process with the arguments of `as_arguments`."""

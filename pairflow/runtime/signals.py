@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
@@ -95,6 +95,16 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
 
     with _handled({**dict.fromkeys(_stopping(), stop), SAVE: warn}) as before:
         yield
+
+
+def leave(number: int) -> NoReturn:
+    """Exit after a signal, with the code that shells give.
+
+    Objects that were half made when it arrived, llvmlite's for example, cannot be closed. Python says nothing
+    about them.
+    """
+    sys.unraisablehook = lambda unraisable: None
+    sys.exit(128 + number)
 
 
 def end_with_parent() -> None:

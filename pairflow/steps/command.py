@@ -226,10 +226,10 @@ class Command(click.Command):
         except Interrupted as stop:
             if distributed.rank() == 0:
                 click.echo(f"pairflow {ctx.command.name}: {stop}", err=True)
-            sys.exit(128 + stop.signal)
+            signals.leave(stop.signal)
         except KeyboardInterrupt:  # before the work that could have been saved, or a second time
             click.echo(f"pairflow {ctx.command.name}: stopped", err=True)
-            sys.exit(128 + signal.SIGINT)
+            signals.leave(signal.SIGINT)
         except Exception:
             if distributed.world_size() > 1:
                 time.sleep(GIVE_WAY)  # the cause may be that another process has failed

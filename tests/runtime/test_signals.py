@@ -1,0 +1,27 @@
+"""How a process ends after a signal."""
+
+import subprocess
+import sys
+
+HALF_MADE = """
+import sys
+from pairflow.runtime import signals
+
+class Reference:
+    def __del__(self):
+        del self.pointer
+
+half_made = Reference()
+{end}
+"""
+
+
+def test_what_was_half_made_at_a_signal_is_not_worth_a_word():
+    ends = ("sys.exit(130)", "signals.leave(2)")
+    plain, quiet = (
+        subprocess.run([sys.executable, "-c", HALF_MADE.format(end=end)], capture_output=True, text=True)
+        for end in ends
+    )
+    assert (plain.returncode, quiet.returncode) == (130, 130)
+    assert "AttributeError" in plain.stderr
+    assert quiet.stderr == ""
