@@ -18,6 +18,7 @@ from in_ci import IN_CI
 
 from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS
+from pairflow.runtime import signals
 
 REPOSITORY = Path(__file__).parent.parent
 _FORKED = """
@@ -123,9 +124,9 @@ def as_arguments():
 
 
 @pytest.fixture(autouse=True)
-def unraisable(monkeypatch):
-    """A step that gets a signal in this process ends the hook for errors that no caller sees."""
-    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+def leave(monkeypatch):
+    """A step that gets a signal in this process ends only itself."""
+    monkeypatch.setattr(signals, "leave", lambda number: sys.exit(128 + number))
 
 
 @pytest.fixture(scope="session")

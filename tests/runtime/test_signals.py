@@ -12,16 +12,18 @@ class Reference:
         del self.pointer
 
 half_made = Reference()
+print("in the buffer")
 {end}
 """
 
 
-def test_what_was_half_made_at_a_signal_is_not_worth_a_word():
+def test_what_was_half_made_at_a_signal_is_not_deleted():
     ends = ("sys.exit(130)", "signals.leave(2)")
     plain, quiet = (
         subprocess.run([sys.executable, "-c", HALF_MADE.format(end=end)], capture_output=True, text=True)
         for end in ends
     )
     assert (plain.returncode, quiet.returncode) == (130, 130)
+    assert (plain.stdout, quiet.stdout) == ("in the buffer\n", "in the buffer\n")
     assert "AttributeError" in plain.stderr
     assert quiet.stderr == ""
