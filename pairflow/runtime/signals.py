@@ -6,9 +6,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
+
+from pairflow.errors import Interrupted
 
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # save, then stop; SIGHUP: the terminal has closed
 SAVE = signal.SIGUSR1  # save and continue: a scheduler's warning that the time is nearly up
@@ -98,6 +100,29 @@ def interruptible(save: Callable[[], object]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def for_a_command() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where a library makes an error of its own from it. SIGUSR1, which
+    would end a process that has no state to save, is ignored."""
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    handlers: dict[int, Any] = {SAVE: signal.SIG_IGN}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell's background jobs ignore it
+        handlers[signal.SIGINT] = interrupt
+    with _handled(handlers):
+        try:
+            yield
+        except Exception as error:
+            if interrupted and not isinstance(error, Interrupted):
+                raise KeyboardInterrupt from error
+            raise
+
+
 def leave(number: int) -> NoReturn:
     """End this process after a signal, with the exit code that shells give.
 
@@ -114,8 +139,3 @@ def end_with_parent() -> None:
     """Have Linux end this process when its parent ends: a worker outlives no step, whatever ends it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def ignore_warning_signal() -> AbstractContextManager[object]:
-    """Ignore SIGUSR1, which would end a process that has no state to save."""
-    return _handled({SAVE: signal.SIG_IGN})

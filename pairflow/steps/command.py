@@ -210,7 +210,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             _require_free_outputs(ctx)
-            with signals.ignore_warning_signal():
+            with signals.for_a_command():
                 return super().invoke(ctx)
         except InputError as error:
             if distributed.rank():

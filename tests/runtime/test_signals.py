@@ -1,7 +1,13 @@
 """How a process ends after a signal."""
 
+import signal
 import subprocess
 import sys
+
+import pytest
+
+from pairflow.errors import Interrupted
+from pairflow.runtime import signals
 
 HALF_MADE = """
 import sys
@@ -27,3 +33,29 @@ def test_what_was_half_made_at_a_signal_is_not_deleted():
     assert (plain.stdout, quiet.stdout) == ("in the buffer\n", "in the buffer\n")
     assert "AttributeError" in plain.stderr
     assert quiet.stderr == ""
+
+
+def a_library(error: Exception):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt as interrupt:
+        raise error from interrupt
+
+
+@pytest.fixture
+def from_a_terminal():
+    """Python's own handler of Ctrl-C, which tests in the background of a shell ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("from_a_terminal")
+def test_an_interrupt_stays_one_whatever_a_library_makes_of_it():
+    with pytest.raises(KeyboardInterrupt), signals.for_a_command():
+        a_library(ValueError("could not determine the shape"))
+    with pytest.raises(Interrupted, match="saved"), signals.for_a_command():
+        a_library(Interrupted("saved", signal.SIGINT))
+    with pytest.raises(ValueError, match="of its own"), signals.for_a_command():
+        raise ValueError("of its own")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
