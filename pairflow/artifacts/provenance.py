@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -73,7 +74,7 @@ class Provenance:
             "devices": self.devices,
             "machine": machine(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "commit": _commit(),
+            "commit": checkout(Path(__file__).parent),
             "command": sys.argv,
             "versions": _versions(),
         }
@@ -127,14 +128,20 @@ def read_provenance(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _commit() -> str | None:
-    """The commit of the checkout that this package was imported from, with `+` if there are changes."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=10"]
+def checkout(folder: Path) -> str | None:
+    """The first 10 digits of a checkout's commit, with `+` if there are changes; None outside a checkout.
+
+    It takes no lock, which a step that is killed meanwhile would leave behind.
+    """
+    command = ["git", "--no-optional-locks", "-C", str(folder), "status"]
+    command += ["--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return None
-    return run.stdout.strip() or None
+    commits = re.findall("^# branch.oid (.{10})", run.stdout, re.MULTILINE)
+    changes = re.findall("^[^#]", run.stdout, re.MULTILINE)
+    return commits[0] + "+" * bool(changes) if commits else None
 
 
 def _versions() -> dict[str, str]:

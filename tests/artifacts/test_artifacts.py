@@ -28,6 +28,7 @@ from pairflow.artifacts import (
     token_dtype,
     write_table,
 )
+from pairflow.artifacts.provenance import checkout
 from pairflow.errors import InputError
 
 
@@ -113,6 +114,27 @@ def test_time_that_does_not_count_is_not_in_the_record(tmp_path):
     with provenance.uncounted():
         time.sleep(0.5)
     assert written(tmp_path / "a", provenance)["seconds"] < 0.5
+
+
+def test_the_commit_of_a_checkout_is_read_without_a_lock(tmp_path):
+    def git(*arguments: str) -> str:
+        person = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        command = ["git", *person, "-C", tmp_path, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert checkout(tmp_path) is None
+    git("init")
+    file, index = tmp_path / "file", tmp_path / ".git" / "index"
+    file.write_text("one")
+    git("add", "file")
+    git("commit", "-m", "first")
+    before = index.stat().st_mtime_ns
+    os.utime(file, (0, 0))  # git would note the new time in its index
+    assert checkout(tmp_path) == git("rev-parse", "HEAD")[:10]
+    (tmp_path / "unknown").touch()
+    file.write_text("two")
+    assert checkout(tmp_path) == git("rev-parse", "HEAD")[:10] + "+"
+    assert index.stat().st_mtime_ns == before
 
 
 def written(path, provenance: Provenance) -> dict:
