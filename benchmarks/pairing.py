@@ -35,6 +35,7 @@ import numba
 import numpy as np
 import torch
 
+from pairflow.artifacts.provenance import checkout
 from pairflow.flow.schedule import gamma
 from pairflow.pairing import rule
 from pairflow.pairing.cpu import block, keys
@@ -78,10 +79,9 @@ def main() -> None:
             plot(record, options.out.with_suffix(".svg"))
 
 
-def commit(folder: Path = Path(__file__).parent) -> str:
-    """The commit of a checkout, `+` if it has changes."""
-    command = ["git", "-C", folder, "describe", "--always", "--dirty=+", "--abbrev=10"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+def commit(folder: Path = Path(__file__).parent) -> str | None:
+    """The commit of a checkout, by default of this one."""
+    return checkout(folder)
 
 
 def machine() -> dict:

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import ADOPTED, Provenance, save_table, token_column
 from pairflow.config import AdoptSettings
-from pairflow.steps.command import existing, out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out
 
 
 @step(AdoptSettings)

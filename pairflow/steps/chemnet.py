@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
-from pairflow.steps.command import existing, on_device, out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, on_device, out
 
 
 @step()

@@ -7,7 +7,8 @@ import numpy as np
 from pairflow.artifacts import Provenance, atomic, digest
 from pairflow.config import ClassifySettings
 from pairflow.errors import InputError
-from pairflow.steps.command import existing, out, quiet, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, threads
 
 
 @step(ClassifySettings)

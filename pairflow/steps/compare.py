@@ -6,7 +6,8 @@ import click
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, write_table
 from pairflow.errors import InputError
-from pairflow.steps.command import out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out
 
 
 @step()

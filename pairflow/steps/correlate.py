@@ -10,7 +10,8 @@ from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, read_ta
 from pairflow.config import CorrelateSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, split_rows
-from pairflow.steps.command import existing, on_device, out, resumable, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, on_device, out, resumable
 
 CEILING_GROUPS = 20_000  # at most
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
-from pairflow.steps.command import existing, out, quiet, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, threads
 
 
 @step()

@@ -20,7 +20,8 @@ from pairflow.artifacts import (
 from pairflow.config import PairSettings, check
 from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
-from pairflow.steps.command import existing, out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out
 
 JUMP_ROWS = 1000  # rows whose trajectories are computed again to count the jumps
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from pairflow.artifacts import Provenance
 from pairflow.config import DistillSettings
-from pairflow.steps.command import existing, fit_options, model_outputs, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, fit_options, model_outputs
 from pairflow.training.options import FitOptions, ModelPaths
 
 

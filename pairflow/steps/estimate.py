@@ -10,7 +10,8 @@ from pairflow.config.file import read
 from pairflow.estimate import text
 from pairflow.estimate.forecast import forecast
 from pairflow.estimate.sizes import sizes
-from pairflow.steps.command import configuration, device, quiet, step
+from pairflow.steps.command import step
+from pairflow.steps.options import configuration, device, quiet
 
 
 @step()

@@ -20,7 +20,8 @@ from pairflow.artifacts import (
 )
 from pairflow.config import Chemistry
 from pairflow.errors import InputError
-from pairflow.steps.command import evaluation, existing, grouped, on_device, out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, existing, grouped, on_device, out
 
 
 class _Inputs(NamedTuple):

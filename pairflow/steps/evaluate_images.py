@@ -8,7 +8,8 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import ComparisonSettings
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import evaluation, existing, on_device, out, real_images, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, existing, on_device, out, real_images
 
 
 @step(ComparisonSettings)

@@ -7,7 +7,8 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import Judge
 from pairflow.metrics.text import TextFiles
-from pairflow.steps.command import device, evaluation, existing, out, real_text, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import device, evaluation, existing, out, real_text, threads
 
 
 @step(Judge)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table, token_array
-from pairflow.steps.command import evaluation, existing, out, real_tokens, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, existing, out, real_tokens
 
 
 @step()

@@ -10,7 +10,8 @@ from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import FloorSettings
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.images import RealImages
-from pairflow.steps.command import evaluation, on_device, out, real_images, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, on_device, out, real_images
 
 
 @step(FloorSettings)

@@ -7,7 +7,8 @@ import pandas as pd
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import JudgedDraws
 from pairflow.metrics.text import TextFiles
-from pairflow.steps.command import device, evaluation, out, real_text, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import device, evaluation, out, real_text, threads
 
 
 @step(JudgedDraws)

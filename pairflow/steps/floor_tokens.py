@@ -11,7 +11,8 @@ from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import RealDraws
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.tokens import RealRows, compare_frequencies, compare_neighbours, compile_for
-from pairflow.steps.command import evaluation, out, real_tokens, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, out, real_tokens
 
 
 @step(RealDraws)

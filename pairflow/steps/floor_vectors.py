@@ -9,7 +9,8 @@ from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import RealDraws
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.vectors import RealVectors, compare
-from pairflow.steps.command import evaluation, out, real_tokens, step
+from pairflow.steps.command import step
+from pairflow.steps.options import evaluation, out, real_tokens
 
 
 @step(RealDraws)

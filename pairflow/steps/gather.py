@@ -16,7 +16,8 @@ from pairflow.artifacts import (
     token_array,
 )
 from pairflow.errors import InputError
-from pairflow.steps.command import out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out
 
 
 @step()

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, digest, read_rows, save_table, token_column
 from pairflow.limits import MAX_VOCABULARY
-from pairflow.steps.command import out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out
 
 
 @step()

@@ -18,7 +18,8 @@ from pairflow.artifacts import atomic, require_apart, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
-from pairflow.steps.command import configuration, device, model_folder, quiet, step
+from pairflow.steps.command import step
+from pairflow.steps.options import configuration, device, model_folder, quiet
 
 if TYPE_CHECKING:
     import pandas as pd

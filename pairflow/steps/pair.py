@@ -30,7 +30,8 @@ from pairflow.pairing.pair import BACKENDS, Pairer, RowwisePairer, make_pairer
 from pairflow.pairing.probe import extrapolated
 from pairflow.runtime import gpus
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
-from pairflow.steps.command import existing, out, quiet, resumable, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, resumable, threads
 
 BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
 FEW_WEIGHTS = 3 * 10**10  # of a continuous pairing: a minute of one core, where more threads mostly wait

@@ -7,7 +7,8 @@ import click
 from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, require_apart, write_table
 from pairflow.config import PaperSettings
 from pairflow.plan import paths
-from pairflow.steps.command import existing, out, out_folder, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, out_folder
 
 
 @step(PaperSettings)

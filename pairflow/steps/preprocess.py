@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
 from pairflow.config import Molecules
-from pairflow.steps.command import out, parent_digest, parent_vocabulary, quiet, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out, parent_digest, parent_vocabulary, quiet
 
 
 @step(Molecules)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
 from pairflow.config import Images
-from pairflow.steps.command import out, quiet, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out, quiet
 
 
 @step(Images)

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
 from pairflow.config import Text
-from pairflow.steps.command import out, parent_digest, parent_vocabulary, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out, parent_digest, parent_vocabulary
 
 
 @step(Text)

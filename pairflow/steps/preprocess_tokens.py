@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
 from pairflow.config import Tokens
-from pairflow.steps.command import out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out
 
 
 @step(Tokens)

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, row_column, write_table
 from pairflow.config import Vectors
-from pairflow.steps.command import out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import out
 
 
 @step(Vectors)

@@ -6,7 +6,8 @@ from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, dige
 from pairflow.config import Experiment
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
-from pairflow.steps.command import existing, out, out_folder, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, out_folder
 
 
 @step(Experiment)

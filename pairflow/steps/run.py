@@ -9,7 +9,8 @@ import click
 from pairflow.config.file import experiment as named
 from pairflow.config.file import read
 from pairflow.errors import InputError
-from pairflow.steps.command import WORKFLOW, step
+from pairflow.steps.command import step
+from pairflow.steps.options import WORKFLOW
 
 _ELSEWHERE = {"--profile", "--executor", "-e"}  # arguments under which the cores of this machine do not count
 _RUNS_NOTHING = {"--dry-run", "--dryrun", "-n", "--unlock"}

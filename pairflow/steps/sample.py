@@ -12,7 +12,8 @@ from pairflow.artifacts import Provenance, token_column, token_dtype
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
-from pairflow.steps.command import model_folder, on_device, out, resumable, step
+from pairflow.steps.command import step
+from pairflow.steps.options import model_folder, on_device, out, resumable
 
 
 def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:

@@ -6,7 +6,8 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import ScoreSettings
-from pairflow.steps.command import model_folder, on_device, out, step
+from pairflow.steps.command import step
+from pairflow.steps.options import model_folder, on_device, out
 
 
 @step(ScoreSettings)

@@ -12,7 +12,8 @@ from pairflow.artifacts import Provenance, row_column, token_column, token_dtype
 from pairflow.config import SolveSettings, TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
-from pairflow.steps.command import existing, on_device, out, resumable, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, on_device, out, resumable
 
 if TYPE_CHECKING:
     from pairflow.training.model import Model

@@ -6,7 +6,8 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import TrainSettings
-from pairflow.steps.command import existing, fit_options, model_folder, model_outputs, step
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, fit_options, model_folder, model_outputs
 from pairflow.training.options import FitOptions, ModelPaths
 
 

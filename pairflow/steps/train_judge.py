@@ -5,7 +5,8 @@ from pathlib import Path
 from pairflow.artifacts import Provenance, atomic, digest, read_table, token_array
 from pairflow.config import JudgeTransformer
 from pairflow.errors import InputError
-from pairflow.steps.command import existing, out, quiet, step, threads
+from pairflow.steps.command import step
+from pairflow.steps.options import existing, out, quiet, threads
 
 
 @step(JudgeTransformer)

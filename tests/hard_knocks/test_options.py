@@ -50,7 +50,7 @@ JSONS += ['{"nfe": 1e999}', '{"nfe": 99999999999999999999}', '{"seed": -1, "nfe"
 VALUES = [*NUMBERS, *TEXTS, *JSONS]
 COMMANDS = sorted(path.stem for path in Path(pairflow.steps.__file__).parent.glob("[a-z]*.py"))
 # `doctor` and `estimate` measure and look at the machine, whatever is asked for.
-LEFT_OUT = {"command", "doctor", "estimate"}
+LEFT_OUT = {"command", "options", "doctor", "estimate"}
 
 
 def commands() -> dict[str, click.Command]:

@@ -1,0 +1,188 @@
+"""Options that several steps have: files and folders, devices and threads, saved states, real data."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pairflow import published
+from pairflow.artifacts import digest
+from pairflow.errors import InputError
+from pairflow.metrics.images import RealImages
+from pairflow.metrics.text import TextFiles
+from pairflow.runtime.resume import ResumeOptions
+from pairflow.training.options import FitOptions, ModelPaths
+
+
+class Output(click.Path):
+    """A file that a command writes, or a folder of files with these suffixes that it replaces."""
+
+    def __init__(self, *suffixes: str):
+        super().__init__(path_type=Path)
+        self.suffixes = suffixes
+
+    def require_free(self, option: str, path: Path) -> None:
+        """InputError if `path` holds what the command may not replace."""
+        from pairflow.artifacts import require_file, require_own_folder
+
+        if self.suffixes:
+            require_own_folder(option, path, self.suffixes)
+        else:
+            require_file(option, path)
+
+
+class _Model(click.Path):
+    """The folder of a model, or of an experiment with models; or the name of a model of pairflow."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        folder: Any = super().convert(value, param, ctx)
+        try:
+            return published.locate(folder)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+existing = functools.partial(click.option, type=click.Path(path_type=Path), required=True)
+model_folder = functools.partial(click.option, type=_Model(path_type=Path))
+parent_vocabulary = existing(
+    "--parent-vocabulary",
+    required=False,
+    help="Vocabulary of the model that a training will start from (JSON): its symbols come first.",
+)
+
+
+def parent_digest(vocabulary: Path | None) -> dict[str, str]:
+    """The hash of the parent's vocabulary for a table's metadata, if there is one."""
+    return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}
+
+
+out = functools.partial(click.option, type=Output(), required=True)
+
+
+def out_folder(name: str, suffixes: tuple[str, ...], text: str) -> Callable:
+    """Decorator: the option that names a folder for files with these suffixes, with `text` as its help."""
+    text += " An existing folder of such files is replaced."
+    return click.option(name, type=Output(*suffixes), required=True, help=text)
+
+
+evaluation = click.option(
+    "--evaluation", default="main", show_default=True, help="Name of the evaluation in the metric rows."
+)
+quiet = click.option("--quiet", is_flag=True, help="Show no progress bar.")
+device = click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Device to run on; `auto` uses the GPU if there is one.",
+)
+threads = click.option(
+    "--threads", type=click.IntRange(1, 4096), help="Number of CPU threads to use.  [default: all]"
+)
+
+WORKFLOW = Path("workflow_config.yaml")
+
+
+def configuration(text: str) -> Callable:
+    """Decorator: the option that names workflow_config.yaml, with `text` as its help."""
+    file = click.Path(path_type=Path)
+    return click.option(
+        "--config", "configuration", type=file, default=WORKFLOW, show_default=True, help=text
+    )
+
+
+def together(*options: Callable) -> Callable:
+    """Decorator: several options, in this order in the help."""
+
+    def decorate(function: Callable) -> Callable:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def grouped(name: str, group: Any, *options: Callable) -> Callable:
+    """Decorator: options whose values are passed on together, as the argument `name`, a NamedTuple."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def run(*arguments: Any, **values: Any) -> Any:
+            members = group(**{key: values.pop(key) for key in group._fields})
+            return function(*arguments, **{name: members}, **values)
+
+        return together(*options)(run)
+
+    return decorate
+
+
+on_device = together(device, threads, quiet)
+_resume = (
+    click.option(
+        "--resume",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for saved states, from which an interrupted run resumes.  [default: beside the output]",
+    ),
+    click.option(
+        "--save-every",
+        type=click.FloatRange(0),
+        default=300.0,
+        show_default=True,
+        help="Minimum number of seconds between two saved states.",
+    ),
+)
+resumable = grouped("resume", ResumeOptions, *_resume)
+model_outputs = grouped(
+    "outputs",
+    ModelPaths,
+    out("--model", help="Output file for the weights, raw and averaged (safetensors)."),
+    out("--description", help="Output file for the description of the model (JSON)."),
+    out("--log", help="Output file for the training log (Parquet)."),
+)
+fit_options = grouped(
+    "options",
+    FitOptions,
+    *_resume,
+    click.option(
+        "--micro-batch",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Maximum number of rows per forward pass, to save GPU memory; 0 means no limit.",
+    ),
+    device,
+    threads,
+    quiet,
+)
+real_images = grouped(
+    "real",
+    RealImages,
+    existing("--tokens", help="Training images (Parquet)."),
+    existing("--validation", help="Test images (Parquet)."),
+    existing("--train-reference", help="Feature statistics of the training images (Parquet)."),
+    existing(
+        "--test-reference",
+        required=False,
+        help="Feature statistics of the test images (Parquet); not needed without any.",
+    ),
+    existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
+)
+
+real_text = grouped(
+    "real",
+    TextFiles,
+    existing("--tokens", help="Training rows (Parquet)."),
+    existing("--validation", help="Held-out rows (Parquet)."),
+    existing("--judge", help="Rows of text that only the judge learns from (Parquet)."),
+    existing("--vocabulary", help="The tokeniser (JSON)."),
+    existing(
+        "--judge-weights", required=False, help="Weights of the second judge, if the settings have one."
+    ),
+)
+
+real_tokens = together(
+    existing("--tokens", help="Training rows (Parquet)."),
+    existing("--validation", help="Held-out rows (Parquet)."),
+)
