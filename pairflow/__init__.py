@@ -34,6 +34,10 @@ _HOMES = {  # function -> its module
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """What `__all__` names, imported when asked for: `pairflow doctor` starts even where NumPy is broken."""
     if name in _HOMES:

@@ -13,9 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from pairflow.arguments import checked_choice, checked_integer, checked_number
+from pairflow.errors import InputError
+from pairflow.flow.arguments import as_integers, as_tokens, each_row, require_below, require_shape
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
 from pairflow.flow.posterior import posterior_to_leave_one_out
-from pairflow.flow.samplers import CachedDenoiser, Denoiser, Guidance, ancestral, euler
+from pairflow.flow.samplers import (
+    FREE,
+    PREDICTIONS,
+    CachedDenoiser,
+    Denoiser,
+    Guidance,
+    ancestral,
+    euler,
+    unmask,
+)
+from pairflow.limits import MAX_VOCABULARY
 
 SMALLEST_NOISE_TIME = 1e-3  # training never sees less noise than this, so no loss weight diverges
 
@@ -35,7 +48,8 @@ class Corruption(ABC):
     """What training and sampling need to know of a noise; `Uniform` and `Absorbing` are the two kinds.
 
     symbols: number of symbols that states and logits have. mask: the symbol that stands for a mask in states,
-    or None. losses, samplers: by the names that settings use.
+    or None. losses, samplers: by the names that settings use. InputError unless K is at least 2 and the mask
+    is below it.
     """
 
     symbols: int
@@ -44,7 +58,8 @@ class Corruption(ABC):
     samplers: ClassVar[dict[str, Callable[..., Tensor]]]
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
-        self.symbols, self.mask = vocabulary_size, mask
+        self.symbols = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+        self.mask = None if mask is None else checked_integer("mask", mask, 0, self.symbols - 1)
 
     @abstractmethod
     def source(
@@ -54,13 +69,21 @@ class Corruption(ABC):
 
     @abstractmethod
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
-        """The network's log x_theta (B, N, K) float32 from tokens x_t (B, N) and kappa (B,)."""
+        """The network's log x_theta (B, N, K) float32 from tokens x_t (B, N) and kappa (B,) or a number.
+
+        InputError unless these have such shapes, and the network's logits the shape (B, N, K).
+        """
 
     @abstractmethod
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
         """The NELBO (B, N) in nats, for log x_theta of the kind `prediction` (see `Loss.learns`)."""
+
+    def _logits(self, network: Network, x_t: Tensor, sigma: Tensor) -> Tensor:
+        logits = network(x_t, sigma)
+        require_shape("network", logits, (*x_t.shape, self.symbols))
+        return logits.float()  # (B, N, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         """`log_probabilities` of the network, given a label, in the form that a sampler calls."""
@@ -79,14 +102,28 @@ class Corruption(ABC):
         temperature: float = 1.0,
         generator: Generator | None = None,
         given: Tensor | None = None,
-        label: Tensor | None = None,
+        label: Tensor | int | None = None,
         guidance: float = 1.0,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
 
         A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight.
+        InputError for a setting that is not known or out of range, and for tokens that are no symbols.
         """
-        return self.samplers[sampler](
+        update = self.samplers[checked_choice("sampler", sampler, self.samplers)]
+        checked_choice("conversion", conversion, ("exact", "none"))
+        checked_number("guidance", guidance, 0, 100)
+        x0 = as_tokens("x0", x0)
+        require_below("x0", x0, self.symbols)
+        if given is not None:
+            given = as_tokens("given", given, x0.shape[1:])
+            require_below("given", given, self.symbols, low=FREE)
+        if label is not None:
+            label = torch.as_tensor(each_row("label", label, len(x0), dimensions=1), device=x0.device)
+            label = as_integers("label", label)
+        elif guidance != 1:
+            raise InputError(f"guidance: expected 1 where there is no label, found {guidance!r}")
+        return update(
             self.denoiser(network, label),
             x0,
             steps=steps,
@@ -127,12 +164,13 @@ class Uniform(Corruption):
         return torch.randint(self.symbols, shape, generator=generator, device=device)
 
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
-        return F.log_softmax(network(x_t, -kappa.log()).float(), dim=-1)
+        x_t, kappa = _state(x_t, kappa)
+        return F.log_softmax(self._logits(network, x_t, -kappa.log()), dim=-1)
 
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        if prediction == "posterior":
+        if checked_choice("prediction", prediction, PREDICTIONS) == "posterior":
             log_p = posterior_to_leave_one_out(log_p, x_t, alpha)
         return uniform_nelbo(log_p, x1, x_t, alpha, derivative)
 
@@ -151,11 +189,12 @@ class Absorbing(Corruption):
         "nelbo": Loss(absorbing_nelbo, "posterior"),
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
-    samplers: ClassVar = {"ancestral": euler, "euler": euler}
+    samplers: ClassVar = {"ancestral": unmask, "euler": unmask}
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
-        added = mask is None
-        super().__init__(vocabulary_size + added, vocabulary_size if mask is None else mask)
+        super().__init__(vocabulary_size, mask)
+        if mask is None:
+            self.mask, self.symbols = self.symbols, self.symbols + 1
 
     def source(
         self, shape: tuple[int, ...], generator: Generator | None = None, device: Device = None
@@ -163,7 +202,8 @@ class Absorbing(Corruption):
         return torch.full(shape, self.mask, device=device)
 
     def log_probabilities(self, network: Network, x_t: Tensor, kappa: Tensor) -> Tensor:
-        logits = network(x_t, torch.zeros_like(kappa)).float()  # (B, N, K)
+        x_t, kappa = _state(x_t, kappa)
+        logits = self._logits(network, x_t, torch.zeros_like(kappa))
         logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
         itself = torch.full_like(logits, -torch.inf).scatter_(-1, x_t[..., None], 0)  # 0 at x_t, else -inf
         return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
@@ -171,6 +211,7 @@ class Absorbing(Corruption):
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
+        checked_choice("prediction", prediction, PREDICTIONS)
         return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
@@ -187,13 +228,23 @@ def stratified_times(batch: int, generator: Generator | None = None, device: Dev
     return (1 - SMALLEST_NOISE_TIME) * (strata + u) / batch
 
 
-def interpolate(x0: Tensor, x1: Tensor, kappa: Tensor, generator: Generator | None = None) -> Tensor:
+def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | None = None) -> Tensor:
     """Draw x_t on the mixture path: every position holds x1 with probability kappa, else x0.
 
-    x0, x1: (B, N) integer tokens; kappa: (B,) in [0, 1]. Returns (B, N).
+    x0, x1: (B, N) integer tokens; kappa: (B,) in [0, 1], or a number. Returns (B, N) int64.
+    InputError for other shapes and types.
     """
+    x1 = as_tokens("x1", x1)
+    x0, kappa = as_tokens("x0", x0, x1.shape), each_row("kappa", kappa, len(x1))
     u = torch.rand(x1.shape, generator=generator, device=x1.device)
-    return torch.where(u < kappa[:, None], x1, x0)
+    return torch.where(u < kappa, x1, x0)
+
+
+def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
+    """Tokens (B, N) int64 and kappa (B,) for a network; InputError for other shapes and types."""
+    x_t = as_tokens("x_t", x_t)
+    level = each_row("kappa", kappa, len(x_t), dimensions=1)
+    return x_t, torch.as_tensor(level, device=x_t.device).expand(len(x_t))
 
 
 def in_parts(network: Network, x_t: Tensor, sigma: Tensor, label: Tensor | None = None) -> Tensor:

@@ -7,6 +7,7 @@ docs/method.md, "Discrete Consistency Distillation".
 """
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,11 @@ from scipy.integrate import quad_vec
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr
 from torch import Generator, Tensor
+
+from pairflow.arguments import checked_integer
+from pairflow.flow.arguments import as_tokens, each_row
+from pairflow.flow.losses import Level
+from pairflow.limits import MAX_VOCABULARY
 
 LARGEST_GAMMA = 12  # the table and the settings end here
 _SPACING = 1 / 128
@@ -67,6 +73,7 @@ def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
 
         T = K / (K - 1) * integral of phi(u) [Phi(u + a/s)^(K-1) - Phi(u)^(K-1)] du
     """
+    vocabulary_size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY + 1)
     ratio = np.exp(-np.asarray(gamma, dtype=np.float64) / 2)
 
     def integrand(u: float) -> np.ndarray:
@@ -92,9 +99,11 @@ class SharedNoise(NamedTuple):
     threshold: Tensor
     other: Tensor
 
-    def state(self, x1: Tensor, gamma: Tensor) -> Tensor:
-        """The symbols (B, N) at the noise levels gamma (B,), the same eps at all of them."""
-        return torch.where(torch.exp(-gamma / 2)[:, None] > self.threshold, x1, self.other)
+    def state(self, x1: Tensor, gamma: Level) -> Tensor:
+        """The symbols (B, N) at the noise levels gamma, (B,) or a number, the same eps at all of them."""
+        x1, gamma = as_tokens("x1", x1, self.other.shape), each_row("gamma", gamma, len(x1))
+        ratio = torch.exp(-gamma / 2) if isinstance(gamma, Tensor) else math.exp(-gamma / 2)
+        return torch.where(ratio > self.threshold, x1, self.other)
 
     def select(self, rows: slice) -> "SharedNoise":
         """The noise of some rows."""
@@ -107,6 +116,8 @@ def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None =
     The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and independent of where it is. With
     q = 1 - U^(1/(K-1)) it is -Phi^-1(q): q keeps its digits where U^(1/(K-1)) is near 1.
     """
+    x1 = as_tokens("x1", x1)
+    vocabulary_size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY + 1)
     u = torch.rand(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)
     maximum = -torch.special.ndtri(-torch.expm1(u.log() / (vocabulary_size - 1)))
     at_x1 = torch.randn(x1.shape, dtype=torch.float64, generator=generator, device=x1.device)

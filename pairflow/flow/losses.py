@@ -1,7 +1,8 @@
 """One function per loss, in nats per token; all take (log_probabilities, x1, x_t, alpha, alpha_derivative).
 
 log_probabilities (B, N, K) is the network's log x_theta, the distribution over x1 at each position; x1, x_t
-(B, N) are tokens; alpha = kappa(t) and alpha_derivative = kappa'(t) are (B,) or scalars, alpha in (0, 1).
+(B, N) are tokens of any integer dtype; alpha = kappa(t) and alpha_derivative = kappa'(t) are (B,) or scalars,
+alpha in (0, 1). InputError for other shapes and types.
 See docs/method.md, "Noising and losses".
 """
 
@@ -11,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+from pairflow.flow.arguments import as_tokens, each_row
 
 Level = Tensor | float
 """kappa or its derivative: (B,) or a scalar."""
@@ -32,7 +35,8 @@ def uniform_nelbo(
     Of more than `NELBO_VALUES` log-probabilities only a few rows are looked at together, and once more for
     their gradients, so that nothing else of the shape (B, N, K) is kept. No bit of the result changes.
     """
-    batch = len(log_probabilities)
+    batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
+    x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
     levels = (per_row(level, log_probabilities).expand(batch, 1) for level in (alpha, alpha_derivative))
     inputs = (log_probabilities, x1, x_t, *levels)
     if log_probabilities.numel() <= NELBO_VALUES:
@@ -91,6 +95,7 @@ def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Te
 
     Minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms.
     """
+    x1 = as_tokens("x1", x1, log_probabilities.shape[:-1])
     return -log_probabilities.gather(-1, x1[..., None])[..., 0]
 
 
@@ -103,4 +108,5 @@ class Loss(NamedTuple):
 
 def per_row(value: Level, like: Tensor) -> Tensor:
     """(B,) or scalar -> (B, 1) or (1, 1), in the type and on the device of `like`."""
-    return torch.as_tensor(value, dtype=like.dtype, device=like.device).reshape(-1, 1)
+    level = each_row("level of noise", value, len(like))
+    return torch.as_tensor(level, dtype=like.dtype, device=like.device).reshape(-1, 1)

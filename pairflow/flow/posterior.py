@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pairflow.flow.arguments import as_tokens
 from pairflow.flow.losses import Level, per_row
 
 
@@ -22,7 +23,7 @@ def ancestral_posterior(probabilities: Tensor, x_t: Tensor, alpha_t: Level, alph
     probabilities: x, (B, N, K); x_t: (B, N); alpha_t, alpha_s: (B,) or scalars, b > 0.
     Returns (B, N, K) float64. See docs/method.md, "Sampling".
     """
-    x = probabilities.double()  # (B, N, K)
+    x, x_t = probabilities.double(), as_tokens("x_t", x_t, probabilities.shape[:-1])  # (B, N, K), (B, N)
     a, b = (per_row(alpha, x)[..., None] for alpha in (alpha_t, alpha_s))  # (B, 1, 1)
     r, vocabulary_size, z = a / b, x.shape[-1], x_t[..., None]
     seen = vocabulary_size * a * x.gather(-1, z)  # (B, N, 1)
@@ -48,5 +49,6 @@ def posterior_to_leave_one_out(log_probabilities: Tensor, x_t: Tensor, alpha: Le
 def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level) -> Tensor:
     """log(K p(x_t^i | x1^i = x)) for every x, of the shape (B, N, K) and type of `like`."""
     alpha = per_row(alpha, like)[..., None]  # (B, 1, 1)
+    x_t = as_tokens("x_t", x_t, like.shape[:-1])
     seen = torch.log(1 - alpha + like.shape[-1] * alpha).expand(*x_t.shape, 1)  # (B, N, 1)
     return torch.log(1 - alpha).expand(like.shape).scatter(-1, x_t[..., None], seen)

@@ -11,11 +11,12 @@ greedy-tail sampler does (Sahoo et al. 2025). For a leave-one-out this is the mo
 others: sharper than the data, even if exact. temperature: tau of `heat`, which changes what is drawn, but not
 an argmax. given: (N,) symbols that the positions hold from x0 to the end, FREE where a position is drawn.
 guidance: a second denoiser and a weight, for classifier-free guidance; `denoise` is then the conditional one.
+InputError for what is not known or out of range.
 
 See docs/method.md, "Sampling" and "Guidance".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from pairflow.arguments import checked_choice, checked_integer, checked_number
+from pairflow.flow.arguments import as_tokens, require_shape
 from pairflow.flow.posterior import (
     ancestral_posterior,
     leave_one_out_to_posterior,
@@ -31,6 +34,7 @@ from pairflow.flow.posterior import (
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 FREE = -1  # in place of a given symbol
+MOST_STEPS = 10**6
 LAST_TIME = 1 - 1e-5  # at t = 1 the conversion between the two kinds of denoiser diverges
 
 Denoiser = Callable[[Tensor, Tensor], Tensor]
@@ -46,8 +50,10 @@ class Guidance(NamedTuple):
         p_gamma(x_s | x_t, y) ~ p(x_s | x_t, y)^gamma p(x_s | x_t)^(1 - gamma),
 
     normalised over the symbols of x_s, where both factors are the sampler's own transitions of a position, by
-    the conditional and the unconditional denoiser. The greedy tail takes the mode of the denoisers' outputs
-    combined in the same way. 0 is unconditional, 1 is conditional (one denoiser is called for either).
+    the conditional and the unconditional denoiser. A sampler of masks (`guides_symbols`) applies this law to
+    the symbols of x1 instead, so that guidance does not change when a position loses its mask. The greedy
+    tail takes the mode of the denoisers' outputs combined in the same way. 0 is unconditional, 1 is
+    conditional (one denoiser is called for either).
     """
 
     unconditional: Denoiser
@@ -55,17 +61,20 @@ class Guidance(NamedTuple):
 
 
 _CONVERSIONS = {"leave_one_out": posterior_to_leave_one_out, "posterior": leave_one_out_to_posterior}
+PREDICTIONS = tuple(_CONVERSIONS)  # the kinds of denoiser
 
 
 @dataclass(frozen=True)
 class Sampler:
     """Draws x_s from `update(probabilities, x_t, alpha_t, alpha_s)` (B, N, K), step by step.
 
-    `takes` is the kind of denoiser whose probabilities (B, N, K) float64 the update needs.
+    `takes` is the kind of denoiser whose probabilities (B, N, K) float64 the update needs. `guides_symbols`:
+    guidance combines these probabilities, and not the updates' transitions.
     """
 
     update: Callable[[Tensor, Tensor, float, float], Tensor]
     takes: str
+    guides_symbols: bool = False
 
     @torch.no_grad()
     def __call__(
@@ -83,6 +92,10 @@ class Sampler:
         given: Tensor | None = None,
         guidance: Guidance | None = None,
     ) -> Tensor:
+        x0 = as_tokens("x0", x0)
+        if given is not None:
+            given = as_tokens("given", given, x0.shape[1:])
+        checked_choice("prediction", prediction, PREDICTIONS)
         x, convert = keep(x0, given), convert and prediction != self.takes
         denoise = heat(denoise, temperature)
         if guidance:
@@ -107,22 +120,20 @@ class Sampler:
         guidance: Guidance | None = None,
     ) -> Tensor:
         """Distribution (B, N, K) float64 of every position after one update from alpha_t to alpha_s."""
-        factors = [
-            (self._unguided(factor, x_t, alpha_t, alpha_s, convert=convert), weight)
+        predicted = (
+            (self._predict(factor, x_t, alpha_t, convert=convert), weight)
             for factor, weight in _powers(denoise, guidance)
-        ]
-        if len(factors) == 1:
-            return factors[0][0]
-        return _power_law([(factor.log(), weight) for factor, weight in factors]).softmax(dim=-1)
+        )
+        if self.guides_symbols:
+            return self.update(_combine(predicted), x_t, alpha_t, alpha_s)
+        return _combine((self.update(own, x_t, alpha_t, alpha_s), weight) for own, weight in predicted)
 
-    def _unguided(
-        self, denoise: Denoiser, x_t: Tensor, alpha_t: float, alpha_s: float, *, convert: bool
-    ) -> Tensor:
+    def _predict(self, denoise: Denoiser, x_t: Tensor, alpha_t: float, *, convert: bool) -> Tensor:
+        """Probabilities (B, N, K) float64 of the kind that the update needs."""
         predicted = _denoise(denoise, x_t, alpha_t).double()  # (B, N, K), large if K is
         if convert:
             predicted = _CONVERSIONS[self.takes](predicted, x_t, alpha_t)
-        predicted = predicted.exp()
-        return self.update(predicted, x_t, alpha_t, alpha_s)
+        return predicted.exp()
 
 
 def euler_update(probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float) -> Tensor:
@@ -136,15 +147,17 @@ ancestral = Sampler(ancestral_posterior, takes="leave_one_out")
 """The ancestral sampler of UDLM (Schiff et al. 2024): draw x_s from q(x_s | x_t, x1 = leave-one-out)."""
 
 euler = Sampler(euler_update, takes="posterior")
-"""The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity.
+"""The sampler of discrete flow matching (Gat et al. 2024): Euler steps along the forward velocity."""
 
-With the denoiser of absorbing noise this is the ancestral sampler of MDLM (Sahoo et al. 2024): a mask is
-replaced with probability (alpha_s - alpha_t) / (1 - alpha_t), and any other symbol stays.
+unmask = Sampler(euler_update, takes="posterior", guides_symbols=True)
+"""The ancestral sampler of MDLM (Sahoo et al. 2024), by the denoiser of absorbing noise: a mask is replaced
+with probability (alpha_s - alpha_t) / (1 - alpha_t), at any weight of guidance, and any other symbol stays.
 """
 
 
 def alpha_grid(steps: int, schedule: Linear = DIFFUSION) -> list[float]:
     """alpha = kappa(t) at the steps + 1 uniform times from 0 to 1 - 1e-5, as Python floats."""
+    steps = checked_integer("steps", steps, 1, MOST_STEPS)
     times = torch.linspace(0, LAST_TIME, steps + 1, dtype=torch.float64)
     return schedule.kappa(times).tolist()
 
@@ -170,6 +183,7 @@ class CachedDenoiser:
 
 def heat(denoise: Denoiser, temperature: float) -> Denoiser:
     """The denoiser with logits divided by tau: x_theta^(1 / tau), normalised. At tau = 1 it is unchanged."""
+    checked_number("temperature", temperature, 0.01, 100)
     if temperature == 1:
         return denoise
     return lambda x_t, kappa: torch.log_softmax(denoise(x_t, kappa) / temperature, dim=-1)
@@ -190,7 +204,9 @@ def keep(x: Tensor, given: Tensor | None) -> Tensor:
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float) -> Tensor:
-    return denoise(x, torch.full((len(x),), alpha, device=x.device))
+    log_p = denoise(x, torch.full((len(x),), alpha, device=x.device))
+    require_shape("denoiser", log_p, (*x.shape, log_p.shape[-1]))
+    return log_p
 
 
 def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser, float]]:
@@ -199,6 +215,14 @@ def _powers(denoise: Denoiser, guidance: Guidance | None) -> list[tuple[Denoiser
         return [(denoise, 1.0)]
     powers = [(denoise, guidance.weight), (guidance.unconditional, 1 - guidance.weight)]
     return [(factor, weight) for factor, weight in powers if weight]
+
+
+def _combine(factors: Iterable[tuple[Tensor, float]]) -> Tensor:
+    """The power law (B, N, K) of probabilities (B, N, K); a single factor has the weight 1, and is it."""
+    weighted = [*factors]
+    if len(weighted) == 1:
+        return weighted[0][0]
+    return _power_law([(factor.log(), weight) for factor, weight in weighted]).softmax(dim=-1)
 
 
 def _power_law(factors: list[tuple[Tensor, float]]) -> Tensor:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pairflow.errors import InputError
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -17,6 +19,10 @@ class Linear:
     """
 
     start: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < 1:
+            raise InputError(f"start: expected a number in [0, 1), found {self.start!r}")
 
     def kappa(self, t: Any) -> Any:
         """kappa(t), in the type and shape of `t` (in [0, 1])."""

@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pairflow import rng
+from pairflow.arguments import checked_integer, require_unmasked, row_range
 from pairflow.errors import InputError
-from pairflow.pairing.arguments import checked_integer, row_range
 from pairflow.points import checked_points
 from pairflow.runtime.progress import bar
 
@@ -55,6 +55,8 @@ def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
     `x` (B, d) and `data` (M, d) are real numbers, `t` is in [0, 1). Returns (B, d) float64. It is slow and
     obviously right. Raises InputError for shapes that do not fit and for `t` outside [0, 1).
     """
+    require_unmasked(x, "x")
+    require_unmasked(data, "data")
     x, data = np.asarray(x, dtype=np.float64), np.asarray(data, dtype=np.float64)
     if x.ndim != 2 or data.ndim != 2 or x.shape[1] != data.shape[1] or not data.size:
         raise InputError(
@@ -170,10 +172,15 @@ class _Field:
 
 def _device(device: str | torch.device) -> torch.device:
     name = str(device)
-    if name.partition(":")[0] not in ("auto", "cpu", "cuda"):
+    if name != "auto" and name.partition(":")[0] not in ("cpu", "cuda"):
         raise InputError(f'device: expected "auto", "cpu" or "cuda", found {name!r}')
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise InputError("device: torch sees no CUDA device")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        chosen = torch.device(name)
+        torch.empty(0, device=chosen)
+    except RuntimeError as error:
+        raise InputError(f"device: {name!r}: {str(error).splitlines()[0]}") from None
+    return chosen

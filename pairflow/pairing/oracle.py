@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
+from pairflow.arguments import checked_integer, require_unmasked
 from pairflow.errors import InputError
 from pairflow.flow.schedule import PAIRING, Linear, gamma
+from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import rule
 
 _CHUNK = 1 << 26  # comparisons held at a time
@@ -24,11 +26,11 @@ def local_consensus(
 
     weight_m(z) is gamma^-h(d_m, z), normalised over m; at t = 1 its limit, the nearest data points equally.
     `z` (B, N) and `data` (M, N) are integers, `t` is in [0, 1]. Returns (B, N) float64. Every data point
-    counts. Raises InputError for shapes that do not fit and for `t` outside [0, 1].
+    counts. Raises InputError for shapes that do not fit, for masked values, and for `t` outside [0, 1].
     """
-    z, data = _checked(z, data, t)
+    z, data, size = _checked(z, data, t, vocabulary_size)
     consensus = np.empty(z.shape)
-    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), vocabulary_size)):
+    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), size)):
         agree = data == z[chunk, None]  # (b, M, N)
         consensus[chunk] = np.einsum("bm,bmn->bn", weights, agree)
     return consensus
@@ -42,9 +44,9 @@ def closed_form_denoiser(
     It makes the closed-form forward velocity (PairFlow; docs/method.md, "Closed-form fields").
     Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to 1.
     """
-    z, data = _checked(z, data, t)
-    denoiser = np.zeros((*z.shape, vocabulary_size))
-    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), vocabulary_size)):
+    z, data, size = _checked(z, data, t, vocabulary_size)
+    denoiser = np.zeros((*z.shape, size))
+    for chunk, weights in _weights(z, data, gamma(schedule.kappa(t), size)):
         for symbol in np.unique(data):
             denoiser[chunk, :, symbol] = weights @ (data == symbol)
     return denoiser
@@ -59,11 +61,12 @@ def closed_form_noise_predictor(
     fields"). Arguments and errors as in `local_consensus`. Returns (B, N, K) float64; the last axis sums to
     1.
     """
-    consensus = local_consensus(z, data, t, vocabulary_size=vocabulary_size, schedule=schedule)
-    stays = np.asarray(z)[..., None] == np.arange(vocabulary_size)  # (B, N, K)
+    z, data, size = _checked(z, data, t, vocabulary_size)
+    consensus = local_consensus(z, data, t, vocabulary_size=size, schedule=schedule)
+    stays = z[..., None] == np.arange(size)  # (B, N, K)
     kappa = schedule.kappa(t)
-    shift = kappa / (1 + (vocabulary_size - 1) * kappa) * consensus
-    return stays - (vocabulary_size * stays - 1) * shift[..., None]
+    shift = kappa / (1 + (size - 1) * kappa) * consensus
+    return stays - (size * stays - 1) * shift[..., None]
 
 
 def pair_rows(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
@@ -122,7 +125,11 @@ def _weights(z: np.ndarray, data: np.ndarray, gamma_t: float) -> Iterator[tuple[
         yield chunk, weights / weights.sum(axis=1, keepdims=True)
 
 
-def _checked(z: ArrayLike, data: ArrayLike, t: float) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    z: ArrayLike, data: ArrayLike, t: float, vocabulary_size: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    require_unmasked(z, "z")
+    require_unmasked(data, "data")
     z, data = np.asarray(z), np.asarray(data)
     if z.ndim != 2 or data.ndim != 2 or z.shape[1] != data.shape[1] or not data.size:
         raise InputError(
@@ -131,4 +138,4 @@ def _checked(z: ArrayLike, data: ArrayLike, t: float) -> tuple[np.ndarray, np.nd
         )
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")
-    return z, data
+    return z, data, checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairflow import rng
+from pairflow.arguments import checked_integer, row_range
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.pairing import oracle
-from pairflow.pairing.arguments import checked_integer, row_range
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.runtime.progress import announced_compilation
 from pairflow.tokens import checked_tokens
@@ -119,17 +119,11 @@ class Pairer:
         compile_for(self.tokens, vocabulary_size=size, backend="gpu" if self.on_gpu else self.backend)
 
     def _pair_rows(self, keys: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """The sources of the rows `queries`; the CPU takes over if the GPU's memory is too small."""
+        """The sources of the rows `queries`; the CPU takes over from a GPU that turns out to be unusable."""
         try:
             return self._engine(keys, self.tokens[queries], queries, **self.rule)
-        except MemoryError as error:
-            if not self.on_gpu:
-                raise
-            lack = f"has too little memory: {error}"
-            if self.backend == "gpu":
-                raise InputError(f'backend: "gpu" {lack}') from None
-            _note_that_the_cpu_pairs(lack)
-            self.on_gpu = False
+        except gpu.UnusableGpu as error:
+            self._leave_gpu(str(error))
             self._engine = self._make_engine()
             return self._engine(keys, self.tokens[queries], queries, **self.rule)
 
@@ -138,8 +132,18 @@ class Pairer:
             return oracle.pair_rows
         if self.on_gpu:
             layout = gpu.KernelLayout.choose(self.tokens.shape[1], self.rule["vocabulary_size"])
-            return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
+            try:
+                return gpu.GpuPairer(gpu.Cuda(), layout, progress=self.progress).pair_rows
+            except gpu.UnusableGpu as error:
+                self._leave_gpu(str(error))
         return partial(_pair_rows_on_cpu, threads=self.threads, progress=self.progress)
+
+    def _leave_gpu(self, lack: str) -> None:
+        """Leave the pairing to the CPU, or raise an error if the GPU was asked for."""
+        if self.backend == "gpu":
+            raise InputError(f'backend: "gpu" {lack}') from None
+        _note_that_the_cpu_pairs(lack)
+        self.on_gpu = False
 
 
 class RowwisePairer:

@@ -67,7 +67,7 @@ def test_dopri5_without_its_package_names_the_extra(monkeypatch):
 def test_unknown_solvers_are_refused():
     with pytest.raises(InputError, match=r"^solver: expected one of euler, heun, dopri5, found 'rk4'$"):
         solve(decay, torch.ones(1, 1), 1, "rk4")
-    with pytest.raises(InputError, match=r"^solver: a path is traced by euler or heun, found 'dopri5'$"):
+    with pytest.raises(InputError, match=r"^solver: expected one of euler, heun, found 'dopri5'$"):
         trace(decay, torch.ones(1, 1), 1, "dopri5")
 
 

@@ -194,6 +194,12 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
             {},
             "data: row 0, position 0: expected a finite number of at most 1e+12, found 10000000000000.0",
         ),
+        (
+            np.ma.masked_less(GOOD, np.inf),
+            {},
+            "data: expected an array without masked values, found a masked array with some",
+        ),
+        (GOOD, {"steps": np.True_}, "steps: expected an integer in 1..100000, found np.True_"),
         (GOOD, {"steps": 0}, "steps: expected an integer in 1..100000, found 0"),
         (GOOD, {"seed": -1}, "seed: expected an integer in 0..18446744073709551615, found -1"),
         (GOOD, {"rows": (1, 3)}, "rows: expected 0 <= first < last <= 2, found 1 and 3"),
@@ -216,6 +222,11 @@ def test_a_gpu_that_is_not_there_is_named(monkeypatch):
     ("x", "t", "message"),
     [
         ([[0.0]], 0.5, "x, data: expected two arrays with rows of the same length"),
+        (
+            np.ma.masked_array([[0.0, 0.0]], [[True, False]]),
+            0.5,
+            "x: expected an array without masked values",
+        ),
         ([[0.0, 0.0]], 1, "t: expected a time in [0, 1), found 1"),
     ],
 )

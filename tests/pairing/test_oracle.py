@@ -133,9 +133,22 @@ def test_a_lone_data_point_forgets_itself():
         ),
         ([0, 1], [[0, 1]], 0.5, r"z, data: .* found shapes \(2,\) and \(1, 2\)"),
         ([[0, 1]], np.zeros((0, 2), int), 0.5, r"z, data: .* found shapes \(1, 2\) and \(0, 2\)"),
+        (np.ma.masked_array([[0, 1]], [[True, False]]), [[0, 1]], 0.5, "z: expected an array without masked"),
         ([[0, 1]], [[0, 1]], 1.5, r"t: expected a time in \[0, 1\], found 1.5"),
     ],
 )
 def test_bad_input(z, data, t, message):
     with pytest.raises(InputError, match=message):
         local_consensus(z, data, t, vocabulary_size=2)
+
+
+def test_a_small_integer_type_for_the_size_of_the_vocabulary_wraps_nowhere():
+    """K = tokens.max() + 1 has the tokens' own type, here of 8 bits."""
+    data = np.array([[0, 199], [7, 3]], np.uint8)
+    for field in (local_consensus, closed_form_denoiser, closed_form_noise_predictor):
+        np.testing.assert_array_equal(
+            field(data, data, 0.5, vocabulary_size=data.max() + 1),
+            field(data, data, 0.5, vocabulary_size=200),
+        )
+    with pytest.raises(InputError, match=r"vocabulary_size: expected an integer in 2\.\.65536, found 200\.0"):
+        local_consensus(data, data, 0.5, vocabulary_size=200.0)

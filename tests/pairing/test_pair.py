@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import pairflow
 from pairflow import rng
@@ -143,6 +144,8 @@ def test_the_command_reads_a_small_dtype_like_a_large_one(step, tmp_path):
 
 
 GOOD = [[0, 1, 2], [3, 4, 5]]
+HIDDEN = np.ma.masked_array(GOOD, [[False] * 3, [False, True, False]])
+MASKED = "expected an array without masked values, found a masked array with some"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +166,20 @@ GOOD = [[0, 1, 2], [3, 4, 5]]
         (GOOD, {"vocabulary_size": 8.0}, "vocabulary_size: expected an integer in 2..65536, found 8.0"),
         (GOOD, {"steps": 0}, "steps: expected an integer in 1..4294967295, found 0"),
         (GOOD, {"steps": True}, "steps: expected an integer in 1..4294967295, found True"),
+        (GOOD, {"steps": np.True_}, "steps: expected an integer in 1..4294967295, found np.True_"),
+        (
+            GOOD,
+            {"steps": np.array([1, 2])},
+            "steps: expected an integer in 1..4294967295, found array([1, 2])",
+        ),
+        (
+            GOOD,
+            {"steps": torch.tensor(True)},
+            "steps: expected an integer in 1..4294967295, found tensor(True)",
+        ),
+        (HIDDEN, {}, f"tokens: {MASKED}"),
+        (list(HIDDEN), {}, f"tokens: {MASKED}"),
+        (GOOD, {"rows": (False, True)}, "rows: expected two integers (first, last), found (False, True)"),
         (GOOD, {"rows": 5}, "rows: expected two integers (first, last), found 5"),
         (GOOD, {"rows": (0,)}, "rows: expected two integers (first, last), found (0,)"),
         (GOOD, {"rows": (0, 2.0)}, "rows: expected two integers (first, last), found (0, 2.0)"),
@@ -179,8 +196,16 @@ def test_bad_input(tokens, settings, message):
         pair(tokens, **settings)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.array, torch.tensor])
+def test_integers_of_any_library_are_numbers(kind):
+    numbers = {"vocabulary_size": 8, "steps": 2, "seed": 3, "subsets": 1, "threads": 1}
+    whole = np.ma.masked_array(GOOD)  # hides nothing
+    for tokens, rows in ((GOOD, (0, 2)), (whole, (kind(0), kind(2)))):
+        given = {key: value if tokens is GOOD else kind(value) for key, value in numbers.items()}
+        assert np.array_equal(pair(tokens, rows=rows, **given), pair(GOOD, **numbers))
+
+
 def test_a_tensor_that_numpy_cannot_read_is_named():
-    torch = pytest.importorskip("torch")
     with pytest.raises(pairflow.InputError, match=r"^tokens: cannot be read as a NumPy array: .*grad"):
         pair(torch.zeros(2, 2, requires_grad=True))
 

@@ -94,6 +94,7 @@ def decide(keys, table, rate, margin, ceiling, count, work):
         if count == 0:
             return leaving, nearest
         if rest <= rule.TOLERANCE * total:
+            work.level_sizes[level] = left  # the rule's stop depends on all keys
             return _settle_exactly(keys, table, rate, nearest, level, count, leaving, work), nearest
         number = open_level(keys, here, nearest - level, work.scratch)
 
@@ -118,10 +119,11 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
 def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
     """Decides the undecided candidates by points 3 to 6 of the rule, which stops after so many levels.
 
-    It is called about once in a billion decisions, so it counts the levels again. Returns how many leave.
+    `work.level_sizes` holds their sizes, and then the number of all farther keys. Returns how many leave.
+    Only about one decision in a billion comes here, so the levels are counted again.
     """
     candidates = work.candidates
-    kept = _level_weights(work.level_sizes[:levels], table, work.weights)
+    kept = _level_weights(work.level_sizes[: levels + 1], table, work.weights)
     for n in range(count):
         candidates.agreements[n] = 0
     total = 0

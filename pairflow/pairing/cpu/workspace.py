@@ -17,7 +17,7 @@ class Workspace(NamedTuple):
     here: State
     scratch: Scratch
     candidates: Candidates
-    level_sizes: np.ndarray  # (A + 1,): n_g
+    level_sizes: np.ndarray  # (A + 2,): n_g of the opened levels, and the number of the keys in all others
     weights: np.ndarray  # (A + 1,): W_g
     positions: np.ndarray  # (N',) uint64: 0, 1, 2, ..., made whole blocks
     words: np.ndarray  # (N',) uint64: random words, 64 bits for each position
@@ -35,7 +35,7 @@ def workspace(keys: Keys, steps: int) -> Workspace:
         here=state_for(keys),
         scratch=scratch_for(keys),
         candidates=candidates_for(columns),
-        level_sizes=np.zeros(columns + 1, np.int64),
+        level_sizes=np.zeros(columns + 2, np.int64),
         weights=np.zeros(columns + 1, np.int64),
         positions=words[0],
         words=words[1],

@@ -9,7 +9,7 @@
 //
 // because no farther key weighs more than table[next level]. The rule's w_i lies within `margin` of the exact
 // quotient. So a draw outside of these bounds, widened by it, is decided. What is still open where the rule
-// stops is decided by the rule's integers.
+// stops is decided by the rule's integers. The compiler's --fmad=false makes every operation round by itself.
 
 // ---- the keys of a band, and those of them that agree at an open candidate's place
 
@@ -38,7 +38,7 @@ __device__ void count_band(const Block& block, int band) {
     for (int word = threadIdx.x; word < keys.words; word += THREADS) {
         unsigned inside = valid(keys, word), low[LEVEL_BITS] = {};
         EACH(bit, BITS) {
-            const unsigned plane = block.distances[(size_t)bit * keys.words + word];
+            const unsigned plane = block.distances[at(bit, keys.words, word)];
             if (bit < LEVEL_BITS) low[bit] = plane;
             else inside &= ~(plane ^ spread(band, bit - LEVEL_BITS));
         }
@@ -84,12 +84,12 @@ struct Levels {
     double rest;  // R above
 
     __device__ void add(unsigned members, const double* table) {
-        total = __dadd_rn(total, __dmul_rn((double)members, table[count]));
+        total += (double)members * table[count];
         keys_left -= members;
         ++count;
-        rest = keys_left > 0 ? __dmul_rn((double)keys_left, table[count]) : 0;
+        rest = keys_left > 0 ? (double)keys_left * table[count] : 0;
     }
-    __device__ bool complete() const { return rest <= __dmul_rn(TOLERANCE, total); }
+    __device__ bool complete() const { return rest <= TOLERANCE * total; }
 };
 
 // Point 4: 2^(52-e), where total = m * 2^e with 1/2 <= m < 1; total >= 1.
@@ -99,7 +99,7 @@ __device__ inline double weight_scale(double total) {
 }
 
 __device__ inline long long weight_of(double entry, double scale) {
-    return (long long)floor(__dmul_rn(entry, scale));  // the product is exact: scale is a power of two
+    return (long long)floor(entry * scale);  // the product is exact: scale is a power of two
 }
 
 // Points 4 to 6, for the candidates that are open where the rule stops: whether this thread's leaves.
@@ -119,7 +119,7 @@ __device__ bool leaves_exactly(const Block& block, bool open, Place place, doubl
             if (open) agreement += weight * block.shared.tally[slot][k];
         }
     }
-    return open && draw < __dmul_rn(rate, __ddiv_rn((double)agreement, (double)sum));
+    return open && draw < rate * ((double)agreement / (double)sum);
 }
 
 // Whether this thread's candidate leaves, if it has one. All threads of the block call it.

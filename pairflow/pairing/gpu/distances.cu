@@ -23,6 +23,12 @@ constexpr unsigned ALL = 0xffffffffu;
 
 static_assert(PLANES <= 16 && BITS <= 15 && LEVELS == 1 << LEVEL_BITS, "limits of the layout");
 
+#if PLANES > 8  // as KernelLayout.token says
+typedef unsigned short Token;
+#else
+typedef unsigned char Token;
+#endif
+
 struct Place {
     unsigned short position, symbol;
 };
@@ -63,9 +69,12 @@ struct Block {
 __device__ inline int lane() { return threadIdx.x % LANES; }
 __device__ inline int warp() { return threadIdx.x / LANES; }
 
+// Where an entry lies in an array of so many `columns`: in 64 bits, which large data need. All offsets come from here.
+__device__ inline size_t at(size_t row, size_t columns, size_t column = 0) { return row * columns + column; }
+
 // The word and the bit that say whether a key holds the symbol.
 __device__ inline size_t held_word(int position, unsigned symbol) {
-    return (size_t)position * HELD_WORDS + symbol / LANES;
+    return at(position, HELD_WORDS, symbol / LANES);
 }
 __device__ inline unsigned held_bit(unsigned symbol) { return 1u << symbol % LANES; }
 
@@ -79,8 +88,8 @@ __device__ inline unsigned valid(const Keys& keys, int word) {
 __device__ inline unsigned spread(unsigned number, int bit) { return 0u - (number >> bit & 1u); }
 
 __device__ inline void read_tokens(const Keys& keys, int position, int word, unsigned (&token)[PLANES]) {
-    const unsigned* column = keys.columns + (size_t)position * PLANES * keys.words + word;
-    EACH(plane, PLANES) token[plane] = column[(size_t)plane * keys.words];
+    const unsigned* column = keys.columns + at(at(position, PLANES), keys.words, word);
+    EACH(plane, PLANES) token[plane] = column[at(plane, keys.words)];
 }
 
 // The keys that do not hold the symbol.
@@ -145,7 +154,7 @@ __device__ void measure(const Block& block, const unsigned short* state) {
             const unsigned(&d)[3] = differs;
             add(distance, odd(d[0], d[1], d[2]), most(d[0], d[1], d[2]), 0);
         }
-        EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
+        EACH(bit, BITS) block.distances[at(bit, keys.words, word)] = distance[bit];
         find_nearest(block, distance, word);
     }
 }
@@ -156,7 +165,7 @@ __device__ void move(const Block& block, int jumps) {
     forget_nearest(block.shared);
     for (int word = threadIdx.x; word < keys.words; word += THREADS) {
         unsigned distance[BITS];
-        EACH(bit, BITS) distance[bit] = block.distances[(size_t)bit * keys.words + word];
+        EACH(bit, BITS) distance[bit] = block.distances[at(bit, keys.words, word)];
         for (int i = 0; i < jumps; ++i) {
             const Jump jump = block.jumps[i];
             unsigned token[PLANES];
@@ -164,7 +173,7 @@ __device__ void move(const Block& block, int jumps) {
             const unsigned farther = ~differing(token, jump.from), nearer = ~differing(token, jump.to);
             add(distance, farther | nearer, nearer, nearer);  // + 1, or - 1 in two's complement
         }
-        EACH(bit, BITS) block.distances[(size_t)bit * keys.words + word] = distance[bit];
+        EACH(bit, BITS) block.distances[at(bit, keys.words, word)] = distance[bit];
         find_nearest(block, distance, word);
     }
 }

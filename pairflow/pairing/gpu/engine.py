@@ -47,6 +47,7 @@ from pairflow.runtime.progress import bar
 _HERE = Path(__file__).parent
 _KERNELS = (_HERE / f"{name}.cu" for name in ("distances", "agreement", "trajectory"))
 _SOURCES = (_HERE.parent.parent / "rng.cu", *_KERNELS)
+OPTIONS = ("--std=c++17", "--fmad=false")  # a fused multiply-add rounds once where the rule rounds twice
 MIN_CAPABILITY = 80  # the first with a sum over the lanes of a warp
 MAX_KEYS = 2**30  # keys are numbered by 32-bit integers
 _LANES = 32
@@ -62,6 +63,10 @@ class Lack(NamedTuple):
 
     def __str__(self) -> str:
         return self.text
+
+
+class UnusableGpu(Exception):
+    """The GPU cannot pair these data, but a CPU can; the text is the end of a sentence, as that of a Lack."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,11 @@ class KernelLayout:
     def choose(cls, length: int, vocabulary_size: int) -> "KernelLayout":
         """The layout for rows of `length` positions."""
         return cls((vocabulary_size - 1).bit_length(), length.bit_length())
+
+    @property
+    def token(self) -> np.dtype:
+        """The type of the symbols that `pack` reads."""
+        return np.min_scalar_type(2**self.planes - 1)
 
     @property
     def threads(self) -> int:
@@ -148,8 +158,8 @@ def pair_rows(
 ) -> np.ndarray:
     """`oracle.pair_rows`, with the same arguments and the same bytes, on CuPy's current device.
 
-    `progress` shows a bar. Raises InputError if there is no such device, if it has too little memory, or if
-    `data` has 2^30 rows or more.
+    `progress` shows a bar. Raises InputError if there is no such device, if it cannot be used, or if `data`
+    has 2^30 rows or more.
     """
     if lack := missing():
         raise InputError(f'backend: "gpu" {lack}')
@@ -157,12 +167,15 @@ def pair_rows(
         layout = KernelLayout.choose(data.shape[1], numbers["vocabulary_size"])
         pairer = GpuPairer(Cuda(), layout, progress=progress)
         return pairer.pair_rows(data, queries, row_numbers, **numbers)
-    except MemoryError as error:
-        raise InputError(f'backend: "gpu" has too little memory: {error}') from None
+    except UnusableGpu as error:
+        raise InputError(f'backend: "gpu" {error}') from None
 
 
 class GpuPairer:
-    """`pair_rows` on a device like `Cuda`, call after call: the keys are packed again only for other data."""
+    """`pair_rows` on a device like `Cuda`, call after call: the keys are packed again only for other data.
+
+    Raises UnusableGpu if the kernels cannot be compiled, or if there is too little memory.
+    """
 
     def __init__(self, device: Any, layout: KernelLayout, *, progress: bool = False):
         self.device, self.layout, self.progress = device, layout, progress
@@ -184,10 +197,17 @@ class GpuPairer:
         seed: int,
     ) -> np.ndarray:
         """`oracle.pair_rows`, with the same arguments and the same bytes."""
-        if data is not self.data:
-            self._hold(data)
-        settings = _rule_on(self.device, len(data), data.shape[1], vocabulary_size, steps)
-        settings += np.uint64(seed), np.uint32(vocabulary_size - 1)
+        try:
+            if data is not self.data:
+                self._hold(data)
+            settings = _rule_on(self.device, len(data), data.shape[1], vocabulary_size, steps)
+            settings += np.uint64(seed), np.uint32(vocabulary_size - 1)
+            return self._walk_in_turn(queries, row_numbers, settings)
+        except MemoryError as error:
+            raise UnusableGpu(f"has too little memory: {error}") from None
+
+    def _walk_in_turn(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
+        """The sources of all queries, a launch after the other."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
@@ -233,9 +253,13 @@ class Cuda:
 
     def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
         """The kernels `pack` and `walk` of `source`. CuPy keeps the machine code on disk."""
-        options = ("--std=c++17", *defines(macros))
-        module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
-        return {name: module.get_function(name) for name in ("pack", "walk")}
+        options = (*OPTIONS, *defines(macros))
+        try:
+            module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
+            return {name: module.get_function(name) for name in ("pack", "walk")}
+        except Exception as error:  # of NVRTC, of the driver or of CuPy: their classes have no common parent
+            first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise UnusableGpu(f"cannot be compiled here: {first_line}") from None
 
     def array(self, values: np.ndarray) -> Any:
         """A copy of `values` on the device."""
@@ -268,10 +292,11 @@ def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, dat
     from pairflow.pairing.cpu.keys import sorted_rows
 
     keys, length = data.shape
+    data = data.astype(layout.token, copy=False)
     words = -(-keys // _TILE) * _LANES
     columns = device.zeros(words * length * layout.planes, np.uint32)
     held = device.zeros(length * max(1, 2**layout.planes // _LANES), np.uint32)
-    tokens = device.array(data[sorted_rows(data)].astype(np.uint16))
+    tokens = device.array(data[sorted_rows(data)])
     sizes = np.int32(keys), np.int32(words), np.int32(length)
     device.launch(kernels["pack"], -(-keys // _LANES), layout.threads, (tokens, *sizes, columns, held))
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int32), np.int32(-1))

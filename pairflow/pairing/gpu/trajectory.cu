@@ -73,14 +73,14 @@ walk(const unsigned* columns, const unsigned* held, const int* constants, int ke
      unsigned steps, uint64 seed, unsigned others) {
     extern __shared__ double dynamic_shared[];
     const Keys keys = {columns, held, constants, keys_count, words, length};
-    const size_t share = blockIdx.x;
-    const Block block = {*reinterpret_cast<Shared*>(dynamic_shared), keys, distances + share * BITS * words,
-                         candidates + share * length, jumps + share * length};
+    const size_t share = at(blockIdx.x, length);
+    const Block block = {*reinterpret_cast<Shared*>(dynamic_shared), keys,
+                         distances + at(at(blockIdx.x, BITS), words), candidates + share, jumps + share};
     for (int query = blockIdx.x; query < queries; query += gridDim.x) {
-        unsigned short* state = states + (size_t)query * length;
+        unsigned short* state = states + at(query, length);
         measure(block, state);
         for (unsigned number = steps; number > 0; --number) {
-            const double* table = tables + (size_t)(number - 1) * (length + 1);
+            const double* table = tables + at(number - 1, length + 1);
             const Step step = {row_numbers[query], seed, number, others, rates[number - 1], *margin, table};
             take_step(block, step, state);
         }
@@ -89,16 +89,16 @@ walk(const unsigned* columns, const unsigned* held, const int* constants, int ke
 
 // Packs `tokens` (keys_count, N) into `columns` and `held`, which are 0: a block takes 32 keys, its warps share
 // the positions.
-extern "C" __global__ void pack(const unsigned short* tokens, int keys_count, int words, int length,
+extern "C" __global__ void pack(const Token* tokens, int keys_count, int words, int length,
                                 unsigned* columns, unsigned* held) {
     const int word = blockIdx.x, key = word * LANES + lane();
     for (int position = warp(); position < length; position += WARPS) {
         const bool present = key < keys_count;
-        const unsigned symbol = present ? tokens[(size_t)key * length + position] : 0u;
+        const unsigned symbol = present ? tokens[at(key, length, position)] : 0u;
         if (present) atomicOr(&held[held_word(position, symbol)], held_bit(symbol));
         EACH(plane, PLANES) {
             const unsigned bits = __ballot_sync(ALL, symbol >> plane & 1u);
-            if (lane() == 0) columns[((size_t)position * PLANES + plane) * words + word] = bits;
+            if (lane() == 0) columns[at(at(position, PLANES, plane), words, word)] = bits;
         }
     }
 }

@@ -116,6 +116,12 @@ inline void forget(void*, size_t) {}
 
 // ---- threads, warps, blocks
 
+// All lanes meet here, whatever the mask is, so it has to name all.
+template <unsigned mask>
+constexpr void whole_warp() {
+    static_assert(mask == 0xffffffff, "the mask of a vote or a sum names all lanes of the warp");
+}
+
 UNSEEN inline void run() {
     enter(of_start);
     kernel();
@@ -237,9 +243,9 @@ UNSEEN inline bool launch(unsigned blocks, unsigned size, size_t shared_bytes, s
     emulation::meet(emulation::Kind::kind, emulation::Place{__COUNTER__ + 1, __FILE__, __LINE__}, value)
 #define __syncthreads() MEET(block, 0)
 #define __syncwarp() MEET(warp, 0)
-#define __ballot_sync(mask, vote_of_lane) (static_cast<void>(mask), MEET(vote, (vote_of_lane) != 0))
+#define __ballot_sync(mask, vote_of_lane) (emulation::whole_warp<(mask)>(), MEET(vote, (vote_of_lane) != 0))
 #define __any_sync(mask, vote_of_lane) (__ballot_sync(mask, vote_of_lane) != 0)
-#define __reduce_add_sync(mask, term) (static_cast<void>(mask), MEET(sum, term))
+#define __reduce_add_sync(mask, term) (emulation::whole_warp<(mask)>(), MEET(sum, term))
 
 // Atomic, as ThreadSanitizer has to see it, but without an order for anything else.
 template <typename T, typename Change>
@@ -262,10 +268,6 @@ inline unsigned atomicOr(unsigned* address, unsigned bits) {
 }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 
-// The host rounds to nearest and the test compiles with -ffp-contract=off: one rounding each, as on a GPU.
-inline double __dadd_rn(double a, double b) { return a + b; }
-inline double __dmul_rn(double a, double b) { return a * b; }
-inline double __ddiv_rn(double a, double b) { return a / b; }
 inline long long __double_as_longlong(double value) {
     long long bits;
     std::memcpy(&bits, &value, sizeof bits);

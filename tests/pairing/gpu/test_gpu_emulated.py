@@ -4,11 +4,13 @@ It shows that the kernels' logic gives the reference's bytes. It cannot show tha
 fast: test_gpu.py and benchmarks/on_gpu.py do, where there is one.
 """
 
+import re
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from gpu_emulation import SMALL, Emulation, needs_compiler
+from gpu_emulation import SMALL, Emulation, StandInForCupy, needs_compiler
 
 from pairflow.pairing import oracle, rule
 from pairflow.pairing.gpu import engine as gpu
@@ -26,6 +28,15 @@ extern "C" __global__ void weigh_levels(const unsigned* counts, const double* ta
     while (!levels.complete());
     const double scale = weight_scale(levels.total);
     for (int level = 0; level < levels.count; ++level) weights[level] = weight_of(table[level], scale);
+}
+"""
+
+
+# Offsets (row, columns, column) of 32 arrays.
+OFFSETS = """
+extern "C" __global__ void offsets(const int* rows, const int* columns, const int* column, uint64* found) {
+    const int i = threadIdx.x;
+    found[i] = at(rows[i], columns[i], column[i]);
 }
 """
 
@@ -75,10 +86,12 @@ def test_gpu_kernels_emulated_on_the_cpu_with_any_number_of_warps(tmp_path, clus
     assert equal_the_reference(device, layout, clustered(2100, 70, 6), 6, 4, rows=slice(100, 105))
 
 
+@pytest.mark.parametrize("tolerance", [0.1, 0.01, rule.TOLERANCE])
 def test_gpu_kernels_emulated_on_the_cpu_decide_exactly_what_bounds_leave_open(
-    tmp_path, clustered, monkeypatch
+    tmp_path, clustered, monkeypatch, tolerance
 ):
     monkeypatch.setattr(rule, "margin", lambda keys: 2.0)  # which leaves everything open
+    monkeypatch.setattr(rule, "TOLERANCE", tolerance)  # a coarse one shows a level more or less
     data, device = clustered(300, 70, 6), Emulation(tmp_path)
     assert equal_the_reference(device, SMALL, data, 6, 8, rows=slice(0, 8))
 
@@ -114,6 +127,80 @@ def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(tmp_path):
             )
             rule.level_weights(counts.astype(np.int64), table, expected)
             assert np.array_equal(weights, expected)
+
+
+def offsets_are_right(folder) -> bool:
+    """Whether offsets in the largest arrays are right: N = 16,384, and 2^25 words for 2^30 keys."""
+    device = Emulation(folder)
+    kernel = device.compile(gpu.source() + OFFSETS, SMALL.macros())["offsets"]
+    largest = np.tile([[16383 * 16 + 15], [2**25], [2**25 - 1]], 32).astype(np.int32)
+    largest[:, 1:4] = np.array([[2**30 - 1, 16384, 16383], [2**30, 16385, 16384], [7919, 15, 0]]).T
+    found = np.zeros(32, np.uint64)
+    device.launch(kernel, 1, 32, (*map(np.ascontiguousarray, largest), found))
+    return found.tolist() == [int(a) * int(b) + int(c) for a, b, c in largest.T]
+
+
+def products_beside_at(source: str) -> list[str]:
+    """Factors that grow with the data, in code that does not leave the offset to `at`."""
+    code = re.sub(r"//.*", "", source).replace("return row * columns + column", "")
+    return re.findall(r"\*\s*\(?(?:\w+\.)*(?:words|length)\b|\b(?:words|length)\s*\*", code)
+
+
+def test_gpu_offsets_hold_in_the_largest_data(tmp_path):
+    assert offsets_are_right(tmp_path)
+    assert not products_beside_at(gpu.source())
+
+
+# What a test of the kernels has to notice: a text in them, and another in its place.
+MISTAKES = {
+    "vote of some lanes": ("__any_sync(ALL, nearer != 0)", "__any_sync(ALL >> 1, nearer != 0)"),
+    "vote of one lane": ("__any_sync(ALL, inside != 0)", "__any_sync(1u << lane(), inside != 0)"),
+    "sum of some lanes": ("__reduce_add_sync(ALL,", "__reduce_add_sync(0xffffu,"),
+    "ballot of some lanes": ("__ballot_sync(ALL,", "__ballot_sync(0x7fffffffu,"),
+    "offset of 32 bits": ("return row * columns + column;", "return (int)row * (int)columns + (int)column;"),
+    "offset beside at": ("tokens[at(key, length, position)]", "tokens[key * length + position]"),
+    "padding counts": ("(1u << left) - 1 : 0u", "ALL : ALL"),
+    "move to the same symbol": ("other + (other >= symbol)", "other + (other > symbol)"),
+    "distances of the step before": ("step.number > 1) move", "step.number > 2) move"),
+    "one level too few": ("complete = levels.complete();", "complete = levels.count > 1;"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_gpu_kernels_is_noticed(tmp_path, clustered, monkeypatch, mistake):
+    right, wrong = MISTAKES[mistake]
+    assert right in gpu.source()
+    source = gpu.source().replace(right, wrong)
+    monkeypatch.setattr(gpu, "source", lambda: source)
+    data = clustered(300, 70, 6)
+    if "lane" in mistake:
+        with pytest.raises(AssertionError, match="whole_warp"):
+            Emulation(tmp_path).compile(source, SMALL.macros())
+    elif "offset" in mistake:
+        assert products_beside_at(source) or not offsets_are_right(tmp_path)
+    else:
+        assert not equal_the_reference(Emulation(tmp_path), SMALL, data, 6, 8, rows=slice(0, 8))
+
+
+@pytest.mark.parametrize("vocabulary_size", [6, 300])
+def test_cuda_asks_cupy_for_what_the_kernels_take(tmp_path, clustered, monkeypatch, vocabulary_size):
+    """The class `Cuda` over a stand-in for CuPy, which looks at names, types, sizes and shared memory."""
+    cupy = StandInForCupy(tmp_path)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    data = clustered(40, 70, vocabulary_size, dtype=np.int32)
+    settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
+    rows = data, data[:10], np.arange(10)
+    assert np.array_equal(
+        gpu.pair_rows(*rows, **settings, progress=False), oracle.pair_rows(*rows, **settings)
+    )
+    assert cupy.launches == [
+        ("pack", (2,), (256,), 0),  # 40 keys, 32 to a block
+        ("walk", (8,), (256,), 256 * 20 + 32),  # four blocks on each of two multiprocessors
+        ("walk", (2,), (256,), 256 * 20 + 32),  # the last two queries
+    ]
+    layout = gpu.KernelLayout.choose(70, vocabulary_size)
+    assert cupy.options == ("--std=c++17", "--fmad=false", *gpu.defines(layout.macros()))
+    assert cupy.backend == "nvrtc"
 
 
 def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(tmp_path, clustered, monkeypatch, capsys):

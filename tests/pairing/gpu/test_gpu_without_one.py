@@ -2,10 +2,12 @@
 
 import re
 import sys
+import tracemalloc
 import types
 
 import numpy as np
 import pytest
+from gpu_emulation import StandInForCupy
 
 import pairflow
 from pairflow.config import PairSettings
@@ -17,8 +19,8 @@ SHAPES = {"qm9": (32, 40), "zinc": (74, 72), "mnist": (784, 2), "cifar": (3072, 
 SHAPES |= {"widest": (16384, 65536), "ffhq": (12288, 256)}
 
 
-def compiled(architecture: str, macros: dict[str, object]) -> bytes:
-    """The machine code of the kernels, by NVRTC."""
+def compiled(architecture: str, macros: dict[str, object], options: tuple = gpu.OPTIONS) -> bytes:
+    """The kernels by NVRTC: as machine code for an architecture sm_..., as PTX for compute_..."""
     from cuda.bindings import nvrtc
 
     def checked(status, *results):
@@ -27,11 +29,12 @@ def compiled(architecture: str, macros: dict[str, object]) -> bytes:
 
     program = None
     program = checked(*nvrtc.nvrtcCreateProgram(gpu.source().encode(), b"kernels.cu", 0, [], []))
-    target = [f"--gpu-architecture={architecture}", "--std=c++17", "-Werror", "all-warnings"]
-    options = [option.encode() for option in (*target, *gpu.defines(macros))]
-    checked(*nvrtc.nvrtcCompileProgram(program, len(options), options))
-    code = b" " * checked(*nvrtc.nvrtcGetCUBINSize(program))
-    checked(*nvrtc.nvrtcGetCUBIN(program, code))
+    target = [f"--gpu-architecture={architecture}", *options, "-Werror", "all-warnings"]
+    encoded = [option.encode() for option in (*target, *gpu.defines(macros))]
+    checked(*nvrtc.nvrtcCompileProgram(program, len(encoded), encoded))
+    kind = "CUBIN" if architecture.startswith("sm_") else "PTX"
+    code = b" " * checked(*getattr(nvrtc, f"nvrtcGet{kind}Size")(program))
+    checked(*getattr(nvrtc, f"nvrtcGet{kind}")(program, code))
     return code
 
 
@@ -48,6 +51,14 @@ def test_kernels_compile_for_sm_80_and_sm_90(shape, architecture):
     assert code[:4] == b"\x7fELF"
     assert b".text.walk" in code
     assert b".text.pack" in code
+
+
+def test_the_kernels_round_after_every_operation():
+    """A product fused with a sum rounds once. PTX that names no rounding may still be fused."""
+    fused, macros = re.compile(rb"\bfma\.|\b(add|sub|mul)\.f64"), gpu.KernelLayout.choose(32, 40).macros()
+    assert not fused.search(compiled("compute_80", macros))
+    others = tuple(option for option in gpu.OPTIONS if "fmad" not in option)
+    assert fused.search(compiled("compute_80", macros, others))
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 74, 784, 4095, 4096, 16384])
@@ -153,22 +164,56 @@ def test_auto_takes_the_gpu_for_large_data_and_does_not_copy_them(fake_gpu, monk
     assert pairer_of(tokens[:2], 2, "gpu", steps=5).on_gpu
 
 
-def test_the_cpu_takes_over_where_the_gpu_has_too_little_memory(fake_gpu, monkeypatch, capsys, clustered):
-    def full(*_, **__):
-        raise MemoryError("allocating 9 bytes")
+@pytest.mark.parametrize(
+    ("error", "lack"),
+    [
+        (Exception("walk.cu(1): error\n\n1 error\n"), "cannot be compiled here: walk.cu(1): error"),
+        (RuntimeError("CUDA_ERROR_NO_BINARY"), "cannot be compiled here: CUDA_ERROR_NO_BINARY"),
+        (OSError(), "cannot be compiled here: OSError"),
+        (MemoryError("allocating 9 bytes"), "has too little memory: allocating 9 bytes"),
+    ],
+)
+def test_the_cpu_takes_over_from_a_gpu_that_turns_out_to_be_unusable(
+    tmp_path, monkeypatch, capsys, clustered, error, lack
+):
+    def fail(*_, **__):
+        raise error
 
     tokens, settings = clustered(40, 6, 5), {"vocabulary_size": 5, "progress": False}
+    cupy = StandInForCupy(tmp_path)
+    cupy.zeros = fail
+    get_function = str if isinstance(error, MemoryError) else fail
+    cupy.RawModule = lambda **_: types.SimpleNamespace(get_function=get_function)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(pair, "GPU_COMPARISONS", 0)
-    monkeypatch.setattr(fake_gpu, "pair_rows", full)
     pair._note_that_the_cpu_pairs.cache_clear()
     pairer = pairer_of(tokens, 5)
     expected = pairflow.pair(tokens, **settings, backend="reference")
     assert np.array_equal(pairer.sources(), expected)
     assert not pairer.on_gpu
-    lack = "has too little memory: allocating 9 bytes"
     assert capsys.readouterr().err == f"pairflow: note: the CPU pairs, because the GPU engine {lack}\n"
-    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {lack}$'):
+    with pytest.raises(pairflow.InputError, match=f'^backend: "gpu" {re.escape(lack)}$'):
         pairflow.pair(tokens, **settings, backend="gpu")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "vocabulary_size", "sent", "copies"),
+    [(np.uint8, 256, np.uint8, 1), (np.uint16, 257, np.uint16, 1), (np.int64, 5, np.uint8, 2)],
+)
+def test_the_gpu_gets_one_sorted_copy_of_the_keys_in_their_smallest_type(
+    dtype, vocabulary_size, sent, copies
+):
+    data = np.random.default_rng(0).integers(0, vocabulary_size, (3000, 500)).astype(dtype)
+    taken = []
+    device = types.SimpleNamespace(
+        array=lambda values: taken.append(values.dtype), zeros=lambda *_: None, launch=lambda *_: None
+    )
+    tracemalloc.start()
+    gpu._packed(device, {"pack": None}, gpu.KernelLayout.choose(500, vocabulary_size), data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken[0] == sent
+    assert peak < (copies + 0.5) * data.size * np.dtype(sent).itemsize
 
 
 def test_more_keys_than_32_bits_can_number_are_refused(monkeypatch):

@@ -1,0 +1,6 @@
+"""`python -m pairflow` is the command `pairflow`."""
+
+from pairflow.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="pairflow")

@@ -1,0 +1,76 @@
+"""Arguments that several parts of the package check: one line says what is wrong with one."""
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from pairflow.errors import InputError
+
+
+def checked_integer(name: str, value: Any, low: int, high: int) -> int:
+    """`value`, a Python integer or that of another library, in low..high; InputError begins with `name`."""
+    number = _integer(value)
+    if number is None or not low <= number <= high:
+        raise InputError(f"{name}: expected an integer in {low}..{high}, found {value!r}")
+    return number
+
+
+def checked_number(name: str, value: Any, low: float, high: float) -> float:
+    """`value` as a finite number from low to high; InputError begins with `name`."""
+    try:
+        number = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, RuntimeError):
+        number = math.nan
+    if not low <= number <= high:
+        raise InputError(f"{name}: expected a number from {low:g} to {high:g}, found {value!r}")
+    return number
+
+
+def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
+    """`value`, one of the `known` names; InputError begins with `name` and says which one is nearest."""
+    names = list(known)
+    if value not in names:
+        expected = f"expected one of {', '.join(names)}"
+        raise InputError(f"{name}: {expected}, found {value!r}{nearest(value, names)}")
+    return value
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """` (did you mean 'x'?)`, or an empty string if no known name is similar."""
+    near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def row_range(rows: tuple[int, ...] | None, count: int) -> tuple[int, int]:
+    """The range (first, last) of `count` rows that `rows` names; None names all of them."""
+    if rows is None:
+        return 0, count
+    try:
+        first, last = map(_integer, rows)
+    except (TypeError, ValueError):
+        first = last = None
+    if first is None or last is None:
+        raise InputError(f"rows: expected two integers (first, last), found {rows!r}")
+    if not 0 <= first < last <= count:
+        raise InputError(f"rows: expected 0 <= first < last <= {count}, found {first} and {last}")
+    return first, last
+
+
+def require_unmasked(values: Any, name: str) -> None:
+    """InputError, which begins with `name`, if a masked array hides any values, as NumPy shows them."""
+    import numpy as np  # `pairflow doctor` starts where NumPy is broken, and names no arrays
+
+    if any(map(np.ma.is_masked, values if isinstance(values, list | tuple) else [values])):
+        raise InputError(f"{name}: expected an array without masked values, found a masked array with some")
+
+
+def _integer(value: Any) -> int | None:
+    """An integer of any library as Python's; None for anything else, such as a truth value."""
+    if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None

@@ -1,0 +1,59 @@
+"""What the functions of a flow are given: tensors of tokens and times, and their shapes.
+
+Only `require_below` looks at values, and so waits for a GPU; the others may stand in the loop of a training.
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pairflow.errors import InputError
+
+
+def as_tokens(name: str, x: Any, shape: Sequence[int] | None = None) -> Tensor:
+    """`x` as int64 tokens (B, N), or of `shape`, from any integer dtype; InputError begins with `name`."""
+    x = as_integers(name, x)
+    if shape is not None:
+        require_shape(name, x, shape)
+    elif x.ndim != 2:
+        raise InputError(f"{name}: expected tokens (B, N), found shape {tuple(x.shape)}")
+    return x
+
+
+def as_integers(name: str, x: Any) -> Tensor:
+    """`x` as int64, from any integer dtype; InputError begins with `name`."""
+    if not isinstance(x, Tensor):
+        raise InputError(f"{name}: expected a torch tensor of integers, found {type(x).__name__}")
+    if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
+        raise InputError(f"{name}: expected an integer dtype, found {x.dtype}")
+    return x.long()
+
+
+def require_below(name: str, x: Tensor, symbols: int, low: int = 0) -> None:
+    """InputError, which begins with `name`, unless all tokens lie in low..symbols-1."""
+    if x.numel() and not low <= int(x.min()) <= int(x.max()) < symbols:
+        wrong = x[(x < low) | (x >= symbols)][0]
+        raise InputError(f"{name}: expected tokens in {low}..{symbols - 1}, found {int(wrong)}")
+
+
+def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
+    """InputError, which begins with `name`, unless x has this shape."""
+    if x.shape != tuple(shape):
+        raise InputError(f"{name}: expected shape {tuple(shape)}, found {tuple(x.shape)}")
+
+
+def each_row(name: str, value: Any, rows: int, dimensions: int = 2) -> Any:
+    """Times or levels (B,) as (B, 1, ...) of so many `dimensions`; a number stays what it is.
+
+    InputError, which begins with `name`, unless it is a number or a tensor with one number or B of them.
+    """
+    if isinstance(value, Real):
+        return value
+    if not isinstance(value, Tensor):
+        raise InputError(f"{name}: expected a number or a tensor (B,), found {type(value).__name__}")
+    if value.shape not in ((), (1,), (rows,)):
+        raise InputError(f"{name}: expected a number or shape ({rows},), found shape {tuple(value.shape)}")
+    return value.reshape(-1, *[1] * (dimensions - 1))

@@ -1,0 +1,174 @@
+"""What the functions of `pairflow.flow` are given: a mistake is one line, and what is harmless is taken."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from pairflow.errors import InputError
+from pairflow.flow import continuous
+from pairflow.flow.continuous import minibatch_ot, solve, trace, velocity_loss
+from pairflow.flow.corruption import Absorbing, Uniform, interpolate
+from pairflow.flow.duality import shared_noise, transform
+from pairflow.flow.losses import absorbing_nelbo, cross_entropy, uniform_nelbo
+from pairflow.flow.posterior import (
+    ancestral_posterior,
+    leave_one_out_to_posterior,
+    posterior_to_leave_one_out,
+)
+from pairflow.flow.samplers import ancestral
+from pairflow.flow.schedule import Linear
+from pairflow.training.objectives import FlowObjective
+
+K = 5
+UNIFORM, MASKED = Uniform(K), Absorbing(K, 4)
+ROWS = torch.tensor([[0, 1, 2], [3, 2, 0]])
+LOG_P = torch.randn(2, 3, K, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
+POINTS = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
+SMALL = (torch.uint8, torch.int8, torch.uint16, torch.int16, torch.int32)
+
+
+def network(x_t, sigma, label=None):
+    return torch.zeros(*x_t.shape, K)
+
+
+def wide(x_t, sigma):
+    return torch.zeros(*x_t.shape, 7)
+
+
+def sample(corruption=UNIFORM, model=network, x0=ROWS, **changes):
+    settings = {"sampler": "ancestral", "steps": 2, "prediction": "leave_one_out"}
+    return corruption.sample(model, x0, **settings | changes)
+
+
+def draw(**changes):
+    """By the sampler itself, without a corruption."""
+    return ancestral(lambda x_t, kappa: LOG_P, ROWS, **{"steps": 1, "prediction": "posterior"} | changes)
+
+
+def decay(x, t):
+    return -x
+
+
+MISTAKES = {
+    "sampler: expected one of ancestral, euler, found 'eular' (did you mean 'euler'?)": lambda: sample(
+        sampler="eular"
+    ),
+    "prediction: expected one of leave_one_out, posterior, found 'nelbo'": lambda: sample(prediction="nelbo"),
+    "prediction: expected one of leave_one_out, posterior, found 'posteror' (did you mean 'posterior'?)": (
+        lambda: draw(prediction="posteror")
+    ),
+    "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": lambda: sample(
+        conversion="exakt"
+    ),
+    "steps: expected an integer in 1..1000000, found 0": lambda: sample(steps=0),
+    "steps: expected an integer in 1..1000000, found -3": lambda: draw(steps=-3),
+    "steps: expected an integer in 1..1000000, found 2.5": lambda: sample(steps=2.5),
+    "steps: expected an integer in 1..1000000, found True": lambda: sample(steps=True),
+    "temperature: expected a number from 0.01 to 100, found 0": lambda: sample(temperature=0),
+    "temperature: expected a number from 0.01 to 100, found nan": lambda: sample(temperature=float("nan")),
+    "temperature: expected a number from 0.01 to 100, found '1'": lambda: draw(temperature="1"),
+    "guidance: expected a number from 0 to 100, found -1": lambda: sample(label=1, guidance=-1),
+    "guidance: expected 1 where there is no label, found 2.0": lambda: sample(guidance=2.0),
+    "label: expected a number or shape (2,), found shape (3,)": lambda: sample(label=torch.zeros(3).long()),
+    "label: expected an integer dtype, found torch.float32": lambda: sample(label=0.5),
+    "network: expected shape (2, 3, 5), found (2, 3, 7)": lambda: sample(model=wide),
+    "network: expected shape (2, 3, 6), found (2, 3, 7)": lambda: sample(
+        Absorbing(K), wide, torch.full((2, 3), K)
+    ),
+    "x0: expected tokens in 0..4, found 7": lambda: sample(x0=torch.tensor([[0, 7, 1]])),
+    "x0: expected tokens (B, N), found shape (3,)": lambda: sample(x0=ROWS[0]),
+    "x0: expected an integer dtype, found torch.float32": lambda: sample(x0=ROWS.float()),
+    "x0: expected a torch tensor of integers, found ndarray": lambda: sample(x0=ROWS.numpy()),
+    "given: expected shape (3,), found (2,)": lambda: sample(given=torch.tensor([-1, 0])),
+    "given: expected tokens in -1..4, found 5": lambda: sample(given=torch.tensor([-1, 0, 5])),
+    "denoiser: expected shape (1, 3, 5), found (2, 3, 5)": lambda: ancestral(
+        lambda x_t, kappa: LOG_P, ROWS[:1], steps=1, prediction="posterior"
+    ),
+    "vocabulary_size: expected an integer in 2..65536, found 1": lambda: Uniform(1),
+    "vocabulary_size: expected an integer in 2..65536, found '5'": lambda: Absorbing("5"),
+    "mask: expected an integer in 0..4, found 5": lambda: Absorbing(5, 5),
+    "x_t: expected tokens (B, N), found shape (2, 3, 1)": lambda: UNIFORM.log_probabilities(
+        network, ROWS[..., None], 0.5
+    ),
+    "kappa: expected a number or shape (2,), found shape (3,)": lambda: interpolate(
+        ROWS, ROWS, torch.rand(3)
+    ),
+    "kappa: expected a number or a tensor (B,), found str": lambda: interpolate(ROWS, ROWS, "0.5"),
+    "x0: expected shape (2, 3), found (1, 3)": lambda: interpolate(ROWS[:1], ROWS, 0.5),
+    "x1: expected shape (2, 3), found (1, 3)": lambda: uniform_nelbo(LOG_P, ROWS[:1], ROWS, 0.5, 1.0),
+    "x_t: expected shape (2, 3), found (1, 3)": lambda: uniform_nelbo(LOG_P, ROWS, ROWS[:1], 0.5, 1.0),
+    "x1: expected an integer dtype, found torch.bool": lambda: cross_entropy(LOG_P, ROWS > 1),
+    "level of noise: expected a number or shape (2,), found shape (3,)": lambda: absorbing_nelbo(
+        LOG_P, ROWS, ROWS, torch.rand(3), 1.0
+    ),
+    "prediction: expected one of leave_one_out, posterior, found 'velocity'": lambda: UNIFORM.bound(
+        LOG_P, "velocity", ROWS, ROWS, 0.5, 1.0
+    ),
+    "start: expected a number in [0, 1), found 1.5": lambda: Linear(1.5),
+    "vocabulary_size: expected an integer in 2..65537, found 0": lambda: transform(0.0, 0),
+    "x1: expected tokens (B, N), found shape (6,)": lambda: shared_noise(ROWS.flatten(), K),
+    "solver: expected one of euler, heun, dopri5, found 'huen' (did you mean 'heun'?)": lambda: solve(
+        decay, POINTS, 2, "huen"
+    ),
+    "solver: expected one of euler, heun, found 'dopri5'": lambda: trace(decay, POINTS, 2, "dopri5"),
+    "steps: expected an integer in 1..1000000, found 0.0": lambda: solve(decay, POINTS, 0.0),
+    "steps: expected an integer in 1..1000000, found -1": lambda: trace(decay, POINTS, -1),
+    "velocity: expected shape (2, 2), found (2, 1)": lambda: solve(lambda x, t: x[:, :1], POINTS, 2),
+    "x1: expected shape (2, 2), found (1, 2)": lambda: continuous.interpolate(POINTS, POINTS[:1], 0.5),
+    "t: expected a number or shape (2,), found shape (2, 1)": lambda: continuous.interpolate(
+        POINTS, POINTS, torch.rand(2, 1)
+    ),
+    "predicted: expected shape (2, 2), found (2, 1)": lambda: velocity_loss(POINTS[:, :1], POINTS, POINTS),
+    "x1: expected shape (2, 2), found (3, 2)": lambda: minibatch_ot(POINTS, torch.zeros(3, 2)),
+    "x0 and x1: expected finite numbers, whose squared distances are finite": lambda: minibatch_ot(
+        POINTS, POINTS / 0
+    ),
+    "loss: expected one of nelbo, cross_entropy, found 'nebo' (did you mean 'nelbo'?)": lambda: FlowObjective(
+        ROWS.numpy(), None, UNIFORM, 2, "nebo", 0, torch.device("cpu")
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_is_one_line(message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        MISTAKES[message]()
+
+
+@pytest.mark.parametrize("dtype", SMALL, ids=str)
+def test_tokens_of_every_integer_dtype_are_taken(dtype):
+    """Such as the uint8 rows that `pairflow.pair` returns."""
+    small, noise = ROWS.to(dtype), torch.Generator()
+    calls = (
+        lambda rows: uniform_nelbo(LOG_P, rows, rows, 0.5, 0.999),
+        lambda rows: absorbing_nelbo(LOG_P, rows, rows, 0.5, 0.999),
+        lambda rows: ancestral_posterior(LOG_P.exp(), rows, 0.2, 0.4),
+        lambda rows: leave_one_out_to_posterior(LOG_P, rows, 0.2),
+        lambda rows: posterior_to_leave_one_out(LOG_P, rows, 0.2),
+        lambda rows: interpolate(rows, rows.flip(1), 0.5, noise.manual_seed(0)),
+        lambda rows: shared_noise(rows, K, noise.manual_seed(0)).state(rows, -1.0),
+        lambda rows: sample(x0=rows, given=rows[0], generator=noise.manual_seed(0)),
+        lambda rows: UNIFORM.log_probabilities(network, rows, 0.5),
+        lambda rows: MASKED.log_probabilities(network, rows, 0.5),
+    )
+    for call in calls:
+        torch.testing.assert_close(call(small), call(ROWS), rtol=0, atol=0)
+
+
+def test_a_number_stands_for_the_time_of_every_row():
+    every, noise = torch.full((2,), 0.25), torch.Generator()
+    x1 = ROWS.flip(1)
+    mixed = (interpolate(ROWS, x1, kappa, noise.manual_seed(0)) for kappa in (0.25, every, every[:1]))
+    first, *others = mixed
+    assert all(torch.equal(first, other) for other in others)
+    for corruption in (UNIFORM, MASKED):
+        expected = corruption.log_probabilities(network, ROWS, every)
+        assert torch.equal(corruption.log_probabilities(network, ROWS, 0.25), expected)
+    assert continuous.interpolate(POINTS, -POINTS, 0.25).tolist() == (0.5 * POINTS).tolist()
+    assert continuous.interpolate(POINTS, -POINTS, np.float32(0.25)).tolist() == (0.5 * POINTS).tolist()
+    shared = shared_noise(ROWS, K, noise.manual_seed(0))
+    assert torch.equal(shared.state(ROWS, 0.25), shared.state(ROWS, every.double()))
+    labels = {label: sample(label=label, guidance=2.0, generator=noise.manual_seed(0)) for label in (1,)}
+    assert torch.equal(labels[1], sample(label=torch.tensor(1), guidance=2.0, generator=noise.manual_seed(0)))

@@ -1,0 +1,106 @@
+"""What `pairflow` offers in Python refuses every bad value of every argument in one line."""
+
+import inspect
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pairflow
+
+LONG, NUL = "x" * 300, "a\0b"
+NO_INTEGER = (None, True, "2", 2.5, float("nan"), [2], -1, 2**64)
+NO_PATH = (None, 5, b"a", [], "", NUL, LONG, f"{LONG}/a", "a\ud800")
+ROWS = [[0, 1, 2], [2, 1, 0]]
+NO_ROWS = (None, 5, "ab", [0, 1], [[0, 1], [2]], [["a"]], [[0.5]], [[3]], [[-1]], [[]], {}, [[None]])
+POINTS = [[0.5, 1.0], [2.0, 3.0]]
+NO_POINTS = (None, 5, "ab", [0.5], [[0.5], [1.0, 2.0]], [["a"]], [[float("nan")]], [[1e13]], [[]], {}, [[1j]])
+NO_RANGE = (5, "ab", (0,), (0, 1, 2), (1, 1), (-1, 1), (0, 3), (0.0, 1.0), (None, 1))
+CALLS = {  # function -> arguments that are good, and for each what is bad
+    "pair": (
+        {"tokens": ROWS, "vocabulary_size": 3},
+        {
+            "tokens": NO_ROWS,
+            "vocabulary_size": (*NO_INTEGER, 1, 2**16 + 1),
+            "steps": (*NO_INTEGER, 0),
+            "subsets": (*NO_INTEGER, 0, 3),
+            "seed": NO_INTEGER,
+            "rows": NO_RANGE,
+            "backend": (None, 5, "", "gpus", ["cpu"]),
+            "threads": (*NO_INTEGER[1:], 0),
+        },
+    ),
+    "pair_continuous": (
+        {"data": POINTS},
+        {
+            "data": NO_POINTS,
+            "steps": (*NO_INTEGER, 0),
+            "seed": NO_INTEGER,
+            "device": (None, 5, "", "gpu", "meta", "cpu:x", "auto:1", "cpu:-1", "cuda:99", "cuda:x", NUL),
+            "rows": NO_RANGE,
+        },
+    ),
+    "results": ({}, {"experiment": (*NO_PATH, "none", "file")}),
+    "sample": (
+        {"model": "zinc250k", "count": 1, "nfe": 1},
+        {
+            "model": (*NO_PATH, "none", "file", "folder"),
+            "count": (*NO_INTEGER, 0),
+            "nfe": (*NO_INTEGER, 0),
+            "seed": NO_INTEGER,
+            "sampler": (None, 5, "", "eular", ["euler"]),
+            "device": (None, 5, "", "gpu", "meta", "cuda:99", ["cpu"]),
+        },
+    ),
+    "write_pairs": (
+        {"x0": ROWS, "x1": ROWS, "path": "a.parquet", "vocabulary_size": 3},
+        {
+            "x0": NO_ROWS,
+            "x1": (*NO_ROWS, ROWS[:1]),
+            "path": (*NO_PATH, "a.csv", f"{LONG}.parquet", "folder.parquet", "file/a.parquet"),
+        },
+    ),
+}
+FLAGS = {"progress"}  # any value is true or false
+ELSEWHERE = {("write_pairs", "vocabulary_size")}  # in tests/steps/test_tokens.py
+
+
+def test_every_argument_of_every_function_has_bad_values():
+    functions = {
+        name: value
+        for name in pairflow.__all__
+        if isinstance(value := getattr(pairflow, name), types.FunctionType)
+    }
+    assert set(functions) == set(CALLS)
+    for name, function in functions.items():
+        tested = {*CALLS[name][1], *FLAGS, *(argument for owner, argument in ELSEWHERE if owner == name)}
+        assert set(inspect.signature(function).parameters) <= tested
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "value"),
+    [
+        (name, argument, value)
+        for name, (_, bad) in CALLS.items()
+        for argument, values in bad.items()
+        for value in values
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_a_bad_value_is_one_line(tmp_path, monkeypatch, name, argument, value):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("x")
+    Path("folder/model.json").mkdir(parents=True)
+    Path("folder.parquet").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(pairflow.InputError) as error:
+        getattr(pairflow, name)(**{**CALLS[name][0], argument: value})
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_integers_of_numpy_are_integers():
+    rows = pairflow.sample("zinc250k", np.int64(1), nfe=np.int32(1), seed=np.uint8(0), device="cpu")
+    assert np.array_equal(rows, pairflow.sample("zinc250k", 1, nfe=1, device="cpu"))
