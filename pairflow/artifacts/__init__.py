@@ -1,6 +1,7 @@
 """Artifacts: files written whole, Parquet tables with checked metadata, provenance beside each file."""
 
-from pairflow.artifacts.atomic import atomic, atomic_folder, digest, sole_writer
+from pairflow.artifacts.atomic import atomic, digest, own_files, resolved, sole_writer
+from pairflow.artifacts.cells import as_cell, from_cell
 from pairflow.artifacts.json_files import read_object
 from pairflow.artifacts.pairs import ADOPTED, OWN, write_pairs
 from pairflow.artifacts.provenance import Provenance, machine, provenance_path, read_provenance
@@ -19,4 +20,4 @@ from pairflow.artifacts.tables import (
     token_dtype,
     write_table,
 )
-from pairflow.artifacts.targets import require_apart, require_file, require_own_folder
+from pairflow.artifacts.targets import require_apart, require_file, require_folder

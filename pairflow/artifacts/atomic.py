@@ -8,11 +8,14 @@ import platform
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pairflow.errors import InputError
+
+_LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairflow has written
+_SNAKEMAKE = ".snakemake_timestamp"  # in a folder that a rule has made, by version 0.1.0 without a list
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
     A link stays, and the file that it leads to is replaced; a replaced file keeps its permissions.
     InputError names a disk that is full or read-only. Leftovers of killed processes are removed.
     """
-    paths = tuple(path.resolve() if path.is_symlink() else path for path in paths)
+    paths = tuple(resolved(path) if path.is_symlink() else path for path in paths)
     temporary = [_temporary(path) for path in paths]
     try:
         with _disk_named(paths[0]):
@@ -43,7 +46,7 @@ def atomic(*paths: Path) -> Iterator[list[Path]]:
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
     """The block has the file `path` to itself, among those who ask: others wait for it to end."""
-    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    folder = os.open(resolved(path).parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield
@@ -52,28 +55,68 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path` that replaces it if the block succeeds; otherwise like `atomic`."""
-    temporary = _temporary(path)
-    before = temporary.with_suffix(".old")
+def own_files(folder: Path) -> Iterator[Path]:
+    """A temporary folder, whose files take the place of those that an earlier block has put into `folder`.
+
+    A list in `folder` has the SHA-256 and the name of each such file, as `sha256sum` writes them. Anything
+    else there stays: InputError names a file that would have to give way. A process that is killed leaves a
+    list of the old and the new files, so that the next block knows both.
+    """
+    folder = resolved(folder) if folder.is_symlink() else folder
+    temporary = _temporary(folder)
     try:
-        with _disk_named(path):
-            _make_place(path)
+        with _disk_named(folder):
+            _make_place(folder)
             temporary.mkdir()
             yield temporary
-            for part in temporary.rglob("*"):
-                _flush(part)
-            if path.is_dir():
-                path.replace(before)
-            try:
-                temporary.replace(path)
-            except OSError:
-                if before.is_dir():
-                    before.replace(path)
-                raise
+            _replace_own(folder, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(before, ignore_errors=True)
+
+
+def _replace_own(folder: Path, new: Path) -> None:
+    """Move the files of `new` to `folder`, and remove those that its list has and `new` has not."""
+    folder.mkdir(exist_ok=True)
+    written = {part.name: _entry(part) for part in new.iterdir()}
+    known = _listed(folder, written) | {*written.values()}
+    names = {entry.partition("  ")[2] for entry in known}
+    there = {path.name: path for path in folder.iterdir() if path.name in names}
+    own = {name for name, path in there.items() if _is_plain(path) and _entry(path) in known}
+    for name in written:
+        if name in there and name not in own:
+            raise InputError(
+                f"{there[name]}: is there, and is no file that pairflow has written; move it to another "
+                "folder, or name another folder for the new files"
+            )
+        _flush(new / name)
+    _write_list(folder, known)
+    for name in written:
+        (new / name).replace(folder / name)
+    for name in own - written.keys():
+        there[name].unlink()
+    _write_list(folder, written.values())
+
+
+def _listed(folder: Path, new: Iterable[str]) -> set[str]:
+    """The entries of the folder's list; without a list, a rule's files that have names of new files."""
+    if (folder / _LIST).is_file():
+        return {*(folder / _LIST).read_text("utf-8", errors="replace").splitlines()}
+    paths = [folder / name for name in new] if (folder / _SNAKEMAKE).is_file() else []
+    return {_entry(path) for path in paths if path.is_file()}
+
+
+def _write_list(folder: Path, entries: Iterable[str]) -> None:
+    with atomic(folder / _LIST) as [temporary]:
+        temporary.write_text("".join(f"{entry}\n" for entry in sorted(entries)), "utf-8")
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _entry(path: Path) -> str:
+    """A file's line in the list."""
+    return f"{digest(path)}  {path.name}"
 
 
 def _make_place(path: Path) -> None:
@@ -109,7 +152,7 @@ def _disk_named(path: Path) -> Iterator[None]:
 
 def _remove_orphans(path: Path) -> None:
     """Remove the temporary files or folders of `path` that ended processes of this machine have left."""
-    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)(-\w+)?\.(partial|old)")
+    name = re.compile(re.escape(f".{path.name}.{platform.node()}.") + r"(\d+)(-\w+)?\.partial")
     for part in path.parent.iterdir():
         match = name.fullmatch(part.name)
         if not match or _runs(int(match[1])):
@@ -140,9 +183,17 @@ def _why_not_written(error: Exception) -> str | None:
     return os.strerror(number) if number in _REFUSALS else None
 
 
+def resolved(path: Path) -> Path:
+    """The path without links; InputError if they lead around in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise InputError(f"{path}: its symbolic links lead around in a circle") from None
+
+
 def disk_of(path: Path) -> str:
     """The disk that `path` is on, and its free space."""
-    place = path.resolve()
+    place = resolved(path)
     while not place.exists() or not os.path.ismount(place):
         place = place.parent
     return f"disk {place} has {shutil.disk_usage(place).free / 2**20:,.1f} MB free"

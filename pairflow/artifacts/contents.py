@@ -51,6 +51,7 @@ def _is_number(kind: pa.DataType) -> bool:
 TEXT = Column("text", _is_text)
 NUMBER = Column("finite numbers", _is_number)
 MEASURED = Column("numbers", _is_number, finite=False, nulls=True)  # metrics may be missing
+COMPUTED = replace(NUMBER, nulls=True)  # properties, which are not computed of all molecules
 _COUNT = Column("integers", types.is_integer, lowest=0, highest=_MOST)
 _TOKENS = Column("integers", types.is_integer, width="length", lowest=0)
 _VECTORS = Column("finite float32 numbers", types.is_float32, width="length")
@@ -158,14 +159,22 @@ def require_metadata(path: Path, facts: Mapping[str, Any]) -> None:
         _require_shape(path, shape, length)
 
 
-def require_contents(path: Path, table: pa.Table, facts: Mapping[str, Any]) -> None:
-    """InputError, with the place, unless the table is what its metadata, `facts`, and its kind ask for."""
+def require_contents(
+    path: Path, table: pa.Table, facts: Mapping[str, Any], row_count: int | None = None
+) -> None:
+    """InputError, with the place, unless the table is what its metadata, `facts`, and its kind ask for.
+
+    `row_count` is the number of rows of a file of which only the columns are known: `table` then has none.
+    """
+    row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():
         _require_parameter(f"{path}: parameter '{name}'", parameters.get(name), expected)
-    widths = {**parameters, "rows": len(table), "length": facts["length"]}
+    widths = {**parameters, "rows": row_count, "length": facts["length"]}
     require_columns(path, table, COLUMNS.get(kind, {}), kind, widths, facts["vocabulary_size"])
-    _require_row_count(path, len(table), facts)
+    if kind == "known molecules":
+        _require_ascending(f"{path}: column 'hash'", table["hash"].to_numpy())
+    _require_row_count(path, row_count, facts)
 
 
 def require_columns(
@@ -267,6 +276,13 @@ def _wrong_numbers(numbers: np.ndarray, column: Column) -> int | None:
 
 def _first(flags: np.ndarray) -> int:
     return int(np.argmax(flags))
+
+
+def _require_ascending(place: str, numbers: np.ndarray) -> None:
+    """InputError unless every number is above the one before, as a search in them needs."""
+    if (wrong := numbers[1:] <= numbers[:-1]).any():
+        row = _first(wrong) + 1
+        raise InputError(f"{place}: row {row}: expected more than {numbers[row - 1]}, found {numbers[row]}")
 
 
 def _require_row_count(path: Path, rows: int, facts: Mapping[str, Any]) -> None:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pairflow.files import require_regular
+
 MOST_BYTES = 2**26  # the vocabulary of BERT takes less than a hundredth
 DEEPEST = 64  # what we write is not a tenth as deep
 
@@ -15,6 +17,7 @@ def read_object(path: Path) -> dict[str, Any]:
     or deeper than DEEPEST levels, which would stop whoever writes it again.
     """
     size = path.stat().st_size
+    require_regular(path)
     if size > MOST_BYTES:
         raise ValueError(f"{size / 2**20:,.0f} MiB are more than {MOST_BYTES / 2**20:.0f}")
     try:

@@ -5,9 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from pairflow.arguments import checked_integer
 from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.tables import Metadata, token_column, write_table
+from pairflow.artifacts.targets import require_file
 from pairflow.errors import InputError
+from pairflow.files import checked_path
+from pairflow.limits import MAX_VOCABULARY
 from pairflow.tokens import checked_tokens
 
 OWN = "own"  # the coupling of such pairs
@@ -23,25 +27,25 @@ def write_pairs(x0: ArrayLike, x1: ArrayLike, path: str | Path, *, vocabulary_si
     Args:
         x0: (M, N) integers in [0, K): the source of each data row.
         x1: (M, N) integers in [0, K): training rows, in any order and as often as you like.
-        path: the file to write, which ends in .parquet.
+        path: the file to write, which ends in .parquet; its folder has to be there.
         vocabulary_size: K, the number of symbols.
 
     Raises:
-        InputError: if a token is out of range, the shapes differ, or the file cannot be written.
+        InputError: if a token is out of range or masked, the shapes differ, or the file cannot be written.
     """
-    path = Path(path)
+    path = checked_path("path", path)
+    require_file("path", path)
     if path.suffix != ".parquet":
         raise InputError(f"{path}: expected a name that ends in .parquet")
-    columns = {
-        "x0": checked_tokens(x0, vocabulary_size, "x0"),
-        "x1": checked_tokens(x1, vocabulary_size, "x1"),
-    }
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: expected a file in a folder that is there, found no folder {path.parent}")
+    size = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
+    columns = {"x0": checked_tokens(x0, size, "x0"), "x1": checked_tokens(x1, size, "x1")}
     shapes = [rows.shape for rows in columns.values()]
     if shapes[0] != shapes[1]:
         raise InputError(f"x0, x1: expected one shape (rows, positions), found {shapes[0]} and {shapes[1]}")
-    metadata = Metadata(
-        kind="pairs", length=shapes[0][1], vocabulary_size=vocabulary_size, parameters={"coupling": OWN}
-    )
+    coupling = {"coupling": OWN}
+    metadata = Metadata(kind="pairs", length=shapes[0][1], vocabulary_size=size, parameters=coupling)
     with atomic(path) as [temporary]:
-        table = pa.table({name: token_column(rows, vocabulary_size) for name, rows in columns.items()})
+        table = pa.table({name: token_column(rows, size) for name, rows in columns.items()})
         write_table(temporary, table, metadata)

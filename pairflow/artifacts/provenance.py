@@ -75,7 +75,7 @@ class Provenance:
             "machine": machine(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": checkout(Path(__file__).parent),
-            "command": sys.argv,
+            "command": _command(),
             "versions": _versions(),
         }
         for path in paths:
@@ -104,6 +104,19 @@ class Provenance:
             return torch.cuda.max_memory_allocated() / 2**20
         unit = 2**20 if sys.platform == "darwin" else 2**10
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _command() -> list[str]:
+    """What was called, without the folders of this machine, since files are passed on with their provenance.
+
+    Paths below the installation or the working directory begin with ./, and paths below the home with ~/.
+    """
+    home = os.path.expanduser("~")  # noqa: PTH111 (Path.home() raises an error for a user without a home)
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    for folder, start in ((Path(__file__).parents[2], "./"), (Path.cwd(), "./"), (home, "~/")):
+        path = re.compile(rf"(?<![\w.~/-]){re.escape(str(folder))}(?:/|(?![\w.-]))")
+        words = [path.sub(start, word) for word in words]
+    return words
 
 
 def machine() -> str:

@@ -1,5 +1,7 @@
 """A user's own token rows, from an array or from a file that pairflow has not written."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +28,23 @@ def read_rows(path: Path, vocabulary_size: int) -> np.ndarray:
     return checked_tokens(rows, vocabulary_size, str(path))
 
 
-def read_array(path: Path) -> np.ndarray:
+@contextmanager
+def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
+    """InputError that names a file of NumPy, and the problem, in place of what its reader raises."""
     try:
-        rows = np.load(path, allow_pickle=False)
+        yield
+    except MemoryError as error:
+        raise InputError(f"{path}: needs more memory than there is: {error}") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy array of numbers") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except Exception as error:  # whatever a damaged header makes NumPy raise
+        raise InputError(f"{path}: {problem}") from error
+
+
+def read_array(path: Path) -> np.ndarray:
+    """The array in a .npy file; InputError, with the file's name, if it is none or cannot be read."""
+    with named_when_damaged(path, "not a .npy array of numbers"), path.open("rb") as file:
+        rows = np.load(file, allow_pickle=False)
     if not isinstance(rows, np.ndarray):
         raise InputError(f"{path}: several arrays; expected a .npy file with one")
     return rows

@@ -21,6 +21,7 @@ from pairflow.artifacts.atomic import atomic
 from pairflow.artifacts.contents import require_contents, require_metadata
 from pairflow.artifacts.provenance import Provenance
 from pairflow.errors import InputError
+from pairflow.limits import MAX_VOCABULARY
 
 _KEY = b"pairflow"
 
@@ -113,10 +114,16 @@ def identity(*rows: np.ndarray) -> str:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """The metadata of a file, without reading its rows; InputError unless one of our steps wrote it."""
+    """The metadata of a file, without reading its rows; InputError unless one of our steps wrote it.
+
+    The types of its columns and the number of its rows are checked as well.
+    """
     with _named_when_damaged(path):
-        metadata = _checked_metadata(path, pq.read_schema(path))
+        with pq.ParquetFile(path) as file:
+            schema, row_count = file.schema_arrow, file.metadata.num_rows
+        metadata = _checked_metadata(path, schema)
     require_metadata(path, metadata.__dict__)
+    require_contents(path, schema.empty_table(), metadata.__dict__, row_count)
     return metadata
 
 
@@ -202,7 +209,9 @@ def _checksum(facts: dict[str, Any]) -> str:
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
-    """Token rows (M, N) as a fixed-size list column; InputError if a token does not fit its dtype."""
+    """Token rows (M, N) as a fixed-size list column; InputError if K or a token is too large."""
+    if vocabulary_size > MAX_VOCABULARY:
+        raise InputError(f"expected at most {MAX_VOCABULARY:,} symbols (K), found {vocabulary_size:,}")
     dtype = token_dtype(vocabulary_size)
     for token in (tokens.min(initial=0), tokens.max(initial=0)):
         if not 0 <= token <= np.iinfo(dtype).max:

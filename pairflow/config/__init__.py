@@ -21,7 +21,7 @@ from pairflow.config.data import (
     Vectors,
 )
 from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, Modality, PaperSettings
-from pairflow.config.methods import BASES, Method, parse_method
+from pairflow.config.methods import BASES, Method, parse_method, tail_revises
 from pairflow.config.sampling import Chemistry, ComparisonSettings, ExtractorSettings, Judge, JudgeTransformer
 from pairflow.config.steps import (
     AdoptSettings,

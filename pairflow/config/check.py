@@ -1,15 +1,17 @@
 """Closed, immutable settings, and their check: one line about the first mistake."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pairflow.arguments import nearest
 from pairflow.errors import InputError
+from pairflow.limits import LONGEST_NAME
 
 _LONGEST = 200  # characters of a value in a message
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=LONGEST_NAME)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
@@ -28,12 +30,6 @@ def check(model: type[Model], values: Mapping[str, Any], origin: str | Path) -> 
         return model.model_validate(values)
     except ValidationError as error:
         raise InputError(f"{origin}: {_one_line(model, error)}") from error
-
-
-def nearest(name: object, known: Iterable[object]) -> str:
-    """` (did you mean 'x'?)`, or an empty string if no known name is similar."""
-    near = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from pairflow.config.check import nearest
 from pairflow.config.data import Images, Molecules
 from pairflow.config.methods import BASES, parse_method
-from pairflow.config.networks import CONTINUOUS
 from pairflow.config.sampling import Update
+from pairflow.config.training import DISTILLATIONS, require_whole_batches
 from pairflow.limits import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -17,7 +17,16 @@ OTHER_EVALUATIONS = ("coupling", "coverage", "correlation", "likelihood")  # nam
 
 def require_consistency(experiment: "Experiment") -> None:
     """ValueError, with the names of the settings, for the first that do not go together."""
-    for require in (_conditions, _methods, _modality, _flow, _images, _evaluations, _correlation):
+    for require in (
+        _conditions,
+        _methods,
+        _distillation,
+        _modality,
+        _flow,
+        _images,
+        _evaluations,
+        _correlation,
+    ):
         require(experiment)
 
 
@@ -52,6 +61,15 @@ def _methods(experiment: "Experiment") -> None:
             raise ValueError(f"{key}: {list(values)} names one twice")
 
 
+def _distillation(experiment: "Experiment") -> None:
+    for name in DISTILLATIONS:
+        settings = getattr(experiment.distillation, name)
+        for base in settings.learning_rate_of if settings else ():
+            if base not in BASES:
+                where = f"distillation.{name}.learning_rate_of.{base}"
+                raise ValueError(f"{where}: no base method{nearest(base, BASES)}: {', '.join(BASES)}")
+
+
 def _modality(experiment: "Experiment") -> None:
     for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
         if getattr(experiment, key) is not None and experiment.modality != modality:
@@ -71,10 +89,13 @@ def _flow(experiment: "Experiment") -> None:
     modalities = ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
     if experiment.modality not in modalities:
         raise ValueError(f"data: a {flow} flow is not for {experiment.modality}; see `flow`")
-    if experiment.network.name not in (CONTINUOUS if continuous else ("transformer", "mlp", "unet")):
+    if flow not in experiment.network.flows:
         raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow} flow")
     if continuous:
         _no_discrete_settings(experiment)
+        require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
+    elif experiment.pairing.pool is not None:
+        raise ValueError("pairing.pool: only for continuous flows, and flow is discrete")
 
 
 def _no_discrete_settings(experiment: "Experiment") -> None:

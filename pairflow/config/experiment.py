@@ -11,10 +11,10 @@ from pydantic import (
     model_validator,
 )
 
-from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
 from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
-from pairflow.config.methods import parse_method
+from pairflow.config.methods import parse_method, tail_revises
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
     CLASSIFIERS,
@@ -25,6 +25,7 @@ from pairflow.config.sampling import (
     Extractors,
     ExtractorSettings,
     Features,
+    GuidedUpdate,
     Judge,
 )
 from pairflow.config.steps import (
@@ -43,8 +44,9 @@ from pairflow.config.steps import (
     TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import BaseTraining, Distillations, Flow, Redraw, Training
+from pairflow.config.training import BaseTraining, Distillations, Flow, Pool, Redraw, Training
 from pairflow.errors import InputError
+from pairflow.limits import LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
 
@@ -77,6 +79,7 @@ class Pairing(Settings):
         exclude_if=lambda value: value is None,
     )
     redraw: Redraw = None
+    pool: Pool = None
 
 
 class Experiment(Settings):
@@ -105,7 +108,7 @@ class Experiment(Settings):
         exclude_if=lambda value: value is None,
     )
     pairing: Pairing = Pairing()
-    pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$")], OwnFile] = Field(
+    pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=LONGEST_NAME)], OwnFile] = Field(
         {},
         description="Files of your own pairs (x0, x1), as `pairflow.write_pairs` writes them, by a name. "
         "The method `pairs-<name>` trains on them.",
@@ -113,9 +116,9 @@ class Experiment(Settings):
     training: Training
     distillation: Distillations = Distillations()
     methods: tuple[str, ...] = Field(min_length=1, description="Methods to train and compare.")
-    evaluations: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Evaluation] = Field(
-        min_length=1, description="The protocols by which samples are drawn and measured, by name."
-    )
+    evaluations: dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$", max_length=LONGEST_NAME)], Evaluation
+    ] = Field(min_length=1, description="The protocols by which samples are drawn and measured, by name.")
     correlation: Correlation | None = Field(
         None, description="Settings of the total correlation, if it is measured."
     )
@@ -243,7 +246,8 @@ class Experiment(Settings):
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         parsed = parse_method(method)
         redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
-        training = BaseTraining(**self.training.model_dump(), redraw=redraw)
+        pool = self.pairing.pool if parsed.base == "ot" else None
+        training = BaseTraining(**self.training.model_dump(), redraw=redraw, pool=pool)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
@@ -252,7 +256,7 @@ class Experiment(Settings):
         return kind(method=method, seed=seed, **pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
-        how = self._last_distillation(method)
+        how = self._last_distillation(method).of_base(parse_method(method).base)
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings | FlowSampleSettings:
@@ -263,6 +267,13 @@ class Experiment(Settings):
             exclude={"nfe", "methods", "shown", "temperatures", "guidances"}
         )
         return SampleSettings(**shared, nfe=nfe, seed=seed)
+
+    def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
+        """Calls of the network that can change a sample, which every page counts; NFE is that of updates."""
+        if self.flow == "continuous":
+            return nfe
+        settings = self.evaluations.get(evaluation) or GuidedUpdate()
+        return settings.count_calls(nfe, tail_revises(method))
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:
         if self.correlation is None:
@@ -336,7 +347,6 @@ def _repetition(first: Evaluation, repeated: Evaluation) -> str:
     return f"temperature {repeated.temperature:g}"
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
 # The data sets of the paper's tables.
 PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b", "mnist", "two_moons")
 

@@ -1,48 +1,104 @@
 """Reads workflow_config.yaml, and the experiments in files of their own beside it."""
 
+import functools
 import json
+import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from pairflow import files
 from pairflow.config.check import check, nearest
 from pairflow.config.experiment import Configuration, Experiment
 from pairflow.errors import InputError
 
-_MERGE = "tag:yaml.org,2002:merge"  # of the key <<, which may stand more than once
+MOST_BYTES = 2**20  # thirty times what the shipped experiments take
+MOST_VALUES = 10_000  # every value counts as often as aliases and merges repeat it
+DEEPEST = 30  # levels
+_LONGEST_NUMBER = 100  # characters
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_YAML = "tag:yaml.org,2002:"
+_MERGE = f"{_YAML}merge"  # of the key <<, which may stand more than once
+_KINDS = {_MERGE, *(_YAML + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))}
 
 
 def read_text(path: Path) -> str:
     """The text of the file; InputError if it is missing or cannot be read."""
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
+    if not path.exists():
         advice = "run the command in the workflow's folder, or name the file with --config"
-        raise InputError(f"{path}: no such file; {advice}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a readable configuration: {error}") from None
+        raise InputError(f"{path}: no such file; {advice}")
+    return files.read_text(path, MOST_BYTES)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once: of two experiments of one name, one would be lost."""
+    """The YAML that JSON can hold: text, numbers, booleans, null, lists, and mappings with keys of text.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if key.value in seen and key.tag != _MERGE:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key.value}' stands twice in one mapping", key.start_mark
+    Every value is checked, and counted, before it is made. A key stands once, so that no experiment is lost.
+    """
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.values = self.depth = 0
+        self.sizes: dict[yaml.Node, int] = {}  # how many values each finished node stands for
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+        event, before = self.peek_event(), self.values
+        self._require(self.depth < DEEPEST, f"more than {DEEPEST} levels", event)
+        self._require(getattr(event, "tag", None) is None, "a tag (!), which no setting needs", event)
+        self.depth += 1
+        node: Any = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(event, yaml.AliasEvent):
+            self._require(node in self.sizes, f"*{event.anchor} inside of what it stands for", event)
+            self.values += self.sizes[node]
+        else:
+            self._require_plain(node)
+            self.values += 1
+            self.sizes[node] = self.values - before
+        self._require(self.values <= MOST_VALUES, f"more than {MOST_VALUES:,} values", event)
+        return node
+
+    def _require_plain(self, node: yaml.Node) -> None:
+        text, kind = node.value, node.tag.removeprefix(_YAML)
+        self._require(node.tag in _KINDS, f"{text} is a {kind}; put it in quotes", node)
+        if isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, _ in text:
+                self._require(
+                    key.tag in (f"{_YAML}str", _MERGE), "a key that is no text; put it in quotes", key
                 )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+                twice = key.value in seen and key.tag != _MERGE
+                self._require(not twice, f"the key '{key.value}' stands twice in one mapping", key)
+                seen.add(key.value)
+        elif kind == "str":
+            plain = "\0" not in text and not _SURROGATE.search(
+                text
+            )  # neither a path nor a file can hold them
+            self._require(plain, "a character that is no text", node)
+        elif kind in ("int", "float"):
+            short = len(text) <= _LONGEST_NUMBER
+            self._require(
+                short, f"a number of {len(text):,} characters; expected at most {_LONGEST_NUMBER}", node
+            )
+
+    @staticmethod
+    def _require(holds: bool, problem: str, place: Any) -> None:
+        if not holds:
+            raise yaml.composer.ComposerError(None, None, problem, place.start_mark)
 
 
 def load(text: str, path: Path) -> Any:
-    """The values of YAML text from the file `path`; InputError with the place where it is not valid."""
+    """The values of YAML text from the file `path`; InputError with the line where it is not valid."""
     try:
         return _Loader(text).get_single_data()
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.MarkedYAMLError as error:
+        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        problem = " ".join(filter(None, (error.context, error.problem)))
+        raise InputError(f"{path}: not YAML: {problem}{place}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
 
 
@@ -56,7 +112,18 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     return values
 
 
-def read(path: Path) -> Configuration:
+class Workflow(Configuration):
+    """The configuration with the experiments in files of their own, as far as these files are valid."""
+
+    mistakes: Mapping[str, str]  # experiment -> what is wrong with the file that it is, or may be, in
+
+    def note_mistakes(self) -> None:
+        """Say on stderr which files of experiments are left out, and why."""
+        for mistake in dict.fromkeys(self.mistakes.values()):
+            _say(f"pairflow: note: left out {mistake}")
+
+
+def read(path: Path) -> Workflow:
     """The checked configuration of a file, with the experiments in files of their own."""
     return complete(parse(read_text(path), path), path, path)
 
@@ -66,25 +133,51 @@ def own_files(path: Path) -> list[Path]:
     return sorted(file for file in path.parent.glob("experiments/*") if file.suffix in (".yaml", ".yml"))
 
 
-def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Configuration:
+def complete(values: dict[str, Any], path: Path, origin: str | Path) -> Workflow:
     """The checked `values` of the configuration `path`, with the experiments in files of their own.
 
-    `origin` begins the message where `values` are not valid. Raises InputError for a file that is not valid,
-    and for a name that is there twice.
+    `origin` begins the message where `values` are not valid; InputError is raised for these only. A file of
+    its own that is not valid, or has a name that is there twice, is left out, and among the `mistakes`.
     """
     homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
     experiments = {**values["experiments"]}
+    mistakes: dict[str, str] = {}
     for file in own_files(path):
-        own = parse(read_text(file), file)
-        if others := [key for key in own if key != "experiments"]:
-            raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
-        for name, experiment in own["experiments"].items():
-            if name in homes:
-                raise InputError(
-                    f"{file}: the experiment '{name}' is also in {homes[name]}; rename one of them"
-                )
-            homes[name], experiments[name] = file, experiment
-    return check(Configuration, {**values, "experiments": experiments}, origin)
+        try:
+            own = _own_experiments(file, homes)
+        except InputError as mistake:
+            mistakes |= dict.fromkeys({file.stem, *names_in(file)}, str(mistake))
+        else:
+            homes |= dict.fromkeys(own, file)
+            experiments |= own
+    return check(Workflow, {**values, "experiments": experiments, "mistakes": mistakes}, origin)
+
+
+def _own_experiments(file: Path, homes: dict[str, Path]) -> dict[str, Any]:
+    """The experiments of a file of its own; InputError unless it is valid, and no name is in another file."""
+    own = parse(read_text(file), file)
+    if others := [key for key in own if key != "experiments"]:
+        raise InputError(f"{file}: expected only the key 'experiments', found '{others[0]}'")
+    if twice := [name for name in own["experiments"] if name in homes]:
+        home = homes[twice[0]]
+        raise InputError(f"{file}: the experiment '{twice[0]}' is also in {home}; rename one of them")
+    return own["experiments"]
+
+
+def names_in(file: Path) -> set[str]:
+    """The names of the experiments in a file, as far as it can be read."""
+    try:
+        values = load(read_text(file), file)
+    except InputError:
+        return set()
+    experiments = values.get("experiments") if isinstance(values, dict) else None
+    return set(experiments) if isinstance(experiments, dict) else set()
+
+
+@functools.cache
+def _say(line: str) -> None:
+    """Print a line on stderr, once in a process: Snakemake reads the configuration again."""
+    print(line, file=sys.stderr)
 
 
 def schema() -> str:
@@ -92,8 +185,11 @@ def schema() -> str:
     return json.dumps(Configuration.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def experiment(configuration: Configuration, name: str, path: Path) -> Experiment:
+def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:
     """The experiment of that name; InputError with the nearest one where there is none."""
+    if name in configuration.mistakes:
+        raise InputError(configuration.mistakes[name])
+    configuration.note_mistakes()
     if name not in configuration.experiments:
         names = configuration.experiments
         raise InputError(f"{path}: no experiment '{name}'{nearest(name, names)}: it has {', '.join(names)}")

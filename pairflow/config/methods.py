@@ -1,7 +1,7 @@
 """The grammar of method names: `base[-sub<P>][+distillation]*`; own pairs are the base `pairs-<name>`."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -84,6 +84,16 @@ class Method(Settings):
         return [*parse_method(self.parent).lineage, self.name] if self.parent else [self.name]
 
 
+def tail_revises(method: str) -> bool:
+    """Whether the greedy tail can change a sample of a discrete flow.
+
+    With masks it cannot, but for one position in 100,000 that still holds a mask after the last update. An
+    unknown name counts as a method with uniform noise.
+    """
+    base = BASES.get(re.split("[-+]", method)[0])
+    return base is None or base.corruption != "absorbing"
+
+
 def parse_method(name: str) -> Method:
     """Parse a method name; InputError names the part that is not known."""
     match = _METHOD.fullmatch(name)
@@ -106,10 +116,11 @@ def parse_method(name: str) -> Method:
     if distillations and BASES[match["base"]].corruption == "absorbing":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     subsets = int(match["subsets"] or 1)
-    shared = {"base": match["base"], "own": match["own"], "subsets": subsets}
+    shared: dict[str, Any] = {"base": match["base"], "own": match["own"], "subsets": subsets}
     method = Method(name=name, distillations=distillations, **shared)
     if not method.flows:
-        raise InputError(
-            f"'{name}': +rf distils continuous flows (condot, ot, pairflow), +dcd and +redi discrete ones"
-        )
+        flows = {name.partition("+")[0]: Method(name=name, **shared).flows}
+        flows |= {f"+{key}": (DISTILLATIONS[key].flow,) for key in distillations}
+        parts = ", ".join(f"{part} is for {' and '.join(of)} flows" for part, of in flows.items())
+        raise InputError(f"'{name}': its parts have no flow in common: {parts}")
     return method

@@ -1,13 +1,20 @@
 """Settings of the networks."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Settings
+from pairflow.config.training import Flow
 
 
-class Transformer(Settings):
+class NetworkSettings(Settings):
+    """Settings of a network, which name the flows that it is for."""
+
+    flows: ClassVar[tuple[Flow, ...]] = ("discrete",)
+
+
+class Transformer(NetworkSettings):
     """Diffusion transformer with rotary positions and adaptive layer norm."""
 
     name: Literal["transformer"]
@@ -28,8 +35,10 @@ class Transformer(Settings):
         return self
 
 
-class Mlp(Settings):
+class Mlp(NetworkSettings):
     """Residual multilayer perceptron with adaptive layer norm: for short rows and laptops."""
+
+    flows: ClassVar[tuple[Flow, ...]] = ("discrete", "continuous")
 
     name: Literal["mlp"]
     width: int = Field(384, ge=8, le=8192, description="Width of the residual stream.")
@@ -38,8 +47,10 @@ class Mlp(Settings):
     dropout: float = Field(0.0, ge=0, lt=1, description="Dropout probability.")
 
 
-class Unet(Settings):
+class Unet(NetworkSettings):
     """U-Net of D3PM and UDLM for images, in float32: 28 x 28 pixels in three scales, 32 x 32 in four."""
+
+    flows: ClassVar[tuple[Flow, ...]] = ("discrete", "continuous")
 
     name: Literal["unet"]
     channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="Channels at the first scale.")
@@ -70,8 +81,10 @@ class Unet(Settings):
         return self
 
 
-class Encoder(Settings):
+class Encoder(NetworkSettings):
     """Transformer encoder for vectors, with a token per pair of coordinates: only for continuous flows."""
+
+    flows: ClassVar[tuple[Flow, ...]] = ("continuous",)
 
     name: Literal["encoder"]
     width: int = Field(64, ge=8, le=8192, description="Width of the residual stream.")
@@ -84,11 +97,5 @@ class Encoder(Settings):
             raise ValueError(f"heads: {self.heads} does not divide the width {self.width}")
         return self
 
-
-CONTINUOUS = (
-    "encoder",
-    "mlp",
-    "unet",
-)  # the networks of continuous flows; all but the first also of discrete
 
 Network = Annotated[Transformer | Mlp | Unet | Encoder, Field(discriminator="name")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from pairflow.config.file import own_files, parse, read_text
+from pairflow.config.file import names_in, own_files, parse, read
 from pairflow.errors import InputError
 
 _LONGEST_LINE = 4096  # characters; a list stays on one line
@@ -29,12 +29,17 @@ def place(configuration: Path, name: str) -> Path:
 
 def require_free(configuration: Path, name: str, force: bool) -> None:
     """InputError if there is an experiment of that name; `force` allows one that only its own file holds."""
+    workflow = read(configuration)
+    if name in workflow.mistakes:
+        raise InputError(workflow.mistakes[name])
+    workflow.note_mistakes()
     for file in (configuration, *own_files(configuration)):
-        names = parse(read_text(file), file)["experiments"]
-        replaceable = file == place(configuration, name) and list(names) == [name]
-        if name in names and not (force and replaceable):
+        names, is_target = names_in(file), file == place(configuration, name)
+        replaceable = is_target and names == {name}
+        if (is_target or name in names) and not (force and replaceable):
+            found = f"there is an experiment '{name}'" if name in names else "there are other experiments"
             advice = "give another --name" + ", or --force" * replaceable
-            raise InputError(f"{file}: there is an experiment '{name}' already; {advice}")
+            raise InputError(f"{file}: {found} already; {advice}")
 
 
 def describe(configuration: Path, name: str, experiment: dict[str, Any], comment: str) -> str:

@@ -13,8 +13,10 @@ from pydantic import (
 )
 
 from pairflow.config.check import Seed, Settings
+from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-Sampler = Annotated[Literal["ancestral", "euler"], Field(description="Update rule of the sampler.")]
+SamplerName = Literal["ancestral", "euler"]
+Sampler = Annotated[SamplerName, Field(description="Update rule of the sampler.")]
 Conversion = Annotated[
     Literal["exact", "none"],
     Field(
@@ -82,9 +84,10 @@ class GuidedUpdate(Update):
     )
     guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
 
-    def count_calls(self, nfe: int) -> int:
-        """Calls of the network that make a sample: two at each time if it is guided, and the greedy tail."""
-        return (nfe + self.greedy_tail) * (1 if self.guidance in (0, 1) else 2)
+    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
+        """Calls of the network for a sample, with the greedy tail unless it revises nothing; two at each time
+        if the sample is guided."""
+        return (nfe + (self.greedy_tail and tail_revises)) * (1 if self.guidance in (0, 1) else 2)
 
     @model_validator(mode="after")
     def _guidance_needs_a_condition(self) -> Self:
@@ -96,14 +99,14 @@ class GuidedUpdate(Update):
 class Sampling(GuidedUpdate):
     """How samples are drawn from a model, and how many."""
 
-    samples: int = Field(1024, ge=1, le=10**7, description="Samples per trial.")
+    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
     trials: Trials = 10
 
 
 class Evaluation(Sampling):
     """A named protocol: numbers of sampling steps (NFE), samples and trials."""
 
-    nfe: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
+    nfe: tuple[Annotated[int, Field(ge=1, le=MOST_NFE)], ...] = Field(
         min_length=1, description="Numbers of sampling steps (NFE)."
     )
     methods: tuple[str, ...] | None = Field(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pairflow.config.check import Seed, Settings
+from pairflow.config.check import Name, Seed, Settings
 from pairflow.config.data import LongShare, Notation, Share, Split, Standardisation
 from pairflow.config.networks import Network
 from pairflow.config.sampling import (
@@ -18,14 +18,14 @@ from pairflow.config.sampling import (
     Trials,
 )
 from pairflow.config.training import AnyDistillation, BaseTraining, Flow, SolvedPairs, TeacherPairs
+from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
 class NewSettings(Standardisation):
     """What an experiment on a user's own file depends on, besides the file."""
 
-    name: str | None = Field(
+    name: Name | None = Field(
         None,
-        pattern=r"^[A-Za-z0-9_-]+$",
         description="Name of the experiment; none: derived from the file's name.",
     )
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
@@ -132,7 +132,9 @@ class SolveSettings(SolvedPairs):
 class DistillSettings(Settings):
     """What a distilled model depends on, besides its parent and the data or pairs."""
 
-    method: str = Field(description="Distilled method: <parent>+dcd, <parent>+redi or <parent>+rf.")
+    method: str = Field(
+        description="Distilled method, whose name is its parent's and +<distillation>: pairflow+dcd."
+    )
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
     distillation: AnyDistillation = Field(  # type: ignore[valid-type]
         description='Distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\'.'
@@ -143,7 +145,7 @@ class SampleSettings(Sampling):
     """What a file of samples depends on, besides the model."""
 
     nfe: int = Field(
-        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
     )
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
@@ -156,10 +158,10 @@ class FlowSampleSettings(Settings):
         description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
         "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
     )
-    samples: int = Field(1024, ge=1, le=10**7, description="Samples per trial.")
+    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
     trials: Trials = 10
     nfe: int = Field(
-        ge=1, le=10_000, description="Number of sampling steps (number of function evaluations, NFE)."
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
     )
     seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 

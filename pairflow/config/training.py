@@ -2,7 +2,7 @@
 
 import functools
 import operator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
@@ -72,10 +72,36 @@ Redraw = Annotated[
 ]
 
 
+Pool = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=2**14,  # a matrix of 2 GiB
+        exclude_if=lambda rows: rows is None,  # so that nothing of earlier versions is made again
+        description="Rows that ot assigns to sources at a time, a multiple of training.batch_size; none: one "
+        "batch. The time of an assignment grows with the cube of this number.",
+    ),
+]
+
+
 class BaseTraining(Training):
     """The training of a base model, with what `pairing` says of it."""
 
     redraw: Redraw = None
+    pool: Pool = None
+
+    @model_validator(mode="after")
+    def _pool_of_whole_batches(self) -> "BaseTraining":
+        require_whole_batches(self.pool, self.batch_size)
+        return self
+
+
+def require_whole_batches(pool: int | None, batch_size: int) -> None:
+    """ValueError unless a pool is a multiple of the batch size."""
+    if pool is not None and pool % batch_size:
+        raise ValueError(
+            f"pairing.pool: expected a multiple of training.batch_size, {batch_size}; found {pool}"
+        )
 
 
 class Distillation(Optimisation):
@@ -84,6 +110,11 @@ class Distillation(Optimisation):
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
     flow: ClassVar[Flow] = "discrete"
 
+    learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        {},
+        exclude_if=lambda rates: not rates,  # so that nothing of earlier versions is made again
+        description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}.",
+    )
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
         "ema", description="Weights of the parent to start from: the moving average or the raw weights."
@@ -91,6 +122,19 @@ class Distillation(Optimisation):
     ema: Literal["fresh", "inherit"] = Field(
         "fresh", description="Moving average: start a fresh one, or inherit the parent's."
     )
+
+    @model_validator(mode="after")
+    def _rates_fit(self) -> Self:
+        for base, rate in self.learning_rate_of.items():
+            if self.final_learning_rate > rate:
+                final = f"final_learning_rate: {self.final_learning_rate}"
+                raise ValueError(f"{final} is above learning_rate_of.{base}, {rate}")
+        return self
+
+    def of_base(self, base: str) -> Self:
+        """The settings for the methods of a base, with the one learning rate that they have."""
+        rate = self.learning_rate_of.get(base, self.learning_rate)
+        return self.model_copy(update={"learning_rate": rate, "learning_rate_of": {}})
 
 
 class Dcd(Distillation):
@@ -166,7 +210,11 @@ Distillations = create_model(  # type: ignore[call-overload]
     __base__=Settings,
     __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
     **{
-        name: (settings | None, Field(None, exclude_if=lambda value: value is None) if name == "rf" else None)
+        # DCD and ReDi are written as null where they are not set: results of before stay up to date.
+        name: (
+            settings | None,
+            None if name in ("dcd", "redi") else Field(None, exclude_if=lambda how: how is None),
+        )
         for name, settings in DISTILLATIONS.items()
     },
 )

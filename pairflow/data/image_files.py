@@ -3,14 +3,15 @@
 import gzip
 import hashlib
 import math
-import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from pairflow.artifacts.rows import named_when_damaged
 from pairflow.data.folders import files
+from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
@@ -72,8 +73,7 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     if path is None:
         raise InputError(f"{folder / name}: no such file, gzipped or not")
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        content = gunzip(path) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: not readable: {error}") from None
     start = 4 * (1 + dimensions)
@@ -85,11 +85,12 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
 
 def read_subset(path: Path) -> list[LabelledImages]:
     """Training and test images and labels of a NumPy archive."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return [(arrays[f"x_{name}"], arrays[f"y_{name}"].reshape(-1)) for name in ("train", "test")]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: expected arrays x_train, y_train, x_test, y_test: {error}") from None
+    with (
+        named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
+        return [(arrays[f"x_{name}"], arrays[f"y_{name}"].reshape(-1)) for name in ("train", "test")]
 
 
 def read_torchvision(name: str, root: Path, download: bool) -> list[LabelledImages]:

@@ -5,7 +5,6 @@ line from 1 on, as editors count, of its record in an SDF file or of its row in 
 """
 
 import csv
-import gzip
 import io
 import re
 import warnings
@@ -21,7 +20,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 from rdkit import Chem, rdBase
 
+from pairflow.artifacts import from_cell
 from pairflow.data.standardise import MOST_ATOMS, TOO_MANY_ATOMS
+from pairflow.data.unpack import GzipFile, require_plausible
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
@@ -47,6 +48,8 @@ SMILES_COLUMNS = (
 _NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
 _LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
 _LONGEST_RECORD = 100_000  # lines
+_MOST_UNPACKED = 2**30  # bytes of an Excel file; openpyxl holds all texts in memory
+_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel has no more rows
 _UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
 
 
@@ -141,7 +144,7 @@ def _opened(path: Path) -> Iterator[tuple[Iterable[str], BinaryIO]]:
         raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
     try:
         with path.open("rb") as raw:
-            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+            unpacked = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
             if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
             yield (_sheet if format_of(path) == "Excel" else _Lines)(unpacked, path), raw
@@ -176,16 +179,39 @@ def _sheet(binary: Any, path: Path) -> Iterator[str]:
     require_openpyxl(path)
     from openpyxl import load_workbook
 
+    cells = 0
     try:
+        _require_small(binary, path)
         with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
             sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
-        for row in sheet.iter_rows(values_only=True):
+        sheet.reset_dimensions()  # a row ends at its last cell, whatever size the sheet claims to have
+        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+            cells += len(row)
+            if number > _MOST_ROWS or cells > _MOST_CELLS:
+                raise InputError(
+                    f"{path}: expected at most {_MOST_ROWS:,} rows and {_MOST_CELLS:,} cells in the first "
+                    "sheet, found more; save it as CSV"
+                )
             fields = ["" if value is None else " ".join(str(value).split()) for value in row]
             line = io.StringIO()
             csv.writer(line, lineterminator="\n").writerow(fields if any(fields) else [])
             yield line.getvalue()
-    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, SyntaxError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # whatever a damaged file makes openpyxl raise
         raise InputError(f"{path}: not a readable Excel file: {error}") from None
+
+
+def _require_small(binary: Any, path: Path) -> None:
+    """InputError if the parts of an Excel file are too large; no more of a part is read than it claims."""
+    with zipfile.ZipFile(binary) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+    require_plausible(path, unpacked)
+    if unpacked > _MOST_UNPACKED:
+        raise InputError(
+            f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
+            f"{unpacked / 2**20:,.0f}; save it as CSV"
+        )
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
@@ -203,8 +229,10 @@ def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
     place, named = header.index(column), name_column(header, column)
     name_place = len(header) if named is None else header.index(named)
 
+    as_text = from_cell if format_of(path) == "CSV" else str
+
     def field(record: list[str], place: int) -> str:
-        return record[place] if place < len(record) else ""
+        return as_text(record[place]) if place < len(record) else ""
 
     for number, record in records:
         yield Row(number, field(record, place), field(record[: len(header)], name_place).strip())

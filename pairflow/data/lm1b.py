@@ -13,6 +13,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.data.status import described
 from pairflow.data.text import Parts, Rejected, normalise
 from pairflow.data.text_sources import PublishedText, expected_size
+from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
@@ -67,6 +68,7 @@ class Lm1b(PublishedText):
             with tarfile.open(path, "r|gz") as archive:
                 for member in archive:
                     if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
+                        require_plausible(path, member.size)
                         for line in file.read().decode("utf-8").splitlines():
                             yield normalise(detokenise(line), settings)
         except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:

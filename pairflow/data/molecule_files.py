@@ -12,7 +12,7 @@ import pandas as pd
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
-from pairflow.artifacts import Metadata, write_table
+from pairflow.artifacts import Metadata, as_cell, write_table
 from pairflow.data.library import require_openpyxl
 from pairflow.errors import InputError
 
@@ -57,7 +57,9 @@ def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    rounded = pd.DataFrame({name: [_rounded(name, value) for value in table[name]] for name in table})
+    rounded = pd.DataFrame(
+        {name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table}
+    )
     with path.open("w", encoding="utf-8", newline="") as file:
         rounded.to_csv(file, index=False, lineterminator="\n")
 

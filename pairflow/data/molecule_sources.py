@@ -1,15 +1,15 @@
 """Sources of molecules: published tables, and users' own files."""
 
 import csv
-import gzip
+import io
 import json
 import zlib
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pairflow.config import DataSettings, Molecules, Standardisation
 from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
+from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,9 +122,10 @@ class MoleculeTable(MoleculeSource):
 
     def _problem(self, path: Path) -> str | None:
         """What is wrong with a copy of the table; None if it has the column and the published rows."""
-        opened: Callable = gzip.open if path.suffix == ".gz" else open
         try:
-            with opened(path, "rt", encoding="utf-8", newline="") as file:
+            with path.open("rb") as raw:
+                unpacked: Any = GzipFile(path, raw) if path.suffix == ".gz" else raw
+                file = io.TextIOWrapper(unpacked, encoding="utf-8", newline="")
                 records = csv.reader(file)
                 header = next(records, [])
                 number = sum(1 for record in records if record)

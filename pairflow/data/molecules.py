@@ -117,7 +117,7 @@ class Vocabulary:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
         tokens = content.get("tokens")
         strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
-        if tokens != strings or content.get("kind") not in REPRESENTATIONS:
+        if tokens != strings or content.get("kind") not in [*REPRESENTATIONS]:
             expected = '{"kind": "smiles", "tokens": [strings]}'
             raise InputError(f"{path}: not a vocabulary: expected {expected}, or the kind selfies")
         try:

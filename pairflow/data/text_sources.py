@@ -17,8 +17,11 @@ from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
 from pairflow.data.text import Parts, PreparedText, Rejected, cut_parts, join, prepare
 from pairflow.data.tokenisers import Tokeniser
+from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
+from pairflow.files import read_bytes, require_regular
 
+MOST_BYTES = 2**32  # of a file of text, which is held in memory as a whole
 BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with the space
 
 
@@ -99,6 +102,7 @@ class Text8(PublishedText):
         path = self.fetch()
         try:
             with zipfile.ZipFile(path) as archive:
+                require_plausible(path, archive.getinfo("text8").file_size)
                 text = archive.read("text8").decode("ascii")
         except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             raise InputError(f"{path}: not the archive of text8: {described(error)}") from None
@@ -129,9 +133,11 @@ class OwnText(TextSource):
         return self.path.name
 
     def fetch(self) -> Path:
-        if self.path.exists():
-            return self.path
-        raise InputError(f"{self.path}: no such file or folder")
+        if not self.path.exists():
+            raise InputError(f"{self.path}: no such file or folder")
+        if not self.path.is_dir():
+            require_regular(self.path)
+        return self.path
 
     def files(self) -> list[Path]:
         """The file, or those of the folder; InputError if there is none."""
@@ -152,7 +158,7 @@ class OwnText(TextSource):
 
     def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
         for path in self.files():
-            content = path.read_bytes()
+            content = read_bytes(path, MOST_BYTES)
             try:
                 text = content.decode("utf-8-sig")
                 if not text.strip():

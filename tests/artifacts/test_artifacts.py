@@ -1,9 +1,13 @@
 """Parquet contracts: round trips, whole-or-nothing writes, refusals by name."""
 
-import errno
+import hashlib
+import itertools
 import json
+import multiprocessing
 import os
 import platform
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -15,13 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pairflow
 from pairflow.artifacts import (
     Metadata,
     Provenance,
     atomic,
-    atomic_folder,
+    own_files,
     read_metadata,
     read_provenance,
+    read_rows,
     read_table,
     token_array,
     token_column,
@@ -109,6 +115,34 @@ def test_provenance_stands_beside_the_file(tmp_path):
     assert (facts["device"], facts["samples_seen"]) == ("cpu", 32)
 
 
+def test_provenance_holds_no_folder_of_this_machine(tmp_path, monkeypatch):
+    installation, home, here = Path(pairflow.__file__).parent.parent, tmp_path / "home", tmp_path / "project"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(home))
+    words = [
+        f"{installation}/pairflow/steps/train.py",
+        "--parent",
+        f"{installation}/pairflow/models/zinc250k",
+    ]
+    words += [f"--out={here}/a.parquet", f"--root={here}", f'--settings={{"source": "{home}/me/a.smi"}}']
+    words += [f"{home}", f"{home}2/a.smi", "/data/a.smi", f"/mnt{home}/a.smi", "results/a.smi"]
+    monkeypatch.setattr("sys.argv", words)
+    Provenance().write(tmp_path / "x.parquet")
+    kept = ["train.py", "--parent", "./pairflow/models/zinc250k", "--out=./a.parquet", "--root=./"]
+    kept += [
+        '--settings={"source": "~/me/a.smi"}',
+        "~/",
+        f"{home}2/a.smi",
+        "/data/a.smi",
+        f"/mnt{home}/a.smi",
+    ]
+    assert json.loads((tmp_path / "x.parquet.provenance.json").read_text())["command"] == [
+        *kept,
+        "results/a.smi",
+    ]
+
+
 def test_time_that_does_not_count_is_not_in_the_record(tmp_path):
     provenance = Provenance()
     with provenance.uncounted():
@@ -189,6 +223,11 @@ def test_a_token_that_does_not_fit_is_refused_and_not_wrapped(token, dtype):
         token_column(tokens, 256)
 
 
+def test_more_symbols_than_the_pairing_takes_are_refused():
+    with pytest.raises(InputError, match=r"^expected at most 65,536 symbols \(K\), found 65,537$"):
+        token_column(np.zeros((1, 2), np.int64), 65_537)
+
+
 def test_every_file_can_be_read_by_those_whom_the_umask_allows(tmp_path):
     before = os.umask(0o027)
     try:
@@ -199,51 +238,148 @@ def test_every_file_can_be_read_by_those_whom_the_umask_allows(tmp_path):
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_folder_takes_the_place_of_what_was_there(tmp_path):
+SHAPED = "{{'descr': '|u1', 'fortran_order': False, 'shape': {}}}\n"
+NOT_NUMBERS = "not a .npy array of numbers"
+
+
+@pytest.mark.parametrize(
+    ("header", "length", "text"),
+    [
+        (SHAPED.format((10**12, 6)), None, "needs more memory than there is: Unable to allocate 5.46 TiB"),
+        (SHAPED.format((10**30, 6)), None, NOT_NUMBERS),
+        (SHAPED.format((3, 6)), None, NOT_NUMBERS),
+        ("((((", None, NOT_NUMBERS),
+        ("{}", 2**32 - 1, NOT_NUMBERS),
+    ],
+)
+def test_a_crafted_header_of_an_array_is_refused(tmp_path, header, length, text):
+    start = b"\x93NUMPY\x02\x00" + struct.pack("<I", length or len(header))
+    (tmp_path / "rows.npy").write_bytes(start + header.encode())
+    with pytest.raises(InputError, match=f"rows.npy: {text}"):
+        read_rows(tmp_path / "rows.npy", 6)
+
+
+def test_an_archive_that_is_none_is_no_array(tmp_path):
+    (tmp_path / "rows.npy").write_bytes(b"PK\x03\x04")
+    with pytest.raises(InputError, match=f"rows.npy: {NOT_NUMBERS}"):
+        read_rows(tmp_path / "rows.npy", 6)
+
+
+LIST = ".pairflow-files"
+
+
+def put(folder, **texts):
+    """Write files with these texts to a folder for outputs."""
+    with own_files(folder) as temporary:
+        for name, text in texts.items():
+            (temporary / name).write_text(text)
+
+
+def texts(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def entries(**texts):
+    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in texts.items())
+
+
+def test_own_files_take_the_place_of_earlier_ones_and_of_nothing_else(tmp_path):
     folder = tmp_path / "deep" / "figures"
-    for name in ("old.pdf", "new.pdf"):
-        with atomic_folder(folder) as temporary:
-            (temporary / name).write_text(name)
-            assert not (folder / name).exists()
-        assert [path.name for path in folder.iterdir()] == [name]
+    put(folder, a="1", b="1")
+    (folder / "mine.pdf").write_text("mine")
+    (folder / "b").write_text("changed by hand")
+    (folder / "sub").mkdir()
+    put(folder, a="2", c="2")
+    (folder / "sub").rmdir()
+    kept = {"mine.pdf": "mine", "b": "changed by hand"}
+    new = {"a": "2", "c": "2"}
+    assert {name: text for name, text in texts(folder).items() if name != LIST} == kept | new
+    assert sorted(texts(folder)[LIST].splitlines()) == sorted(entries(**new).splitlines())
     assert [path.name for path in folder.parent.iterdir()] == ["figures"]
 
 
-def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
-    with atomic_folder(tmp_path / "figures") as temporary:
-        (temporary / "a").write_text("whole")
-    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "figures") as temporary:  # noqa: PT012
+@pytest.mark.parametrize("kind", ["foreign", "changed", "folder", "link"])
+def test_a_file_that_is_not_ours_gives_way_to_none(tmp_path, kind):
+    folder, mine = tmp_path / "figures", tmp_path / "figures" / "b"
+    put(folder, a="1", **({"b": "1"} if kind == "changed" else {}))
+    other = tmp_path / "other"
+    other.write_text("2")
+    if kind == "folder":
+        mine.mkdir()
+    elif kind == "link":
+        mine.symlink_to(other)
+    else:
+        mine.write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="figures/b: is there, and is no file that pairflow has written"):
+        put(folder, a="2", b="3")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert {path.name for path in tmp_path.iterdir()} == {"figures", "other"}
+
+
+def test_the_folder_of_a_rule_without_a_list_keeps_what_has_other_names(tmp_path):
+    for name in ("a", "mine.pdf", ".snakemake_timestamp"):
+        (tmp_path / name).write_text("of version 0.1.0")
+    put(tmp_path, a="1", b="1")
+    assert texts(tmp_path)["a"] == "1"
+    assert texts(tmp_path)["mine.pdf"] == "of version 0.1.0"
+
+
+def test_own_files_that_fail_leave_what_was_there(tmp_path):
+    put(tmp_path / "figures", a="whole")
+    with pytest.raises(RuntimeError), own_files(tmp_path / "figures") as temporary:  # noqa: PT012
         (temporary / "a").write_text("half")
         raise RuntimeError("full disk")
-    assert (tmp_path / "figures" / "a").read_text() == "whole"
+    assert texts(tmp_path / "figures") == {"a": "whole", LIST: entries(a="whole")}
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
 
 
-def test_a_folder_that_cannot_be_moved_leaves_what_was_there(tmp_path, monkeypatch):
-    folder = tmp_path / "figures"
-    with atomic_folder(folder) as temporary:
-        (temporary / "a").write_text("whole")
-    move = Path.replace
+def test_a_process_killed_before_any_of_its_moves_loses_nothing_and_the_next_one_ends_the_same(tmp_path):
+    """It dies before its first, second, ... rename or removal, until one lives through all of them."""
+    old, new, mine = {"a": "old", "b": "old", "c": "old"}, {"b": "new", "c": "new", "d": "new"}, "mine.pdf"
+    moves = 0
+    while True:
+        moves += 1
+        folder = tmp_path / str(moves)
+        put(folder, **old)
+        (folder / mine).write_text("mine")
+        child = multiprocessing.get_context("fork").Process(target=_die_at, args=(moves, folder, new))
+        child.start()
+        child.join()
+        left = texts(folder)
+        assert left.pop(mine) == "mine"
+        left.pop(LIST)
+        own = {name: text for name, text in left.items() if not name.endswith(".partial")}
+        assert own.keys() >= {"b", "c"}
+        assert all(text in (old.get(name), new.get(name)) for name, text in own.items())
+        put(folder, d="last")
+        assert texts(folder) == {mine: "mine", "d": "last", LIST: entries(d="last")}
+        assert {path.name for path in tmp_path.iterdir()} == {str(number + 1) for number in range(moves)}
+        if child.exitcode == 0:
+            break
+        assert child.exitcode == -signal.SIGKILL
+    assert moves == 7  # three moves, a removal, the list before and after; then none
 
-    def refused(self, target):
-        if self.suffix == ".partial":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return move(self, target)
 
-    monkeypatch.setattr(Path, "replace", refused)
-    with pytest.raises(InputError, match="No space left"), atomic_folder(folder) as temporary:
-        (temporary / "a").write_text("other")
-    assert (folder / "a").read_text() == "whole"
-    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+def _die_at(count, folder, new):
+    left = itertools.count(1)
+    for name in ("replace", "unlink"):
+        real = getattr(Path, name)
+
+        def counted(self, *given, real=real, **options):
+            if self.exists() and next(left) == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(self, *given, **options)
+
+        setattr(Path, name, counted)
+    put(folder, **new)
 
 
 def test_what_killed_processes_have_left_is_removed(tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()
-    for end in ("partial", "old"):
-        (tmp_path / f".figures.{platform.node()}.{ended.pid}.{end}").mkdir()
+    (tmp_path / f".figures.{platform.node()}.{ended.pid}.partial").mkdir()
     (tmp_path / f".figures.{platform.node()}.{os.getppid()}.partial").mkdir()  # of one that still runs
-    with atomic_folder(tmp_path / "figures"):
-        pass
+    put(tmp_path / "figures")
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"figures", f".figures.{platform.node()}.{os.getppid()}.partial"}

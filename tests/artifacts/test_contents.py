@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pairflow.artifacts import Metadata, read_table, write_table
+from pairflow.artifacts import Metadata, read_metadata, read_table, write_table
+from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 
 GOOD = [[0, 1, 2], [3, 4, 5]]
@@ -111,6 +112,11 @@ def test_sizes_that_cannot_be_are_refused(read, metadata, text):
             "column 'trial': row 1: expected an integer in 0..2147483647, found -1",
         ),
         (
+            "known molecules",
+            {"hash": pa.array([1, 5, 5], pa.uint64())},
+            "column 'hash': row 2: expected more than 5, found 5",
+        ),
+        (
             "metrics",
             {**dict.fromkeys(("method", "evaluation", "nfe", "value"), pa.nulls(1)), "metric": pa.nulls(1)},
             "column 'metric' cannot be of type null in metrics",
@@ -126,6 +132,22 @@ def test_the_first_wrong_value_is_named(read, kind, columns, text):
     with pytest.raises(InputError, match=r"table\.parquet: column") as raised:
         read(kind, columns)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"tokens": pa.array(GOOD, pa.list_(pa.uint8()))}, "column 'tokens' cannot be of type list<"),
+        ({"tokens": column([[0, 1]], length=2)}, "expected 3 integers in each row, found fixed_size_list<"),
+        ({"tokens": column([])}, "holds no rows"),
+        ({"token": column(GOOD)}, "no column 'tokens', which a table of tokens has"),
+    ],
+)
+def test_columns_are_checked_where_only_metadata_are_read(tmp_path, columns, text):
+    path = tmp_path / "table.parquet"
+    write_table(path, pa.table(columns), Metadata(kind="tokens", length=3, vocabulary_size=6))
+    with pytest.raises(InputError, match=text):
+        read_metadata(path)
 
 
 @pytest.mark.parametrize(
@@ -203,3 +225,10 @@ def test_the_largest_vocabulary_is_read(read):
     rows = column([[0, 1, 65535]], pa.uint16())
     table, _ = read("tokens", {"tokens": rows}, vocabulary_size=65536)
     assert np.max(table["tokens"].chunk(0).values.to_numpy()) == 65535
+
+
+def test_a_property_may_be_missing_but_not_infinite(tmp_path):
+    path = tmp_path / "molecules.parquet"
+    require_columns(path, pa.table({"sa": [1.0, None]}), {"sa": COMPUTED}, "training molecules")
+    with pytest.raises(InputError, match="column 'sa': row 1: expected one of finite numbers, found inf"):
+        require_columns(path, pa.table({"sa": [1.0, np.inf]}), {"sa": COMPUTED}, "training molecules")

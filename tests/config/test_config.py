@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from deadline import within
 
 from pairflow import config
 from pairflow.config import BASES, PAPER_SOURCES, Configuration, Experiment, Settings, check, parse_method
-from pairflow.config.file import load, schema
+from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, schema
 from pairflow.errors import InputError
 from pairflow.plan import paths
 
@@ -19,6 +20,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
 IMAGES = {"source": "image_folder", "folder": "faces"}
+OTHERS = [base for base in BASES if base != "pairs"]  # those without a name
 KEYWORDS = {"properties", "anyOf", "items", "prefixItems", "$defs"}  # of JSON schemas
 LM1B = [f"lm1b_n{length}" for length in (16, 32, 64, 128)]
 
@@ -50,8 +52,10 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
     ("path", "value", "message"),
     [
         ("pairing.stepz", 3, r"unknown key 'experiments\.demo\.pairing\.stepz' \(did you mean 'steps'\?\)"),
+        ("evaluations.x" + "x" * 100, {}, r"string should have at most 100 characters"),
         ("trainings", {}, r"unknown key 'experiments\.demo\.trainings' \(did you mean 'training'\?\)"),
         ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
+        ("pairing.pool", 512, r"pairing\.pool: only for continuous flows, and flow is discrete"),
         ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
         ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
         ("training.learning_rate", float("nan"), "rate: input should be a finite number, found nan"),
@@ -169,6 +173,33 @@ def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
         assert "redraw" not in settings.model_dump(mode="json")
 
 
+def moons(**pairing):
+    """Only the shipped experiment `two_moons_d2`, with other settings of its pairing."""
+    values = SHIPPED["experiments"]["two_moons_d2"] | {"pairing": pairing}
+    return check(Configuration, {"experiments": {"moons": values}}, "x").experiments["moons"]
+
+
+def test_only_ot_has_a_pool():
+    # Without the setting, nothing that an earlier version made has other settings.
+    assert "pool" not in moons(steps=100).model_dump()["pairing"]
+    assert "pool" not in moons(steps=100).train_settings("ot", 0).model_dump()["training"]
+    pooled = moons(pool=512)
+    pools = {name: pooled.train_settings(name, 0).training.pool for name in pooled.methods}
+    assert pools == {"condot": None, "ot": 512, "pairflow": None}
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        (1000, "pairing.pool: expected a multiple of training.batch_size, 256; found 1000"),
+        (2**14 + 256, "pairing.pool: input should be less than or equal to 16384, found 16640"),
+    ],
+)
+def test_a_pool_is_of_whole_batches_and_fits_memory(pool, message):
+    with pytest.raises(InputError, match=message):
+        moons(pool=pool)
+
+
 def test_a_methods_lineage_is_trained_from_the_base_on():
     method = parse_method("pairflow-sub4+redi+dcd")
     assert (method.base, method.subsets, method.distillations) == ("pairflow", 4, ("redi", "dcd"))
@@ -188,9 +219,18 @@ def test_a_methods_lineage_is_trained_from_the_base_on():
         ("pairs", r"method 'pairs': your own pairs have a name, write 'pairs-<name>'"),
         (
             "pairs-my_own",
-            r"known are mdlm, udlm, random, pairflow, condot, ot, pairflow-sub<P> and pairs-<name>",
+            f"known are {', '.join(OTHERS)}, pairflow-sub<P> and pairs-<name>",
         ),
-        ("udlm-mine", r"unknown method 'udlm-mine': known are mdlm"),
+        ("udlm-mine", r"unknown method 'udlm-mine': known are .*mdlm, udlm, random, pairflow, condot, ot, "),
+        ("condot+dcd", r"in common: condot is for continuous flows, \+dcd is for discrete flows$"),
+        (
+            "pairflow-sub4+rf",
+            r"in common: pairflow-sub4 is for discrete flows, \+rf is for continuous flows$",
+        ),
+        (
+            "pairflow+dcd+rf",
+            r": pairflow is for discrete and continuous flows, \+dcd is for discrete flows, \+rf",
+        ),
         ("pairflow-sub1", "one subset is the full pairing, write 'pairflow'"),
         *((name, "unknown method") for name in ("pairflow-sub0", "pairflow-sub", "Pairflow", "../x", "")),
     ],
@@ -248,6 +288,58 @@ def test_images_that_are_too_large_to_pair_are_refused(size, mode, methods, fits
 def test_a_key_that_stands_twice_is_refused(text):
     with pytest.raises(InputError, match=r"my\.yaml: not YAML: the key '(a|scale)' stands twice in one mapp"):
         load(text, Path("my.yaml"))
+
+
+BOMB = "a0: &a0 {k: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], k{n}: 1}}\n" for n in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("? [a, b]\n: 1", r"a key that is no text; put it in quotes \(line 1\)"),
+        ("a: 1\n1: 2", r"a key that is no text; put it in quotes \(line 2\)"),
+        ("a: 2026-13-45", "2026-13-45 is a timestamp; put it in quotes"),
+        ("a: =", "= is a value; put it in quotes"),
+        ("a: !!int x", r"a tag \(!\), which no setting needs"),
+        ("!!set {a}", r"a tag \(!\)"),
+        ("a: !!binary aaaa", r"a tag \(!\)"),
+        ("a: !!bool x", r"a tag \(!\)"),
+        ("a: " + "1" * 4301, "a number of 4,301 characters; expected at most 100"),
+        ("a: 0x" + "f" * 4301, "a number of 4,303 characters"),
+        ("a: 1" + ":00" * 4301, "a number of 12,904 characters"),
+        (BOMB, "more than 10,000 values"),
+        (BOMB.replace("<<: [", "k: ["), "more than 10,000 values"),
+        ("".join(f"k{n}: 1\n" for n in range(100_000)), r"more than 10,000 values \(line 5001\)"),
+        ("a: &d {<<: *d}", r"\*d inside of what it stands for"),
+        ("a: &d [*d]", r"\*d inside of what it stands for"),
+        ("[" * 100_000, "more than 30 levels"),
+        ('a: "\\ud800"', "a character that is no text"),
+        ('from: "a\\0b"', "a character that is no text"),
+        ("a: \x01", "unacceptable character"),
+        ("<<: 3", "expected a mapping"),
+        ("a: <<", "could not determine a constructor"),
+        ("--- 1\n--- 2", "but found another document"),
+    ],
+)
+def test_what_no_configuration_needs_is_refused_in_seconds(text, mistake):
+    with within(20), pytest.raises(InputError, match=rf"^my\.yaml: not YAML: [^\n]*{mistake}"):
+        load(text, Path("my.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text", [*("012", "1_000", "1:30", "0x1f", "1e3", ".5", "~", "yes", "'no'", "[a, {b: 1}]")]
+)
+def test_other_values_are_what_yaml_says(text):
+    assert load(text, Path("my.yaml")) == yaml.safe_load(text)
+
+
+def test_the_shipped_file_is_what_yaml_says_and_far_below_the_bounds():
+    text = (REPOSITORY / "workflow_config.yaml").read_text()
+    assert load(text, Path("my.yaml")) == SHIPPED
+    assert len(text) < MOST_BYTES / 10
+    assert load(f"a: [{'1, ' * (MOST_VALUES - 4)}1]", Path("my.yaml")) == {"a": [1] * (MOST_VALUES - 3)}
 
 
 def test_anchors_may_be_merged_and_overridden():

@@ -1,11 +1,12 @@
 """Experiments in files of their own: merged with the shipped ones, written by `new`, and refused by name."""
 
+import os
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pairflow.config.file import read
+from pairflow.config.file import MOST_BYTES, experiment, read
 from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
 
@@ -52,19 +53,43 @@ def test_files_are_merged_with_the_shipped_experiments():
         ("b.yaml", {}, r"experiments/b\.yaml: experiments: dictionary should have at least 1 item"),
     ],
 )
-def test_a_mistake_names_its_file(name, text, message):
-    write("a.yaml", mine=MINE)
+def test_a_mistake_names_its_file_and_stops_only_its_experiments(name, text, message):
+    write("a.yaml", mine=MINE, other=MINE)
     write(name, **text)
-    with pytest.raises(InputError, match=message):
-        read(SHIPPED)
+    workflow = read(SHIPPED)
+    assert experiment(workflow, "other", SHIPPED).data.source == MINE["data"]["source"]
+    for asked in ("b", *text):
+        with pytest.raises(InputError, match=message):
+            experiment(workflow, asked, SHIPPED)
+
+
+def test_a_file_that_is_left_out_is_a_line(capsys):
+    Path("experiments").mkdir()
+    Path("experiments/left_out.yaml").write_text("a: 2026-13-45")
+    for _ in range(2):  # Snakemake reads the configuration again
+        experiment(read(SHIPPED), "demo", SHIPPED)
+    error = "experiments/left_out.yaml: not YAML: 2026-13-45 is a timestamp; put it in quotes (line 1)"
+    assert capsys.readouterr().err == f"pairflow: note: left out {error}\n"
+
+
+def test_a_pipe_among_the_experiments_is_left_out(tmp_path):
+    Path("experiments").mkdir()
+    os.mkfifo("experiments/pipe.yaml")
+    Path("experiments/zero.yaml").symlink_to("/dev/zero")
+    Path("experiments/folder.yaml").mkdir()
+    Path("experiments/large.yaml").write_bytes(b"#" * (MOST_BYTES + 1))
+    mistakes = read(SHIPPED).mistakes
+    assert list(mistakes) == ["folder", "large", "pipe", "zero"]
+    for name in ("folder", "pipe", "zero"):
+        assert mistakes[name] == f"experiments/{name}.yaml: is a folder, a pipe or a device, expected a file"
+    assert mistakes["large"].startswith("experiments/large.yaml: 1,048,577 bytes are more than the 1,048,576")
 
 
 def test_a_file_holds_nothing_but_experiments():
     Path("experiments").mkdir()
     Path("experiments/a.yaml").write_text(yaml.safe_dump({"pair_shards": 2, "experiments": {"x": DEMO}}))
-    message = r"experiments/a\.yaml: expected only the key 'experiments', found 'pair_shards'$"
-    with pytest.raises(InputError, match=message):
-        read(SHIPPED)
+    mistake = "experiments/a.yaml: expected only the key 'experiments', found 'pair_shards'"
+    assert read(SHIPPED).mistakes == {"a": mistake, "x": mistake}
 
 
 @pytest.mark.parametrize("name", ["mine", "123", "null", "2024-01-01", "-x", "yes"])
@@ -103,3 +128,15 @@ def test_a_taken_name():
     ):
         with pytest.raises(InputError, match=rf"{file}\.yaml: " + taken.format(name, advice)):
             require_free(SHIPPED, name, force=force)
+
+
+def test_a_file_that_holds_something_else_is_not_replaced():
+    write("mine.yaml", other=MINE)
+    with pytest.raises(
+        InputError, match=r"experiments/mine\.yaml: there are other experiments already; give"
+    ):
+        require_free(SHIPPED, "mine", force=True)
+    Path("experiments/broken.yaml").write_text("a: [")
+    require_free(SHIPPED, "new", force=False)
+    with pytest.raises(InputError, match=r"experiments/broken\.yaml: not YAML: "):
+        require_free(SHIPPED, "broken", force=True)

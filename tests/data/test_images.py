@@ -193,6 +193,10 @@ def test_a_broken_mnist_file_is_named(copies):
     labels = copies / "mnist" / "train-labels-idx1-ubyte.gz"
     for content, message in (
         (gzip.compress(idx(np.zeros(3, np.uint8))[:-1]), r"ubyte\.gz: not an idx file of bytes in 1 dim"),
+        (
+            gzip.compress(bytes(2**25)),
+            r"labels-idx1-ubyte\.gz: expected a file that unpacks to at most 100 times",
+        ),
         (b"no gzip", r"train-labels-idx1-ubyte\.gz: not readable: Not a gzipped file"),
         (gzip.compress(idx(np.zeros(2, np.uint8))), "expected images .* with a label each, .* and 2 labels"),
     ):

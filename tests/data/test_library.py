@@ -1,15 +1,19 @@
 """Files of molecules: how each reader treats good, odd and broken ones."""
 
 import gzip
+import io
 import os
 import subprocess
 import sys
+import zipfile
 
 import openpyxl
 import pytest
+from deadline import within
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
+from pairflow.data import library
 from pairflow.data.library import Unreadable, columns, format_of, name_column, numbered_rows, rows, unit_of
 from pairflow.errors import InputError
 
@@ -220,6 +224,73 @@ def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
         read(tmp_path / "b.xlsx")
 
 
+NAMESPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+@pytest.fixture
+def excel(tmp_path):
+    """Write an Excel file whose sheet has these parts as its XML, after a row with the header."""
+
+    def write(*rows, dimension="A1"):
+        written, path = io.BytesIO(), tmp_path / "a.xlsx"
+        openpyxl.Workbook().save(written)
+        start = f'<worksheet xmlns="{NAMESPACE}"><dimension ref="{dimension}"/><sheetData>{cell("smiles")}'
+        with zipfile.ZipFile(written) as book, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name in book.namelist():
+                sheet = name.endswith("sheet1.xml")
+                parts = (start, *rows, "</sheetData></worksheet>") if sheet else (book.read(name).decode(),)
+                packed.writestr(name, "".join(parts))
+        return path
+
+    return write
+
+
+def cell(text, row="", column=""):
+    return f'<row{row}><c{column} t="inlineStr"><is><t>{text}</t></is></c></row>'
+
+
+IMPLAUSIBLE = r"expected a file that unpacks to at most 100 times its [\d,]+ bytes, found [\d,]+ or more$"
+TOO_LONG = (
+    "expected at most 1,048,576 rows and 33,554,432 cells in the first sheet, found more; save it as CSV"
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ((cell("C" * 2**25),), IMPLAUSIBLE),
+        ((cell("C") * 10**6,), IMPLAUSIBLE),
+        ((cell("CCO", ' r="2000000000"'),), TOO_LONG),
+        (('<row r="x"/>',), "not a readable Excel file: "),
+    ],
+    ids=["cell", "rows", "gap", "number"],
+)
+def test_an_excel_file_that_unpacks_to_too_much_is_refused(excel, rows, text):
+    with within(60), pytest.raises(InputError, match=f"a.xlsx: {text}"):
+        read(excel(*rows))
+
+
+def test_an_excel_sheet_of_too_many_cells_is_refused(excel, monkeypatch):
+    """Each row claims the last column of Excel."""
+    monkeypatch.setattr(library, "_MOST_CELLS", 2**15)
+    assert len(read(excel(cell("C", column=' r="XFD1"')))) == 1
+    with pytest.raises(InputError, match="expected at most 1,048,576 rows and 32,768 cells"):
+        read(excel(*[cell("C", column=f' r="XFD{row}"') for row in (2, 3, 4)]))
+
+
+def test_an_excel_sheet_is_as_large_as_its_cells_and_not_as_it_says(excel):
+    with within(60):
+        path = excel(cell("CCO", ' r="5000"'), dimension="A1:XFD1048576")
+        assert list(numbered_rows(path)) == [(5000, "CCO", "")]
+        assert list(numbered_rows(excel(cell("CCO")))) == [(2, "CCO", "")]
+
+
+def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
+    with pytest.raises(InputError, match=rf"a\.smi\.gz: {IMPLAUSIBLE}"):
+        read(written("a.smi.gz", f"{'C' * 1023}\n" * 2**15))
+    assert len(read(written("b.smi.gz", f"{'C' * 1023}\n" * 2**13))) == 2**13  # 8 MiB, at any ratio
+
+
 def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("pairflow.data.library.find_spec", lambda name: None)
     (tmp_path / "a.xlsx").touch()
@@ -245,8 +316,8 @@ def test_the_bar_counts_all_bytes(written, capsys):
 
 def test_memory_does_not_grow_with_the_file(written):
     """300,000 lines, 24 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
-    line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O " + "name " * 10 + "\n"
-    path = written("long.smi.gz", line * 300_000)
+    line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O {} " + "name " * 9 + "\n"
+    path = written("long.smi.gz", "".join(line.format(number) for number in range(300_000)))
     code = (
         "import sys, tracemalloc; from pairflow.data.library import rows; next(rows(sys.argv[1])); "
         "tracemalloc.start(); print(sum(1 for _ in rows(sys.argv[1])), tracemalloc.get_traced_memory()[1])"

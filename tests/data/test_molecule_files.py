@@ -6,6 +6,7 @@ import pytest
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata, read_table
+from pairflow.data.library import numbered_rows
 from pairflow.data.molecule_files import writer
 from pairflow.errors import InputError
 
@@ -85,6 +86,37 @@ def test_excel_without_its_package_says_what_to_install(tmp_path, monkeypatch):
 def test_strings_that_are_no_molecules_come_back_from_csv(write):
     odd = pd.DataFrame({"name": ["a", "b", "c"], "smiles": ["C(", '"', "<mask>,"]})
     pd.testing.assert_frame_equal(pd.read_csv(write("x.csv", odd)), odd)
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("+1-1", "'+1-1"),
+        ("-CH3", "'-CH3"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1", "'\t=1"),
+        ("＝1", "'＝1"),
+        ("'=1", "''=1"),
+        ("-1.5", "-1.5"),
+        ("'quoted'", "'quoted'"),
+        ("a=b", "a=b"),
+        ("", ""),
+    ],
+)
+def test_a_name_is_no_formula_in_csv_and_comes_back(write, text, cell):
+    table = pd.DataFrame({"name": [text], "smiles": ["C"]})
+    path = write("x.csv", table)
+    assert pd.read_csv(path, dtype=str, keep_default_na=False).name.tolist() == [cell]
+    assert [row.name for row in numbered_rows(path)] == [text.strip()]
+    for name in ("x.smi", "x.parquet"):  # which no spreadsheet runs
+        written = write(name, table)
+        kept = (
+            written.read_text() == f"C {text}\n"
+            if name == "x.smi"
+            else pd.read_parquet(written).name[0] == text
+        )
+        assert kept
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""Whatever a user names as a file is a regular one of a bounded size, or is refused before it is opened."""
+
+import os
+
+import pytest
+from deadline import within
+
+from pairflow import files
+from pairflow.artifacts import read_object, read_rows, read_table
+from pairflow.config import Vectors
+from pairflow.config.file import read
+from pairflow.data.library import rows
+from pairflow.data.text_sources import OwnText
+from pairflow.data.tokenisers import load_tokeniser
+from pairflow.data.vectors import VectorFile
+from pairflow.errors import InputError
+
+READERS = {
+    "configuration.yaml": read,
+    "vocabulary.json": load_tokeniser,
+    "object.json": read_object,
+    "rows.npy": lambda path: read_rows(path, 5),
+    "rows.parquet": lambda path: read_rows(path, 5),
+    "table.parquet": lambda path: read_table(path, "tokens"),
+    "vectors.npy": lambda path: VectorFile(path).read(Vectors(source="vectors", file=str(path))),
+    "molecules.smi": lambda path: list(rows(path)),
+    "molecules.csv.gz": lambda path: list(rows(path)),
+    "text.txt": lambda path: OwnText(path).digest(),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_pipe_or_a_device_is_refused_before_it_is_opened(tmp_path, name):
+    pipe, device = tmp_path / f"pipe-{name}", tmp_path / f"device-{name}"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for path in (pipe, device):
+        with within(20), pytest.raises(ValueError, match=path.name):
+            READERS[name](path)
+
+
+def test_the_text_is_read_with_one_kind_of_line_end(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("é\r\nb\rc\n".encode())
+    assert files.read_text(path, 8) == "é\nb\nc\n"
+    assert files.read_bytes(path, 8) == "é\r\nb\rc\n".encode()
+    with pytest.raises(InputError, match=r"a\.txt: 8 bytes are more than the 7 that such a file may have$"):
+        files.read_bytes(path, 7)
+    path.write_bytes(b"a\xff")
+    with pytest.raises(InputError, match=r"a\.txt: expected UTF-8 text, but byte 1 is none$"):
+        files.read_text(path, 7)
