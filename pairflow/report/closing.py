@@ -1,12 +1,14 @@
 """What `pairflow run` says at the end: the best method, the page, and the command for new molecules."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from pairflow.config import Experiment
-from pairflow.limits import HOPELESS, USABLE
+from pairflow.limits import HOPELESS
+from pairflow.report.flaws import collect_evidence, find_flaws
 from pairflow.report.panels import leading_panel
-from pairflow.report.results import FinishedExperiment, is_complete, read_finished
+from pairflow.report.results import FinishedExperiment, is_complete, read_finished, read_logs
 from pairflow.report.words import format_number, format_percent, join_steps
 from pairflow.training.choice import leading_evaluation
 
@@ -14,6 +16,7 @@ from pairflow.training.choice import leading_evaluation
 def closing_lines(root: Path) -> list[str]:
     """The lines for the finished experiment in `root`."""
     finished = read_finished(root)
+    finished = replace(finished, logs=read_logs(root, finished.experiment))
     lines = [f"report: {root / 'report.html'}"]
     headline, share = _headline(finished)
     if not headline:
@@ -43,7 +46,8 @@ def sample_command(root: Path, experiment: Experiment) -> str:
 def _headline(finished: FinishedExperiment) -> tuple[str, float]:
     """How good the best method is, by the metric that pages begin with, and its share of such samples.
 
-    Empty without any value of that metric; the share is 1 for data that are not molecules.
+    What is wrong with its samples stands in the same line. Empty without any value of that metric; the share
+    is 1 for data that are not molecules.
     """
     experiment = finished.experiment
     leading = leading_panel(finished.measured, experiment.modality)
@@ -52,10 +56,18 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
     method, nfe = leading.best()
     contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
     start, value = f"{contest}{method} with {join_steps([nfe])}", leading.means[method, nfe]
-    if experiment.modality == "molecules":
-        share = value / int(leading.rows.samples.max())
-        only = "only " if share < (USABLE if leading.metric == "valid" else HOPELESS) else ""
-        what = f"{leading.about.label} molecules"
-        return f"{start}, {only}{format_percent(share)} of its samples are {what}", share
-    number = format_number(value, max(2, leading.about.digits))
-    return f"{start}, {leading.about.label} {number} {leading.beside}", 1.0
+    flaws = find_flaws(collect_evidence(finished), leading.evaluation)[method, nfe]
+    if experiment.modality != "molecules":
+        number = format_number(value, max(2, leading.about.digits))
+        quality = f"{leading.about.label} {number} {leading.beside}".rstrip()
+        return f"{start}, {quality}{_warn([flaw.text for flaw in flaws])}", 1.0
+    share = value / int(leading.rows.samples.max())
+    low = "invalid" if leading.metric == "valid" else "useless"  # what "only" says
+    only = "only " if any(flaw.kind == low for flaw in flaws) else ""
+    what = f"{leading.about.label} molecules"
+    warnings = _warn([flaw.text for flaw in flaws if flaw.kind != low])
+    return f"{start}, {only}{format_percent(share)} of its samples are {what}{warnings}", share
+
+
+def _warn(texts: list[str]) -> str:
+    return f"; warning: {', '.join(texts)}" if texts else ""

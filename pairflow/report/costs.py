@@ -39,8 +39,8 @@ class TrainingCost:
 def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, list[TrainingCost]]:
     """Base that was trained -> its training, its pairing, each round of distillation.
 
-    A round of ReDi is both drawing the teacher's pairs and training on them. `timings` has the columns step,
-    method and seconds; any other column may be absent.
+    A round of ReDi or ReFlow is both drawing the teacher's pairs and training on them. `timings` has the
+    columns step, method and seconds; any other column may be absent.
     """
     columns = dict.fromkeys([*timings, "seed", "device", *_MEASURES])
     timings = timings.reindex(columns=list(columns)).astype(dict.fromkeys(_MEASURES, "float64"))
@@ -117,6 +117,6 @@ def _name_round(method: str) -> str:
 
 
 def _count_generated(jobs: pd.DataFrame, experiment: Experiment) -> float:
-    """Pairs that a teacher drew for these jobs."""
-    redi = experiment.distillation.redi  # type: ignore[attr-defined]
-    return float(redi.pairs.count) if redi and (jobs.step == "teach").any() else np.nan
+    """Pairs that a teacher drew for these jobs of one round; NaN if none did."""
+    taught = jobs.loc[jobs.step == "teach", "method"]
+    return float(experiment.teach_settings(taught.iloc[0], seed=0).count) if len(taught) else np.nan

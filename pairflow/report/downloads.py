@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from pairflow.artifacts import as_cell
 from pairflow.report import latex
 
 _MIME = {"tex": "application/x-tex", "csv": "text/csv", "md": "text/markdown"}
@@ -112,7 +113,7 @@ def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
     for record in records:
-        writer.writerow({name: None if pd.isna(value) else value for name, value in record.items()})
+        writer.writerow({name: None if pd.isna(value) else as_cell(value) for name, value in record.items()})
     return buffer.getvalue()
 
 

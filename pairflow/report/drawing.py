@@ -126,6 +126,9 @@ def draw(chart: Chart, name: str) -> Picture:
                 axes.plot(line.x, line.y, **options)
         if floor := chart.floor:
             axes.axhline(floor.y[0], color=floor.look.hex, ls=floor.look.line, lw=1.1, label=floor.name)
+            if len(floor.error):
+                ends = floor.y[0] - floor.error[0], floor.y[0] + floor.error[0]
+                axes.axhspan(*ends, color=floor.look.hex, alpha=0.12, lw=0)
         _draw_x_axis(axes, chart)
         _draw_y_axis(axes, chart)
         if chart.named:

@@ -23,43 +23,50 @@ _BINS = 100  # of a histogram; shorter rows have a bin per distance
 
 
 def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
-    """Mean and standard deviation of one metric against the sampling steps, one line per method.
+    """Mean and standard deviation of one metric against the calls of the network, one line per method.
 
-    `samples` are the numbers of samples that its values come from. Counts are shown as per cent of them, from
-    0 on. The axis of distances is logarithmic if all are positive.
+    Without calls the table's steps count, each of which is one. `samples` are the numbers of samples that its
+    values come from. Counts are shown as per cent of them, from 0 on. The axis of distances is logarithmic if
+    all are positive.
     """
     metric, steps, floor = table.about, table.columns, table.floor
     counts = {*samples}
     of_samples = f"of {list_counts(counts)} samples"
     unit = 100 / max(counts) if metric.counted else 1.0
     look = contrast(table.rows)
+    calls = {method: table.calls.get(method, steps) for method in table.rows}
     lines = [
         PlotLine(
             method,
             look(method),
-            steps,
+            calls[method],
             [unit * cell.mean for cell in cells],
-            [_describe(table, nfe, cell, unit, of_samples) for nfe, cell in zip(steps, cells, strict=True)],
+            [
+                _describe(table, f"NFE {nfe:,}, {pluralise(number, 'call')}", cell, unit, of_samples)
+                for nfe, number, cell in zip(steps, calls[method], cells, strict=True)
+            ],
             error=[unit * cell.std for cell in cells],
         )
         for method, cells in table.rows.items()
     ]
     said = {method: _at_each(steps, cells) for method, cells in table.rows.items()}
+    least = [min(own) for own in zip(*calls.values(), strict=True)]
     means = [cell.mean for cells in table.rows.values() for cell in cells if cell.count]
     across = None
     if floor:
-        reach = [steps[0] / _BEYOND, *steps, steps[-1] * _BEYOND]
-        texts = [[f"{metric.label} {floor.text}"]] * len(reach)
-        across = PlotLine(metric.real, FLOOR, reach, [floor.mean] * len(reach), texts)
+        reach = [least[0] / _BEYOND, *least, max(map(max, calls.values())) * _BEYOND]
+        texts = [[f"{metric.label} {floor.text} {floor.spread}".rstrip()]] * len(reach)
+        error = [floor.std] * len(reach) if floor.spread else ()
+        across = PlotLine(metric.real, FLOOR, reach, [floor.mean] * len(reach), texts, error=error)
         said[metric.real] = floor.text
         means.append(floor.mean)
-    every = 1 + (len(steps) - 1) // 8  # if there are many steps, some have no text
-    ticks = [(step, str(step) if i % every == 0 else "") for i, step in enumerate(steps)]
+    every = 1 + (len(least) - 1) // 8  # if there are many, some have no text
+    ticks = [(number, str(number) if i % every == 0 else "") for i, number in enumerate(least)]
     log = metric.log and bool(min(means, default=0) > 0)
     counted = of_samples if metric.counted else of_samples.replace("of", "from", 1)
     chart = Chart(
-        f"{table.label} by sampling steps, evaluation {table.evaluation}",
-        Axis("sampling steps (NFE)", log=True, ticks=ticks),
+        f"{table.label} by calls of the network, evaluation {table.evaluation}",
+        Axis("calls of the network", log=True, ticks=ticks),
         Axis(
             f"{table.label} (% of samples)" if metric.counted else table.label, log=log, zero=not metric.log
         ),
@@ -72,16 +79,16 @@ def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
     return draw(chart, name)
 
 
-def _describe(table: Table, nfe: int, cell: Cell, unit: float, of_samples: str) -> list[str]:
-    """What a point says: counts both as a share and as they stand in the table."""
+def _describe(table: Table, where: str, cell: Cell, unit: float, of_samples: str) -> list[str]:
+    """What the point at `where` says: counts both as a share and as they stand in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
     value = f"{cell.text} {cell.spread}".rstrip()
     if table.about.counted:
         share = format_percent(unit * cell.mean / 100)
-        return [f"NFE {nfe:,}", f"{table.about.label} {share}", f"{value} {of_samples}", trials]
-    return [f"NFE {nfe:,}", f"{table.about.label} {value}", trials]
+        return [where, f"{table.about.label} {share}", f"{value} {of_samples}", trials]
+    return [where, f"{table.about.label} {value}", trials]
 
 
 def _say(title: str, said: Mapping[str, str], before: str = "") -> str:
@@ -107,6 +114,7 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
     said = {table.label: _at_each(steps, table.rows[method]) for table in tables}
+    calls = tables[0].calls.get(method, steps)
     with canvas(LOW) as (figure, axes):
         below = np.zeros(len(steps))
         for table in tables:
@@ -115,10 +123,10 @@ def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Pi
                 range(len(steps)), values, 0.7, below, **REASONS[table.metric].options, label=table.label
             )
             below += np.nan_to_num(values)
-        axes.set_xticks(range(len(steps)), map(str, steps))
+        axes.set_xticks(range(len(steps)), map(str, calls))
         axes.grid(visible=False, axis="x")
         axes.set_ylim(0, samples)
-        axes.set_xlabel("sampling steps (NFE)")
+        axes.set_xlabel("calls of the network")
         axes.set_ylabel(f"invalid of {samples:,}")
         return Picture(to_svg(figure, name), _say(f"Invalid samples of {method} by reason", said), figure)
 
@@ -177,13 +185,20 @@ def _draw_open_bins(axes: Axes, share: np.ndarray, edges: np.ndarray, look: Styl
 def trade(lines: Mapping[str, pd.DataFrame], samples: int, evaluation: str, name: str) -> Picture:
     """Valid samples against the time to draw them, a line per method through its numbers of steps.
 
-    `lines` have rows nfe, seconds (per `samples`), valid.
+    `lines` have rows nfe, calls (of the network), seconds (per `samples`), valid.
     """
     title = "Valid samples by time of sampling"
     look, by_method, said = contrast(lines), [], {}
     for method, points in lines.items():
         rows = list(points.itertuples())
-        texts = [[f"NFE {row.nfe:,}", f"valid {row.valid:,.1f}", f"{row.seconds:,.3g} s"] for row in rows]
+        texts = [
+            [
+                f"NFE {row.nfe:,}, {pluralise(row.calls, 'call')}",
+                f"valid {row.valid:,.1f}",
+                f"{row.seconds:,.3g} s",
+            ]
+            for row in rows
+        ]
         x, y = points["seconds"].tolist(), points["valid"].tolist()
         by_method.append(PlotLine(method, look(method), x, y, texts))
         said[method] = ", ".join(f"{row.valid:,.1f} in {row.seconds:,.3g} s at {row.nfe}" for row in rows)

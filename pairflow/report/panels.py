@@ -1,6 +1,7 @@
 """Metric rows that compare with one another, and the ones that an experiment is judged by first."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -19,7 +20,7 @@ class Panel:
     """The rows of one evaluation, metric, reference and extractor.
 
     `real` are the matching rows of real data against real data. Reference and extractor may be empty; those
-    of molecules are.
+    of molecules are. `unit` is what the rows' `nfe` counts.
     """
 
     evaluation: str
@@ -28,6 +29,7 @@ class Panel:
     extractor: str
     rows: pd.DataFrame
     real: pd.DataFrame
+    unit: str = "sampling step"
 
     @property
     def about(self) -> Metric:
@@ -56,6 +58,12 @@ class Panel:
     @cached_property
     def means(self) -> dict[tuple[str, int], float]:
         return {key: estimate(values).mean for key, values in self.values.items()}
+
+    def by_calls(self, count: Callable[[str, int, str], int]) -> "Panel":
+        """The panel by calls of the network, which `count` tells of a method, an NFE and an evaluation."""
+        runs = zip(self.rows.method, self.rows.nfe, strict=True)
+        calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
+        return replace(self, rows=self.rows.assign(nfe=calls), unit="network call")
 
     def best(self, method: str | None = None) -> tuple[str, int]:
         """The (method, NFE) with the best mean, among all or among those of one method."""

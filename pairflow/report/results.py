@@ -12,6 +12,8 @@ import pandas as pd
 from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_table
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
+from pairflow.files import checked_path
+from pairflow.plan import paths
 from pairflow.report.tables import REAL
 from pairflow.report.words import name_scale
 from pairflow.training.choice import leading_evaluation, mean_values
@@ -25,7 +27,8 @@ class FinishedExperiment:
 
     `provenance` is that of its report; `train_digest` is the hash of its training rows, and `images` are the
     first samples that its report shows, NFE -> method -> (B, H, W, C) uint8, where these are there. `partial`
-    says which part of its published data set was missing, where that was looked for.
+    says which part of its published data set was missing, where that was looked for. `logs` are those of the
+    first seed's trainings by method, where these were read.
     """
 
     name: str
@@ -36,6 +39,7 @@ class FinishedExperiment:
     train_digest: str | None = None
     images: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     partial: str | None = None
+    logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def dataset(self) -> str:
@@ -127,12 +131,24 @@ def results(experiment: str | Path) -> FinishedExperiment:
     Example:
         >>> pairflow.results("demo").table("valid")  # doctest: +SKIP
     """
+    experiment = checked_path("experiment", experiment)
     folder = Path("results", experiment)  # a path that is absolute remains what it is
-    if not (folder / "metrics.parquet").is_file() and Path(experiment).is_dir():
-        folder = Path(experiment)
+    if not (folder / "metrics.parquet").is_file() and experiment.is_dir():
+        folder = experiment
     if not (folder / "metrics.parquet").is_file():
         raise InputError(f"{folder}: no finished experiment, because there is no metrics.parquet")
     return read_finished(folder)
+
+
+def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
+    """Method -> the log of its training with the first seed, as far as there are logs."""
+    places = {name: paths.model(root, experiment.seeds[0], name) for name in experiment.methods}
+    files = {name: folder / "log.parquet" for name, folder in places.items()}
+    return {
+        name: read_table(file, "training log")[0].to_pandas()
+        for name, file in files.items()
+        if file.is_file()
+    }
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:

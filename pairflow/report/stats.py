@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit
 LEVEL = 0.95  # of every interval
 SIGNIFICANCE = 0.05  # of p after Holm's correction
 _QUANTILE = (1 + LEVEL) / 2
-TOO_FEW = 2  # seeds: with one degree of freedom a test decides almost nothing
+REPETITIONS = 3  # seeds or trials that a test needs: of two, a small spread is mostly chance
 _NOISE = 1e-12  # a spread below this share of the values is rounding
 
 Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, and no seed without a trial
@@ -145,11 +145,6 @@ class Difference:
         return bool(self.test) and not self.decided
 
     @property
-    def too_few(self) -> bool:
-        """Whether the test is over so few seeds that hardly any difference could be decided."""
-        return self.over == Over.SEEDS and min(self.n, self.n_baseline) <= TOO_FEW
-
-    @property
     def half(self) -> float:
         """Half the width of the interval."""
         return (self.high - self.low) / 2
@@ -159,7 +154,7 @@ def difference(ours: Values, baseline: Values) -> Difference:
     """Paired over the seeds that both have; Welch's test over seeds where both have several, but share none.
 
     Where one of them has a single seed, the same over trials: of the seed that they share, or of their single
-    seeds.
+    seeds. Fewer than `REPETITIONS` observations are not tested.
     """
     shared = sorted(ours.keys() & baseline.keys())
     if len(shared) > 1:
@@ -232,6 +227,8 @@ def _paired(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Dif
     counts = pairs.count, pairs.count
     if _is_constant(np.subtract(ours, baseline).tolist(), [*ours, *baseline]):
         return Difference(pairs.mean, over, *counts, reason="no spread")
+    if pairs.count < REPETITIONS:
+        return Difference(pairs.mean, over, *counts, reason=_refuse(pairs.count, over))
     found = _student(pairs.mean, over, counts, "paired t", pairs.error, pairs.count - 1)
     return replace(found, base=float(np.mean(baseline)))
 
@@ -243,8 +240,14 @@ def _welch(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Diff
         return Difference(value, over, *counts, reason="a single value")
     if all(_is_constant(side, [*ours, *baseline]) for side in (ours, baseline)):
         return Difference(value, over, *counts, reason="no spread")
+    if min(counts) < REPETITIONS:
+        return Difference(value, over, *counts, reason=_refuse(min(counts), over))
     found = _student(value, over, counts, "Welch", one.error + other.error, welch_freedom(one, other))
     return replace(found, base=other.mean)
+
+
+def _refuse(count: int, over: Over) -> str:
+    return f"only {count} {over}, and a test needs {REPETITIONS}"
 
 
 def _student(

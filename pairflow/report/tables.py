@@ -1,16 +1,17 @@
 """Metric rows -> means and standard deviations -> tables that mark what is not worse than a column's best."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pairflow.report.stats import TOO_FEW, Difference, Values, adjust, difference, estimate, group_by_seed
-from pairflow.report.words import format_number, pluralise
+from pairflow.report.stats import REPETITIONS, Difference, Values, adjust, difference, estimate, group_by_seed
+from pairflow.report.words import format_number, join_words, pluralise
 
+_SAME_ENTROPY = 0.02  # entropies that differ by more, as a share, are not equal
 REAL = "data"  # the method of metric rows that compare real data with real data
 
 
@@ -224,7 +225,8 @@ class Table:
 
     `beside` completes the metric's label; `floor` is the same metric for real data, if it is known; `seeds`
     counts the training seeds of the evaluation. Evaluation, reference and extractor are those of the metric
-    rows; molecules have only the first. `complete` is that of `describe_metric`.
+    rows; molecules have only the first. `complete` is that of `describe_metric`. `calls` are the methods'
+    calls of the network for a sample, column by column.
     """
 
     metric: str
@@ -237,6 +239,7 @@ class Table:
     extractor: str = ""
     seeds: int = 1
     complete: bool = False
+    calls: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def about(self) -> Metric:
@@ -252,9 +255,19 @@ class Table:
         return max((cell.count for cells in self.rows.values() for cell in cells), default=0)
 
     @property
+    def call_rows(self) -> dict[str, Sequence[int]]:
+        """Methods with the same calls -> these calls. All methods have no name, and unknown calls no row."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for method in self.rows:
+            if method in self.calls:
+                groups.setdefault(tuple(self.calls[method]), []).append(method)
+        names = [join_words(methods) if len(methods) < 3 else "other methods" for methods in groups.values()]
+        return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
+
+    @property
     def tested(self) -> bool:
         """Whether a test says what is marked beside the best mean."""
-        return self.count > 1 and self.seeds != TOO_FEW
+        return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
     def lack(self, cell: Cell) -> str:
         """How many seeds or values a cell has, if it has fewer than a complete one."""
@@ -293,7 +306,7 @@ def make_table(
 
     Marked in each column are the best mean and those after it, down to the first that the test of
     `stats.difference`, with Holm's correction over the column, does not leave open. Those that print alike
-    are marked together. Over two seeds there is nothing to test.
+    are marked together. Fewer than three seeds, or trials of one, are not tested.
     """
     about = describe_metric(metric, complete)
     part = summary[(summary.evaluation == evaluation) & (summary.metric == metric)]
@@ -312,7 +325,7 @@ def make_table(
     for place, nfe in enumerate(columns):
         column = {method: row[place] for method, row in rows.items() if row[place].count}
         own = {method: values[method, nfe] for method in column}
-        for method in _best(column, own, about.best, seeds != TOO_FEW):
+        for method in _best(column, own, about.best):
             marked[method][place] = replace(column[method], best=True)
     floor = replace(floor, digits=digits) if floor else None
     return Table(metric, columns, marked, beside, floor, evaluation, reference, extractor, seeds, complete)
@@ -333,14 +346,14 @@ def choose_digits(values: Sequence[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
-def _best(cells: Mapping[str, Cell], values: Mapping[str, Values], best: str, tested: bool) -> list[str]:
-    """The marked methods of a column; none where there is no choice. Without a test only those that tie."""
+def _best(cells: Mapping[str, Cell], values: Mapping[str, Values], best: str) -> list[str]:
+    """The marked methods of a column; none where there is no choice. Without a test those that tie."""
     if not best or len(cells) < 2:
         return []
     first, *others = sorted(cells, key=lambda method: cells[method].mean, reverse=best == "highest")
     tests = adjust(difference(values[first], values[method]) for method in others)
     following = takewhile(
-        lambda item: cells[item[0]].text == cells[first].text or (tested and item[1].undecided),
+        lambda item: cells[item[0]].text == cells[first].text or item[1].undecided,
         zip(others, tests, strict=True),
     )
     return [first, *(method for method, _ in following)]
@@ -352,6 +365,11 @@ def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
     counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
     parts = [pluralise(count, name) for name, count in counts.items() if count]
     return " × ".join([f"{list_counts(part.samples)} samples", *parts])
+
+
+def differ_in_entropy(one: float, other: float) -> bool:
+    """Whether samples of text with these mean entropies are too unlike for a comparison of perplexities."""
+    return abs(one - other) > _SAME_ENTROPY * max(one, other)
 
 
 def list_counts(counts: Iterable[int]) -> str:

@@ -12,7 +12,6 @@ OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and 
 CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
 _BASELINES = {"discrete": (BASELINE,), "continuous": (CONTINUOUS_BASELINE, "ot")}
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
-TWO_SEEDS = "2 seeds decide almost nothing"
 _DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi", "rf": "ReFlow"}
 
 
@@ -76,9 +75,9 @@ def join_words(parts: Sequence[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def join_steps(numbers: Sequence[int]) -> str:
-    """`1 sampling step`, `2 and 4 sampling steps`."""
-    return f"{join_words(numbers)} sampling step{'s' * ([*numbers] != [1])}"
+def join_steps(numbers: Sequence[int], unit: str = "sampling step") -> str:
+    """`1 sampling step`, `2 and 4 sampling steps`; or another unit."""
+    return f"{join_words(numbers)} {unit}{'s' * ([*numbers] != [1])}"
 
 
 def shorten(name: str, most: int) -> str:

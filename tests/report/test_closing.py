@@ -95,3 +95,33 @@ def test_a_small_distance_keeps_its_digits(finish):
 
 def test_an_experiment_without_samples_has_only_a_report(finish):
     assert finish([]) == ["report: results/mine/report.html"]
+
+
+TEXT = {
+    "data": {
+        **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": 12},
+        **{"validation_fraction": 0.2, "judge_fraction": 0.1},
+    }
+}
+NAN = float("nan")
+MEASURED = {  # per metric: collapsed rows of one word, real text, and the controls
+    "judge_ppl": {"pairflow": 1.1, "udlm": 6.0, "data": 5.0, "shuffled": 30.0, "chain": 6.0, "snippet": 5.0},
+    "entropy": {"pairflow": 0.0, "udlm": 2.0, "data": 2.0, "shuffled": 2.0, "chain": 2.0, "snippet": 2.0},
+    "distinct_4": {"pairflow": 0.9, "udlm": 0.9, "data": 0.9, "shuffled": 1, "chain": 0.9, "snippet": 0.1},
+    "js_trigram": {"pairflow": 0.2, "udlm": 0.2, "data": 0.1, "shuffled": 0.5, "chain": 0.2, "snippet": 0.3},
+}
+
+
+def test_a_collapsed_text_model_is_not_called_the_best_without_its_warnings(finish):
+    """Its perplexity is the lowest, because every row is the same word again and again."""
+    rows = [
+        (method, 4 if method in ("pairflow", "udlm") else NAN, value, metric)
+        for metric, values in MEASURED.items()
+        for method, value in values.items()
+    ]
+    metrics = [metric for *_, metric in rows]
+    best, _ = finish([row[:3] for row in rows], metrics, TEXT, extractor="kneser-ney-6-1a2b3c4d")
+    assert best == (
+        "best of 2 methods: pairflow with 4 sampling steps, judge perplexity 1.10; warning: likelier than "
+        "real text, varies too little"
+    )

@@ -1,11 +1,15 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.config import Experiment
+from pairflow.config import DISTILLATIONS, Experiment
+from pairflow.config.file import read
 from pairflow.report.costs import training_costs
 
 COLUMNS = ["step", "method", "seed", "seconds", "device_seconds", "samples_seen", "peak_memory_mb"]
+SHIPPED = read(Path(__file__).parents[2] / "workflow_config.yaml").experiments
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
 
@@ -47,6 +51,17 @@ def test_redi_is_drawing_the_pairs_and_training_on_them(costs):
     assert redi.peak_memory_mb == 700.0
     generated = [cost.samples_generated for cost in costs(TRAIN, PAIR, DCD, TEACH, REDI)["pairflow"]]
     assert generated == [pytest.approx(np.nan, nan_ok=True)] * 3 + [500]
+
+
+@pytest.mark.parametrize("name", [name for name, kind in DISTILLATIONS.items() if kind.on_pairs])
+def test_every_distillation_on_pairs_counts_those_that_its_teacher_drew(name):
+    kind = DISTILLATIONS[name]
+    plan = SHIPPED["two_moons_d2" if kind.flow == "continuous" else "demo"]
+    rounds = plan.distillation.model_copy(update={name: kind(**RUN, pairs={"count": 700})})
+    plan = plan.model_copy(update={"distillation": rounds})
+    rows = [(step, f"pairflow+{name}", *numbers) for step, _, *numbers in (TEACH, REDI)]
+    _, cost = training_costs(timings(TRAIN, *rows), plan)["pairflow"]
+    assert (cost.method, cost.samples_generated) == (f"pairflow+{name}", 700)
 
 
 def test_rounds_count_and_each_is_a_share_of_the_base_training(costs):

@@ -185,7 +185,9 @@ def test_baselines_are_grey_where_there_is_something_to_set_off():
 
 
 def test_logarithmic_times_have_few_round_ticks():
-    times = pd.DataFrame({"nfe": [1, 2, 4], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]})
+    times = pd.DataFrame(
+        {"nfe": [1, 2, 4], "calls": [2, 3, 5], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]}
+    )
     picture = figures.trade({"udlm": times}, 1024, "main", "t")
     [axes] = picture.figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.2", "0.5", "1", "2", "5"]

@@ -34,14 +34,14 @@ def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", 
 
 def test_quality_is_the_cells_of_its_table():
     plot = data(figures.quality(TABLE, [1000, 2000], "q"))
-    assert plot["title"] == "valid by sampling steps, evaluation main"
+    assert plot["title"] == "valid by calls of the network, evaluation main"
     steps = {"log": True, "ticks": [[1, "1"], [4, "4"]], "limits": None, "zero": False}
-    assert plot["x"] == {"label": "sampling steps (NFE)"} | steps
+    assert plot["x"] == {"label": "calls of the network"} | steps
     counts = {"log": False, "ticks": [], "limits": None, "zero": True}
     assert plot["y"] == {"label": "valid (% of samples)"} | counts
     udlm, distilled = plot["lines"]
     assert (udlm["x"], udlm["y"], udlm["error"]) == ([1, 4], [4.2, None], [0.0625, None])
-    said = ["NFE 1", "valid 4.20 %", "84.0 ± 1.2 of 1,000 or 2,000 samples", "3 trials"]
+    said = ["NFE 1, 1 call", "valid 4.20 %", "84.0 ± 1.2 of 1,000 or 2,000 samples", "3 trials"]
     assert udlm["texts"][0] == said
     assert (distilled["y"], distilled["error"]) == ([67.6, 67.6], [None, None])
     assert distilled["texts"][1][1:] == ["valid 67.6 %", "1,352.0 of 1,000 or 2,000 samples", "1 trial"]
@@ -88,10 +88,12 @@ def test_lines_look_as_in_the_static_charts(many):
 
 
 def test_trade_says_what_it_took():
-    points = pd.DataFrame({"nfe": [1, 1024], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]})
+    points = pd.DataFrame(
+        {"nfe": [1, 1024], "calls": [2, 1025], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]}
+    )
     plot = data(figures.trade({"udlm": points}, 1024, "main", "t"))
     assert (plot["x"]["log"], plot["y"]["zero"]) == (True, True)
-    assert plot["lines"][0]["texts"][1] == ["NFE 1,024", "valid 352.2", "61.7 s"]
+    assert plot["lines"][0]["texts"][1] == ["NFE 1,024, 1,025 calls", "valid 352.2", "61.7 s"]
 
 
 def test_plotly_is_packed_and_no_script_ends_its_element():
@@ -247,11 +249,11 @@ def test_arrow_keys_go_from_point_to_point(html, open_page):
     first.locator(".drawn").focus()
     page.keyboard.press("ArrowRight")
     counts = "84.0 ± 1.0 of 1,024 samples"
-    expect(label(first)).to_have_text(["udlm", "NFE 1", "valid 8.20 %", counts, "3 trials"])
+    expect(label(first)).to_have_text(["udlm", "NFE 1, 2 calls", "valid 8.20 %", counts, "3 trials"])
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     status = first.get_by_role("status")
-    said = ["random", "NFE 4", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
+    said = ["random", "NFE 4, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
     expect(status).to_have_text(", ".join(said))
     expect(label(first)).to_have_text(said)
     page.keyboard.press("Escape")
@@ -294,7 +296,9 @@ def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point
     assert page.evaluate("typeof Plotly") == "undefined"
     first = shown(page).first
     counts = "437.0 ± 1.0 of 1,024 samples"
-    expect(point_at(page, first, 0, 2)).to_have_text(["udlm", "NFE 32", "valid 42.7 %", counts, "3 trials"])
+    expect(point_at(page, first, 0, 2)).to_have_text(
+        ["udlm", "NFE 32, 33 calls", "valid 42.7 %", counts, "3 trials"]
+    )
     assert page.locator("#training .plot.live").count() == 0
     unfold(page, "Training")
     shown(page, "#training")
@@ -303,7 +307,7 @@ def test_charts_are_drawn_when_they_are_to_be_seen_and_tell_the_value_of_a_point
     unfold(page, "More measurements")
     unfold(page, "Speed against quality")
     speed.and_(page.locator(".live")).wait_for()
-    expect(point_at(page, speed, 2, 0)).to_have_text(["pairflow", "NFE 1", "valid 352.0", "0.667 s"])
+    expect(point_at(page, speed, 2, 0)).to_have_text(["pairflow", "NFE 1, 2 calls", "valid 352.0", "0.667 s"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -339,8 +343,8 @@ def test_an_image_is_saved_without_a_request(html, open_page):
     page = open_page(html)
     page.get_by_role("button", name="Downloads").click()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="PNG: valid by sampling steps, evaluation main").click()
-    assert saved.value.suggested_filename == "valid-by-sampling-steps-evaluation-main.png"
+        page.get_by_role("button", name="PNG: valid by calls of the network, evaluation main").click()
+    assert saved.value.suggested_filename == "valid-by-calls-of-the-network-evaluation-main.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
@@ -357,7 +361,7 @@ def test_evil_names_are_only_text(make, metric_rows, open_page):
     page = open_page(render(contents))
     first = shown(page).first
     said = point_at(page, first, 0, 1)
-    expect(said.nth(-4)).to_have_text("NFE 4")
+    expect(said.nth(-4)).to_have_text("NFE 4, 5 calls")
     assert "".join(said.all_text_contents()[:-4]).replace(" ", "") == EVIL.replace(" ", "")
     assert page.locator("#quality .legend button").text_content().strip() == EVIL
     assert page.evaluate("document.scripts.length") == 3 + 4

@@ -39,7 +39,7 @@ def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
 
 
 def curves(grid: MetricGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
-    """Quality against the sampling steps: a panel per method with a line per experiment.
+    """Quality against the calls of the network: a panel per method with a line per experiment.
 
     Of a single experiment one panel has the lines of all methods. Panels of a linear axis share it.
     """
@@ -63,25 +63,30 @@ def _panel(
         PlotLine(
             subject,
             looks[subject],
-            list(row.cells),
+            [row.calls[nfe] for nfe in row.cells],
             [cell.mean for cell in row.cells.values()],
             error=[cell.std for cell in row.cells.values()],
         )
         for subject, row in rows
     ]
     cells = [cell for row in grid.rows.values() for cell in row.cells.values()]
-    every = 1 + (len(grid.columns) - 1) // 8  # if there are many steps, some have no text
-    ticks = [(step, f"{step}" if i % every == 0 else "") for i, step in enumerate(grid.columns)]
+    least = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in _steps(rows)]
+    every = 1 + (len(least) - 1) // 8  # if there are many, some have no text
+    ticks = [(calls, f"{calls}" if i % every == 0 else "") for i, calls in enumerate(least)]
     said = "; ".join(f"{subject}: {_say_line(grid, row)}" for subject, row in rows)
     chart = Chart(
-        f"{grid.label} by sampling steps",
-        Axis("sampling steps (NFE)", log=True, ticks=ticks),
+        f"{grid.label} by calls of the network",
+        Axis("calls of the network", log=True, ticks=ticks),
         _y_axis(grid, cells),
         lines,
         f"{grid.label} from {grid.samples} by sampling steps, {title}. {said}.",
         tall=True,
     )
     return draw(chart, name)
+
+
+def _steps(rows: Sequence[tuple[str, MethodRow]]) -> list[int]:
+    return sorted({nfe for _, row in rows for nfe in row.calls})
 
 
 def _y_axis(grid: MetricGrid, cells: Sequence[Estimate]) -> Axis:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pairflow.artifacts import digest
+from pairflow.artifacts import digest, resolved
 from pairflow.config import nearest
 from pairflow.errors import InputError
 from pairflow.plan import paths
-from pairflow.report.results import FinishedExperiment, read_finished
+from pairflow.report.results import FinishedExperiment, read_finished, read_logs
 
 METRICS = "metrics.parquet"
 
@@ -21,14 +21,14 @@ def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
     numbers = page.with_suffix(".parquet")
     for folder in folders:
         for name in ("report.html", METRICS, "timings.parquet"):
-            if (folder / name).resolve() in (page.resolve(), numbers.resolve()):
+            if resolved(folder / name) in (resolved(page), resolved(numbers)):
                 raise InputError(f"--out {page}: would replace {folder / name}; choose another name")
     return numbers
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
     """Finished experiments under the names of their folders, or their paths where two names are the same."""
-    places = [folder.resolve() for folder in folders]
+    places = [resolved(folder) for folder in folders]
     for folder, count in Counter(places).items():
         if count > 1:
             raise InputError(f"{folders[places.index(folder)]}: named twice")
@@ -48,7 +48,9 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
     if not path.is_file():
         raise InputError(f"{folder}: not a finished experiment: it has no {METRICS}, which the report writes")
     tokens = paths.data(folder, "train.parquet")
-    run = replace(read_finished(folder, name), train_digest=digest(tokens) if tokens.is_file() else None)
+    run = read_finished(folder, name)
+    logs = read_logs(folder, run.experiment)
+    run = replace(run, train_digest=digest(tokens) if tokens.is_file() else None, logs=logs)
     if run.repeated:
         raise InputError(f"{path}: has two values of {run.repeated}")
     return run

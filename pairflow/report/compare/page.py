@@ -20,7 +20,7 @@ from pairflow.report.drawing import Legend, Picture
 from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.stats import LEVEL, SIGNIFICANCE
+from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 
 _UNFOLDED = 12  # settings that differ: more are folded
 
@@ -60,6 +60,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             numbers=numbers,
             level=f"{100 * LEVEL:.0f} %",
             significance=SIGNIFICANCE,
+            repetitions=REPETITIONS,
             notices=_notices(runs, equal),
             differing=differing_settings(runs),
             unfolded=_UNFOLDED,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pairflow.report import tables
 from pairflow.report.compare.settings import explain_difference, group_by_data
+from pairflow.report.flaws import Flaws, collect_evidence, find_flaws
 from pairflow.report.results import FinishedExperiment, is_complete
 from pairflow.report.stats import (
     Difference,
@@ -47,11 +48,13 @@ class MetricKind(NamedTuple):
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method of an experiment: NFE -> its values, and the counts of samples that they come from."""
+    """A method of an experiment: NFE -> its values, the counts of samples that they come from, and its calls
+    of the network for a sample."""
 
     key: RowKey
     values: dict[int, Values]
     samples: dict[int, tuple[int, ...]]
+    calls: dict[int, int]
 
     @cached_property
     def cells(self) -> dict[int, Estimate]:
@@ -65,11 +68,12 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A row less its baseline: NFE -> the difference."""
+    """A row less its baseline: NFE -> the difference, and what is wrong with the samples of each side."""
 
     key: RowKey
     baseline: RowKey
     cells: dict[int, Difference]
+    warnings: dict[int, dict[RowKey, list[str]]]
 
     @property
     def subject(self) -> str:
@@ -144,7 +148,7 @@ class MetricGrid:
 
     def shows_limit(self, cell: Difference) -> bool:
         """Whether the smallest difference that would have been decided is worth saying."""
-        return cell.undecided and not cell.too_few and self.about.could_show(cell)
+        return cell.undecided and self.about.could_show(cell)
 
     def verdict(self, cell: Difference) -> str:
         """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
@@ -239,11 +243,12 @@ def _grids(runs: list[FinishedExperiment], method: str | None) -> list[MetricGri
     methods = [*dict.fromkeys(names)]
     grids = []
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
+        flaws = {run.name: find_flaws(collect_evidence(run), evaluation) for run in runs}
         kinds = {run.name: _rows(run, evaluation) for run in runs}
         for kind in sorted({kind for rows in kinds.values() for kind in rows}, key=_place):
             rows = [row for by_kind in kinds.values() for row in by_kind.get(kind, [])]
             by_key = {row.key: row for row in sorted(rows, key=lambda row: methods.index(row.key.method))}
-            contrasts = _adjust(_contrasts(by_key, runs[0].name, method))
+            contrasts = _adjust(_contrasts(by_key, runs[0].name, method, flaws))
             elsewhere, complete = _elsewhere(kind, kinds), is_complete(runs[0].experiment)
             grids.append(MetricGrid(evaluation, kind, by_key, contrasts, elsewhere, complete))
     return grids
@@ -264,7 +269,10 @@ def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[Met
             cells = {nfe: own[own.nfe == nfe] for nfe in sorted(own.nfe.unique().tolist())}
             values: dict[int, Values] = {nfe: group_by_seed(cell) for nfe, cell in cells.items()}
             counts = {nfe: _counts(cell) for nfe, cell in cells.items()}
-            by_kind.setdefault(kind, []).append(MethodRow(RowKey(str(method), run.name), values, counts))
+            calls = {nfe: run.experiment.count_calls(str(method), int(nfe), evaluation) for nfe in cells}
+            by_kind.setdefault(kind, []).append(
+                MethodRow(RowKey(str(method), run.name), values, counts, calls)
+            )
     return by_kind
 
 
@@ -276,14 +284,23 @@ def _place(kind: MetricKind) -> tuple[int, int, MetricKind]:
     return [*tables.METRICS].index(kind.metric), [*REFERENCES, ""].index(kind.reference), kind
 
 
-def _contrasts(rows: Mapping[RowKey, MethodRow], run: str, method: str | None) -> list[Contrast]:
+def _contrasts(
+    rows: Mapping[RowKey, MethodRow], run: str, method: str | None, flaws: Mapping[str, Flaws]
+) -> list[Contrast]:
     contrasts = []
     for key, row in rows.items():
         base = RowKey(method, key.run) if method else RowKey(key.method, run)
         if key != base and base in rows:
             shared = [nfe for nfe in row.values if nfe in rows[base].values]
-            contrasts.append(Contrast(key, base, {nfe: _difference(row, rows[base], nfe) for nfe in shared}))
+            cells = {nfe: _difference(row, rows[base], nfe) for nfe in shared}
+            warnings = {nfe: _warnings((key, base), nfe, flaws) for nfe in shared}
+            contrasts.append(Contrast(key, base, cells, warnings))
     return [contrast for contrast in contrasts if contrast.cells]
+
+
+def _warnings(sides: Iterable[RowKey], nfe: int, flaws: Mapping[str, Flaws]) -> dict[RowKey, list[str]]:
+    texts = {side: [flaw.text for flaw in flaws[side.run].get((side.method, nfe), ())] for side in sides}
+    return {side: own for side, own in texts.items() if own}
 
 
 def _difference(ours: MethodRow, baseline: MethodRow, nfe: int) -> Difference:

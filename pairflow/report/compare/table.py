@@ -11,7 +11,7 @@ from pairflow.report.compare.sections import MethodRow, MetricGrid
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
     **dict.fromkeys(("evaluation", "metric", "reference", "extractor"), "string"),
-    **{"nfe": "int32", "samples": "Int32"},
+    **{"nfe": "int32", "calls": "int32", "samples": "Int32"},
     **dict.fromkeys(("value", "low", "high"), "float64"),
     **{"over": "string", "n": "int32", "n_baseline": "Int32", "seeds": "Int32", "trials": "Int32"},
     **{"std_between_seeds": "float64", "std_between_trials": "float64", "test": "string"},
@@ -56,6 +56,7 @@ def _shared(grid: MetricGrid, name: str, nfe: int, row: MethodRow) -> dict[str, 
     samples = row.samples[nfe]
     return {
         **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},
+        "calls": row.calls[nfe],
         **grid.kind._asdict(),
         "evaluation": grid.evaluation,
         "samples": samples[0] if len(samples) == 1 else None,

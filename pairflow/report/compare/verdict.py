@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pairflow.report.compare.sections import DataSection, MetricGrid
+from pairflow.report.compare.sections import Contrast, DataSection, MetricGrid, RowKey
 from pairflow.report.stats import Difference, Over
-from pairflow.report.words import TWO_SEEDS, join_steps, join_words, pluralise
+from pairflow.report.tables import differ_in_entropy
+from pairflow.report.words import join_steps, join_words, pluralise
 
 _NAMED = 3  # methods that a sentence lists; of more it counts the comparisons
 _WORDS = ("better", "higher", "worse", "lower")
@@ -56,9 +57,7 @@ def _judge(section: DataSection) -> Iterator[str]:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
         yield _compare(subject, section, leading)
-    tests = [cell for contrast in leading.contrasts for cell in contrast.tested.values()]
-    if any(cell.undecided and cell.too_few for cell in tests):
-        yield f"{TWO_SEEDS}; take at least 3."
+    yield from _limit(section, leading)
     shown = [grid for grid in section.grids if grid.about.best and grid.about.chart and grid is not leading]
     several = len(section.evaluations) > 1
     counted = {
@@ -68,6 +67,36 @@ def _judge(section: DataSection) -> Iterator[str]:
         cells = [cell for grid in counted.values() for row in grid.contrasts for cell in row.tested.values()]
         counts = "; ".join(f"{name} {count_verdicts(grid)}" for name, grid in counted.items())
         yield _begin(f"the differences from {section.baseline} by other measures are: {counts}.", cells)
+
+
+def _limit(section: DataSection, grid: MetricGrid) -> Iterator[str]:
+    """Where a comparison at equal NFE is not one at equal calls of the network, or at equal entropy."""
+    entropies = next((other for other in section.evaluations[grid.evaluation] if _is_entropy(other)), None)
+    for contrast in grid.contrasts:
+        own, base = grid.rows[contrast.key], grid.rows[contrast.baseline]
+        pair, steps = f"{_label(contrast.key)} and {_label(contrast.baseline)}", contrast.cells
+        if unequal := [nfe for nfe in steps if own.calls[nfe] != base.calls[nfe]]:
+            first = unequal[0]
+            yield (
+                f"{pair} are compared at equal NFE: at {join_steps([first])} they make {own.calls[first]} "
+                f"and {base.calls[first]} calls of the network."
+            )
+        if entropies and grid.about.modality == "text" and not _is_entropy(grid):
+            one, other = (entropies.rows[key].cells for key in (contrast.key, contrast.baseline))
+            apart = [nfe for nfe in steps if differ_in_entropy(one[nfe].mean, other[nfe].mean)]
+            if apart:
+                yield (
+                    f"{pair} differ in entropy at {join_steps(apart)}, and perplexities compare only where "
+                    "it is equal."
+                )
+
+
+def _is_entropy(grid: MetricGrid) -> bool:
+    return grid.kind.metric == "entropy"
+
+
+def _label(key: RowKey) -> str:
+    return f"{key.method} of {key.run}"
 
 
 def _name(grid: MetricGrid, section: DataSection) -> str:
@@ -84,12 +113,13 @@ def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
         for contrast in own
         for nfe, cell in contrast.tested.items()
     ]
+    warnings = _warn(own, single=len(section.runs) == 1)
     name = _name(grid, section) + f" of {grid.samples}" * grid.about.counted
     start = f"{subject} against {section.baseline}, {name}: "
     if not places:
         cells = [cell for contrast in own for cell in contrast.cells.values()]
         reasons = "; ".join(dict.fromkeys(cell.reason for cell in cells))
-        return _begin(f"{start}not tested ({reasons}).", cells)
+        return _begin(f"{start}not tested ({reasons}){warnings}.", cells)
     parts = []
     for word in _WORDS:
         judged_so = [place for place in places if grid.verdict(place.cell) == word]
@@ -100,20 +130,39 @@ def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
     if undecided:
         would = _describe_limits([place.cell for place in undecided], grid)
         if parts:
-            parts.append(f"undecided {_locate(undecided, len(places))}{would and f', where {would}'}")
+            parts.append(f"undecided {_locate(undecided, len(places))}, where {would}")
         else:
             over = f" (corrected over {grid.family})" * (grid.family > len(places))
             nothing = f"nothing is decided in {pluralise(len(places), 'comparison')}{over}"
-            parts += filter(None, [nothing, would])
-    return _begin(f"{start}{'; '.join(parts)}.", [place.cell for place in places])
+            parts += [nothing, would]
+    return _begin(f"{start}{'; '.join(parts)}{warnings}.", [place.cell for place in places])
+
+
+def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
+    """What is wrong with the samples that are compared: whose, at which steps; of many methods only what."""
+    steps: dict[tuple[RowKey, str], list[int]] = {}
+    for contrast in contrasts:
+        for nfe, by_side in contrast.warnings.items():
+            for side, text in ((side, text) for side, texts in by_side.items() for text in texts):
+                steps.setdefault((side, text), []).append(nfe)
+    sides = dict.fromkeys(side for side, _ in steps)
+    if not steps:
+        return ""
+    if len(sides) > _NAMED:
+        distinct = dict.fromkeys(text for _, text in steps)
+        return f"; warnings about {len(sides)} models: {', '.join(distinct)}"
+    parts = []
+    for side in sides:
+        of = [f"{text} at {join_steps(own)}" for (other, text), own in steps.items() if other == side]
+        parts.append(f"{side.method if single else f'{side.method} in {side.run}'}: {', '.join(of)}")
+    return f"; warnings: {'; '.join(parts)}"
 
 
 def _describe_limits(undecided: Sequence[Difference], grid: MetricGrid) -> str:
-    """The smallest differences that could have been seen; nothing of two seeds, which have a sentence."""
-    cells = [cell for cell in undecided if not cell.too_few]
-    possible = [cell.visible for cell in cells if grid.about.could_show(cell)]
+    """The smallest differences that could have been seen."""
+    possible = [cell.visible for cell in undecided if grid.about.could_show(cell)]
     if not possible:
-        return "no possible gain would have shown" if cells else ""
+        return "no possible gain would have shown"
     among = f" in {len(possible)} of them" * (len(possible) < len(undecided))
     return f"a difference of about {_span(possible, grid)} would have shown{among}"
 

@@ -39,14 +39,10 @@ class Property:
 
 @dataclass(frozen=True)
 class Speed:
-    """Valid molecules against time: a chart, the tables of molecules per second, and the devices.
-
-    `calls` of the network make a sample, for each NFE.
-    """
+    """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
 
     picture: Picture
     tables: list[Table]
-    calls: dict[int, int]
     devices: str
 
 
@@ -126,7 +122,9 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     shown = [name for name in YIELDS.values() if name in set(summary.metric)]
     if contents.complete:  # a novel molecule breaks the rules of the data, and is no yield
         shown = [name for name in shown if name != "novel_per_second"]
-    made = [tables.make_table(summary, evaluation, name, contents.methods) for name in shown]
+    made = [
+        contents.add_calls(tables.make_table(summary, evaluation, name, contents.methods)) for name in shown
+    ]
     keys = ["method", "nfe", "seed"]
     valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
     times = sampling_times(contents.timings)
@@ -134,10 +132,11 @@ def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str)
     both = valid.merge(times, on=keys)
     per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
     means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
+    count = contents.experiment.count_calls
+    means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
     lines = {method: means[means.method == method] for method in made[0].rows}
     return Speed(
         figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
         made,
-        {nfe: contents.count_calls(nfe, evaluation) for nfe in made[0].columns},
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )

@@ -1,6 +1,6 @@
 """What an experiment's page shows: read by `gather`, drawn by `page.render`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,9 @@ import pandas as pd
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment, Modality
+from pairflow.report.flaws import Evidence
 from pairflow.report.results import is_complete, is_reduced
-from pairflow.report.tables import REAL
+from pairflow.report.tables import REAL, Table
 from pairflow.report.trajectory import Trajectory
 
 _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
@@ -103,6 +104,16 @@ class Contents:
         return self.experiment.modality
 
     @property
+    def evidence(self) -> Evidence:
+        """What the flaws of the methods are found in."""
+        unpaired = {
+            name: values["unpaired_rows"] / self.data["training_rows"]
+            for name, values in self.adopted.items()
+        }
+        metrics = pd.concat([self.metrics, self.controls], ignore_index=True)
+        return Evidence(self.experiment, metrics, self.training_logs, unpaired)
+
+    @property
     def reduced(self) -> bool:
         """Whether the numbers do not compare with the paper's, by scale or by a missing part of the data."""
         return is_reduced(self.experiment) or bool(self.data.get("partial"))
@@ -169,16 +180,15 @@ class Contents:
         configured = [name for name in self.experiment.evaluations if name in measured]
         return list(dict.fromkeys([*configured, *measured]))
 
+    def add_calls(self, table: Table) -> Table:
+        """The table with the calls of the network that can change a sample."""
+        count = self.experiment.count_calls
+        calls = {name: [count(name, nfe, table.evaluation) for nfe in table.columns] for name in table.rows}
+        return replace(table, calls=calls)
+
     @property
     def own_evaluations(self) -> list[str]:
         """The same without those that repeat another one at a further temperature or guidance."""
         evaluations = self.experiment.evaluations.items()
         repeats = {repeat for name, evaluation in evaluations for repeat in evaluation.repeated(name)}
         return [name for name in self.evaluations if name not in repeats]
-
-    def count_calls(self, nfe: int, evaluation: str) -> int:
-        """Calls of the network that make a sample."""
-        if self.experiment.flow == "continuous":
-            return nfe
-        settings = self.experiment.evaluations.get(evaluation)
-        return settings.count_calls(nfe) if settings else nfe + 1

@@ -16,6 +16,7 @@ from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
 from pairflow.report.experiment import bounds, pictures, tokens, vectors
 from pairflow.report.experiment.contents import Contents
+from pairflow.report.results import read_logs
 from pairflow.report.trajectory import Trajectory, follow
 
 _EXAMPLES = 12  # training molecules
@@ -75,7 +76,6 @@ def read_contents(
     methods = experiment.methods
     page = f"{root.as_posix()}/report.html"
     provenance = read_provenance(paths.model(root, seed, methods[-1]) / "model.safetensors")
-    logs = {name: paths.model(root, seed, name) / "log.parquet" for name in methods}
     readers: dict[str, Callable[[Path, Experiment, pictures.Samples], dict[str, Any]]] = {
         "molecules": _read_molecules,
         "images": pictures.read_images,
@@ -94,7 +94,7 @@ def read_contents(
         timings=timings,
         provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
-        training_logs={name: read_table(path, "training log")[0].to_pandas() for name, path in logs.items()},
+        training_logs=read_logs(root, experiment),
         bounds=bounds.mean_bounds(metrics),
         bits=bounds.mean_bounds(metrics, "bpc_bound"),
         sample_command=sample_command(root, experiment),

@@ -1,7 +1,7 @@
 """The head of the page: how good each method is, measured against real data, before any contest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from pairflow.limits import USABLE
 from pairflow.report.costs import sampling_yields, training_costs
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.panels import Panel, leading_panel, panels
-from pairflow.report.tables import choose_digits
+from pairflow.report.tables import choose_digits, differ_in_entropy
 from pairflow.report.words import format_number, format_percent, join_steps
 
 _DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # of molecules; the first one measured
@@ -21,8 +21,8 @@ Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
 class MethodLine:
     """A row of the table: a method at its best number of sampling steps.
 
-    `calls` of the network make a sample. `seconds` are those of all its training: pairing, its base and its
-    distillations, a mean over seeds; NaN where they are not known.
+    `calls` of the network can change a sample. `seconds` is the time of pairing, base training
+    and distillations, a mean over seeds; NaN where it is not known.
     """
 
     method: str
@@ -97,7 +97,7 @@ def make_headline(contents: Contents) -> Headline | None:
     for method in contents.methods:
         if method in measured:
             _, nfe = leading.best(method)
-            calls = contents.count_calls(nfe, leading.evaluation)
+            calls = contents.experiment.count_calls(method, nfe, leading.evaluation)
             lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
     winner, _ = leading.best()
     measure, describe = {
@@ -184,7 +184,8 @@ def _measure_vectors(contents: Contents, leading: Panel) -> dict[str, Measure]:
         if not panel.about.group:
             floor = panel.floor.mean if panel.floor else np.nan
             digits = max(panel.about.digits, choose_digits([*panel.means.values(), floor]))
-            text = format_number(floor, digits)
+            spread = replace(panel.floor, digits=digits).spread if panel.floor else ""
+            text = f"{format_number(floor, digits)} {spread}".rstrip()
             measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
     return measures
 
@@ -216,10 +217,17 @@ def _measure_text(contents: Contents, leading: Panel) -> dict[str, Measure]:
 
 def _describe_text(leading: Panel, best: MethodLine, measures: Mapping[str, Measure], _: Contents) -> str:
     perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
+    found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]
+    limit = ""
+    if differ_in_entropy(min(found), max(found)):
+        limit = (
+            f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too unlike for their "
+            "perplexities to be compared, so that best here only means likeliest."
+        )
     return (
         f"The best method, {best.method} at {join_steps([best.nfe])}, writes text of perplexity "
         f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out text "
-        f"has {perplexity.real} at {entropy.real}."
+        f"has {perplexity.real} at {entropy.real}.{limit}"
     )
 
 

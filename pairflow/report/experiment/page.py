@@ -24,8 +24,8 @@ from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
 from pairflow.report.scripts import scripts
-from pairflow.report.stats import SIGNIFICANCE
-from pairflow.report.words import TWO_SEEDS, is_paired, join_steps, join_words, name_distillation
+from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
+from pairflow.report.words import is_paired, join_steps, join_words, name_distillation
 
 _SHOWN = 12  # molecules of a gallery
 _STEPS = (
@@ -91,7 +91,7 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         training_costs=training,
         costs=costs,
         significance=SIGNIFICANCE,
-        two_seeds=TWO_SEEDS,
+        repetitions=REPETITIONS,
         sheets=sheets.list_sheets(contents, headline, blocks, correlation, training, costs),
         entries=list_entries(_list_metrics(blocks, contents)),
     )

@@ -67,6 +67,11 @@ class EvaluationBlock:
         return any(table.tested for table in self.tables)
 
     @property
+    def unequal_calls(self) -> bool:
+        """Whether methods make different numbers of calls at equal NFE."""
+        return any(len(table.call_rows) > 1 for table in self.main.tables)
+
+    @property
     def spread(self) -> bool:
         """Whether any mean has a deviation."""
         return any(table.count > 1 for table in self.tables)
@@ -128,7 +133,8 @@ def _groups(by_panel: dict[Panel, Table], prefix: str) -> list[Group]:
             for i, (panel, table) in enumerate(charted)
         ]
         floors = [
-            f"{table.label} {table.floor.text} (from {tables.list_counts(panel.real.samples)})"
+            f"{table.label} {' '.join(filter(None, [table.floor.text, table.floor.spread]))} "
+            f"(from {tables.list_counts(panel.real.samples)})"
             for panel, table in charted
             if table.floor
         ]
@@ -149,7 +155,7 @@ def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: in
     rivals = {other.extractor for other in others if other.metric == panel.metric}
     name = panel.extractor.rpartition("-")[0] if contents.modality == "text" else panel.extractor
     beside = f"{panel.beside} ({name})".strip() if len(rivals) > 1 else panel.beside
-    return tables.make_table(
+    table = tables.make_table(
         tables.summarise(panel.rows).assign(all_seeds=seeds),
         panel.evaluation,
         panel.metric,
@@ -160,6 +166,7 @@ def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: in
         panel.extractor,
         contents.complete,
     )
+    return contents.add_calls(table)
 
 
 def _name_features(contents: Contents, panel: Panel) -> str:

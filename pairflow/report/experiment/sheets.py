@@ -10,9 +10,9 @@ from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline
 from pairflow.report.experiment.quality import EvaluationBlock
 from pairflow.report.experiment.texts import TextDetails
-from pairflow.report.stats import TOO_FEW
+from pairflow.report.stats import REPETITIONS
 from pairflow.report.tables import REAL, Cell, Table
-from pairflow.report.words import TWO_SEEDS, format_count, format_duration, format_percent, name_scale
+from pairflow.report.words import format_count, format_duration, format_percent, name_scale
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,12 @@ def control_sheet(contents: Contents, evaluation: str, text: TextDetails) -> She
     }
     part = Part(f"{title}; {_origin(contents)}", list(columns), list(zip(*columns.values(), strict=True)))
     records = [
-        {"rows": row.name, "nfe": row.nfe, **{name: row.values.get(name) for name in text.digits}}
+        {
+            "rows": row.name,
+            "nfe": row.nfe,
+            "calls": row.calls,
+            **{name: row.values.get(name) for name in text.digits},
+        }
         for row in rows
     ]
     return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
@@ -181,8 +186,14 @@ def _part(table: Table, caption: str) -> Part:
     rows: list[list[Entry | str]] = [
         [method, *(_entry(cell, table) for cell in cells)] for method, cells in table.rows.items()
     ]
+    rows[:0] = [[f"calls{name and f', {name}'}", *map(str, calls)] for name, calls in table.call_rows.items()]
     if table.floor:
-        rows.append([table.about.real, *[Entry(table.floor.text)] * len(table.columns)])
+        rows.append(
+            [
+                table.about.real,
+                *[Entry(table.floor.text, table.floor.spread.removeprefix("± "))] * len(table.columns),
+            ]
+        )
     spread = "; ± is between seeds" if table.seeds > 1 else ""
     return Part(f"{caption}{spread}{_explain_bold(table)}", ["NFE", *map(str, table.columns)], rows)
 
@@ -194,7 +205,10 @@ def _explain_bold(table: Table) -> str:
     best = f"{table.about.best} mean"
     if table.tested:
         return f"; in bold the {best} and what follows it, down to the first that is worse by test"
-    return f"; {best} in bold" + (f", because {TWO_SEEDS}" if table.seeds == TOO_FEW else "")
+    if table.count == 1:
+        return f"; {best} in bold"
+    repeated = "seeds" if table.seeds > 1 else "trials"
+    return f"; {best} in bold, without a test, which needs {REPETITIONS} {repeated}"
 
 
 def _entry(cell: Cell, table: Table) -> Entry:
@@ -209,10 +223,11 @@ def _records(table: Table, compared: bool) -> Iterable[dict[str, Any]]:
     if compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
     for method, cells in table.rows.items():
-        for nfe, cell in zip(table.columns, cells, strict=True):
-            yield shared | {"method": method, "nfe": nfe, **_numbers(cell, table.seeds)}
+        own = table.calls.get(method, [None] * len(cells))
+        for nfe, calls, cell in zip(table.columns, own, cells, strict=True):
+            yield shared | {"method": method, "nfe": nfe, "calls": calls, **_numbers(cell, table.seeds)}
     if table.floor:
-        yield shared | {"method": REAL, "nfe": None, **_numbers(table.floor, table.seeds)}
+        yield shared | {"method": REAL, "nfe": None, "calls": None, **_numbers(table.floor, table.seeds)}
 
 
 def _numbers(cell: Cell, seeds: int) -> dict[str, float | int]:

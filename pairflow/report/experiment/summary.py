@@ -4,12 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pairflow.config import tail_revises
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.figures import mean_distance
-from pairflow.report.panels import Panel, leading_panel
+from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.stats import Difference, adjust, difference
-from pairflow.report.tables import Table, choose_digits, describe_scope, make_table, summarise
-from pairflow.report.words import OURS, TWO_SEEDS, baselines, format_number, join_steps, join_words
+from pairflow.report.tables import (
+    Table,
+    choose_digits,
+    describe_scope,
+    differ_in_entropy,
+    make_table,
+    summarise,
+)
+from pairflow.report.words import OURS, baselines, format_number, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
@@ -20,7 +28,10 @@ def write_summary(contents: Contents) -> list[str]:
     if panel := leading_panel(contents.metrics, contents.modality):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
         against = baselines(contents.experiment)
-        compared = [text for baseline in against for text in _compare(panel, paired, baseline)]
+        compared = [text for baseline in against for text in _compare(panel, paired, baseline, contents)]
+        masked = [method for method in contents.methods if not tail_revises(method)]
+        by_calls = panel.by_calls(contents.experiment.count_calls)
+        compared += [text for baseline in masked for text in _compare(by_calls, paired, baseline, contents)]
         texts = [*compared, _rank(panel, contents), *texts]
     return [text for text in texts if text]
 
@@ -45,8 +56,21 @@ def _rank(panel: Panel, contents: Contents) -> str:
     return _begin(
         panel,
         f"{_title(panel)} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
-        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)}).",
+        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)}"
+        f"{_describe_inequality(panel, table, contents)}).",
     )
+
+
+def _describe_inequality(panel: Panel, table: Table, contents: Contents) -> str:
+    """In what the methods are unequal in a table's first column: in their calls, or text in its entropy."""
+    calls = contents.add_calls(table).call_rows
+    texts = [f"network calls: {join_words([f'{own[0]} of {name}' for name, own in calls.items()])}"]
+    means = _find_entropies(panel, contents)
+    found = [mean for (_, nfe), mean in means.items() if nfe == table.columns[0]]
+    least, most = min(found, default=0.0), max(found, default=0.0)
+    entropies = f"entropies of {least:.2f} to {most:.2f} nats, so that perplexities do not compare"
+    texts = texts * (len(calls) > 1) + [entropies] * differ_in_entropy(least, most)
+    return "".join(f"; {text}" for text in texts)
 
 
 def _describe_spread(table: Table) -> str:
@@ -57,10 +81,20 @@ def _describe_spread(table: Table) -> str:
     return f"mean ± standard deviation between {between}"
 
 
-def _compare(panel: Panel, methods: Sequence[str], baseline: str) -> list[str]:
+def _compare(panel: Panel, methods: Sequence[str], baseline: str, contents: Contents) -> list[str]:
     """PairFlow and own couplings less a baseline; beside the first one, what holds for all these tests."""
     tests = _test(panel, baseline)
-    texts = [_describe(method, tests[method], panel, baseline) for method in methods if method in tests]
+    entropies = _find_entropies(panel, contents)
+    texts = [
+        " ".join(
+            [
+                _describe(method, tests[method], panel, baseline),
+                *_describe_entropies(method, tests[method], entropies, panel, baseline),
+            ]
+        )
+        for method in methods
+        if method in tests
+    ]
     cells = [cell for method in methods for cell in tests.get(method, {}).values()]
     return [" ".join([texts[0], *_describe_tests(cells)]), *texts[1:]] if texts else []
 
@@ -73,9 +107,38 @@ def _describe(method: str, tests: Mapping[int, Difference], panel: Panel, baseli
     text = f"{_title(panel)} of {method} less that of {baseline}: {differences}; {better} is better"
     seen = [_begin(panel, text)]
     if any(cell.test for cell in tests.values()):
-        judged = _begin(panel, _judge(method, tests, panel.about.best, baseline))
+        judged = _begin(panel, _judge(method, tests, panel, baseline))
         seen = [judged, *seen, *_describe_limits(tests, panel)]
     return " ".join(f"{sentence}." for sentence in seen)
+
+
+def _find_entropies(panel: Panel, contents: Contents) -> Mapping[tuple[str, int], float]:
+    """The mean entropy of samples of text at the places of a panel; empty for other data."""
+    for other in panels(contents.metrics, contents.modality, panel.evaluation):
+        if other.metric == "entropy":
+            by_calls = panel.unit != other.unit
+            return (other.by_calls(contents.experiment.count_calls) if by_calls else other).means
+    return {}
+
+
+def _describe_entropies(
+    method: str, tests: Mapping[int, Difference], entropies: Mapping, panel: Panel, baseline: str
+) -> list[str]:
+    """Where perplexities are not compared at equal entropy, as they have to be."""
+    if not entropies:
+        return []
+    pairs = {place: (entropies[method, place], entropies[baseline, place]) for place in tests}
+    unequal = {place: pair for place, pair in pairs.items() if differ_in_entropy(*pair)}
+    if not unequal:
+        return []
+    said = [
+        f"{ours:.2f} against {theirs:.2f} nats at {join_steps([place], panel.unit)}"
+        for place, (ours, theirs) in unequal.items()
+    ]
+    return [
+        f"Perplexities compare at equal entropy only, but the entropies are {join_words(said)}: compare "
+        f"over temperatures (evaluations.{panel.evaluation}.temperatures)."
+    ]
 
 
 def _test(panel: Panel, baseline: str) -> dict[str, dict[int, Difference]]:
@@ -93,13 +156,10 @@ def _test(panel: Panel, baseline: str) -> dict[str, dict[int, Difference]]:
 
 
 def _describe_tests(cells: Sequence[Difference]) -> list[str]:
-    """How a verdict may differ from an interval, and whether more seeds are needed."""
+    """How a verdict may differ from an interval."""
     family = max(cell.family for cell in cells)
     single = "Each interval is of one difference only; verdicts are corrected (Holm) over"
-    texts = [f"{single} {family} comparisons."] if family > 1 else []
-    if any(cell.undecided and cell.too_few for cell in cells):
-        texts.append(f"{TWO_SEEDS}; take at least 3.")
-    return texts
+    return [f"{single} {family} comparisons."] if family > 1 else []
 
 
 def _title(panel: Panel) -> str:
@@ -114,20 +174,21 @@ def _begin(panel: Panel, text: str) -> str:
 
 
 def _describe_difference(cell: Difference, nfe: int, panel: Panel) -> str:
+    value = f"{_number(cell.value, panel, '+')} at {join_steps([nfe], panel.unit)}"
     if not cell.test:
-        return f"{_number(cell.value, panel, '+')} at {join_steps([nfe])} (not tested: {cell.reason})"
+        return f"{value} (not tested: {cell.reason})"
     ends = f"{_number(cell.low, panel, '+')} to {_number(cell.high, panel, '+')}"
-    return f"{_number(cell.value, panel, '+')} at {join_steps([nfe])} (95 % interval {ends})"
+    return f"{value} (95 % interval {ends})"
 
 
 def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]:
     """The smallest differences that could have been seen, where the test decides nothing."""
-    undecided = {nfe: cell for nfe, cell in tests.items() if cell.undecided and not cell.too_few}
+    undecided = {nfe: cell for nfe, cell in tests.items() if cell.undecided}
     possible = [nfe for nfe, cell in undecided.items() if panel.about.could_show(cell)]
-    limits = [f"{_number(tests[nfe].visible, panel)} at {join_steps([nfe])}" for nfe in possible]
+    limits = [f"{_number(tests[nfe].visible, panel)} at {join_steps([nfe], panel.unit)}" for nfe in possible]
     texts = [f"A difference of about {join_words(limits)} would have shown"] if limits else []
     if blind := [nfe for nfe in undecided if nfe not in possible]:
-        texts.append(f"No possible gain would have shown at {join_steps(blind)}")
+        texts.append(f"No possible gain would have shown at {join_steps(blind, panel.unit)}")
     return texts
 
 
@@ -137,26 +198,29 @@ def _number(value: float, panel: Panel, sign: str = "") -> str:
     return format_number(value, digits, sign)
 
 
-_LEARNS = {"ot": "pairs of each batch by optimal transport"}
+_LEARNS = {"ot": "pairs of each batch by optimal transport", "mdlm": "masks"}
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
 
 
-def _judge(method: str, tests: Mapping[int, Difference], best: str, baseline: str) -> str:
+def _judge(method: str, tests: Mapping[int, Difference], panel: Panel, baseline: str) -> str:
     """What a newcomer wants to know first, from NFE -> test."""
-    direction = -1 if best == "lowest" else 1
+    direction = -1 if panel.about.best == "lowest" else 1
     signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
     paired = "sources paired with the data" if method == OURS else "your own pairs"
     subject = f"{method}, which learns from {paired},"
     rest = f"{baseline}, which learns from {_LEARNS.get(baseline, 'random ones')}"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
     (first, steps), *others = ((word, steps) for word, steps in groups.items() if steps)
-    where = f"at {join_steps(steps)}"
+    where = f"at {join_steps(steps, panel.unit)}"
     if not others and len(steps) > 1:
-        every = f"number of sampling steps ({join_words(steps)})"
+        every = f"number of {panel.unit}s ({join_words(steps)})"
         if not signs[steps[0]]:
             return f"at no {every} is {subject} shown to differ from {rest}"
         where = f"at every {every}"
-    parts = [f"{first} {rest}, {where}", *(f"{word} it at {join_steps(steps)}" for word, steps in others)]
+    parts = [
+        f"{first} {rest}, {where}",
+        *(f"{word} it at {join_steps(steps, panel.unit)}" for word, steps in others),
+    ]
     return f"{subject} is {join_words(parts)}"
 
 

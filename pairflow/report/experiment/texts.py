@@ -10,14 +10,21 @@ from pairflow.metrics.text.controls import CONTROLS
 from pairflow.report import figures
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.tables import METRICS, REAL, choose_digits
-from pairflow.report.words import format_number
+from pairflow.report.flaws import (
+    HELD_OUT,
+    SECOND,
+    TextValues,
+    find_points,
+    find_warnings,
+    is_second,
+    mean_values,
+)
+from pairflow.report.tables import METRICS, choose_digits
+from pairflow.report.words import format_number, pluralise
 
-FLOOR = "held-out text"
-_SECOND = "second_ppl"  # what `Values` call the perplexity under the second judge
 _COLUMNS = {
     "judge_ppl": "Perplexity",
-    _SECOND: "Transformer’s",
+    SECOND: "Transformer’s",
     "gen_ppl": "GPT-2’s",
     "entropy": "Entropy",
     "known_words": "Known words",
@@ -26,24 +33,21 @@ _COLUMNS = {
     "distinct_4": "Distinct",
     "copied_span": "Copied",
 }  # metric -> heading
-_METRICS = {name: "judge_ppl" if name == _SECOND else name for name in _COLUMNS}
-_LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
-_LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
-
-Values = Mapping[str, float]  # metric -> mean
+_METRICS = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS}
 
 
 @dataclass(frozen=True)
 class TextRow:
     """A row of the table: its name and setting, its values by metric, and what they give warning of.
 
-    `nfe` is None for real text and controls.
+    `nfe` and `calls` of the network are None for real text and controls.
     """
 
     name: str
     setting: str
-    values: Values
+    values: TextValues
     nfe: int | None = None
+    calls: int | None = None
     warnings: Sequence[str] = ()
 
 
@@ -78,7 +82,7 @@ class TextDetails:
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetails | None:
     """The details of one evaluation; None where the controls were not measured."""
-    points = _find_points(contents, evaluation)
+    points = find_points(contents.evidence.metrics, evaluation)
     if len(points) <= len(CONTROLS):
         return None
     rows = measured_rows(contents, evaluation)
@@ -103,19 +107,22 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
 
 def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     """Every method at each number of steps, with what its values give warning of."""
-    points = _find_points(contents, evaluation)
+    points = find_points(contents.evidence.metrics, evaluation)
     if len(points) <= len(CONTROLS):
         return []
-    means = _means(contents.measured, evaluation, ["method", "nfe"])
+    means = mean_values(contents.measured, evaluation, ["method", "nfe"])
+    count = contents.experiment.count_calls
     rows = [
         TextRow(
             method,
-            f"NFE {int(nfe):,}",
+            f"NFE {int(nfe):,}, {pluralise(calls, 'call')}",
             values,
             int(nfe),
-            find_warnings(values, points[FLOOR], points["shuffled"]),
+            calls,
+            find_warnings(values, points[HELD_OUT], points["shuffled"]),
         )
         for (method, nfe), values in means.items()
+        for calls in [count(method, int(nfe), evaluation)]
     ]
     order = {method: place for place, method in enumerate(contents.methods)}
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
@@ -124,57 +131,19 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
 def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
     """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
     own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
-    *_, order, digits = own.extractor[~_is_second(own)].iloc[0].split("-")
-    others = own.extractor[_is_second(own)].unique()
+    *_, order, digits = own.extractor[~is_second(own)].iloc[0].split("-")
+    others = own.extractor[is_second(own)].unique()
     return [
         f"a Kneser-Ney model of {order}-grams, {digits}",
         *(f"a {name.replace('-', ', ')}" for name in others),
     ]
 
 
-def _is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each row is of the second judge."""
-    return rows.extractor.astype("object").fillna("").str.startswith("transformer")
-
-
-def _find_points(contents: Contents, evaluation: str) -> dict[str, Values]:
-    """Real text and the controls, as far as they were measured."""
-    real = _means(contents.real, evaluation, ["method"])
-    controls = _means(contents.controls, evaluation, ["method"])
-    points = {FLOOR: real.get((REAL,), {})} | {name: controls.get((name,), {}) for name in CONTROLS}
-    return {name: values for name, values in points.items() if values}
-
-
-def find_warnings(values: Values, real: Values, shuffled: Values) -> list[str]:
-    """What is suspicious about samples, from their means and those of real and of shuffled text.
-
-    A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
-    """
-    suspicious = {
-        "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
-        "varies too little": values["entropy"] < _LEAST_ENTROPY * real["entropy"],
-        "samples repeat one another": values["distinct_4"] < _LEAST_DISTINCT * real["distinct_4"],
-        "trigrams no nearer to text than shuffled text’s": values["js_trigram"] >= shuffled["js_trigram"],
-    }
-    return [text for text, holds in suspicious.items() if holds]
-
-
-def _means(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
-    """Key -> metric -> the mean over seeds and trials."""
-    own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
-    own = own.assign(metric=own.metric.mask(_is_second(own), _SECOND))
-    means = own.groupby([*keys, "metric"])["value"].mean()
-    values_of: dict[tuple, dict[str, float]] = {}
-    for (*key, metric), value in means.items():
-        values_of.setdefault(tuple(key), {})[metric] = float(value)
-    return values_of
-
-
 def _draw(
     contents: Contents,
     evaluation: str,
     rows: Sequence[TextRow],
-    points: Mapping[str, Values],
+    points: Mapping[str, TextValues],
     prefix: str,
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
@@ -182,7 +151,7 @@ def _draw(
     charts = [figures.plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
     heated = [
-        (row, f"temperature {temperature:g}")
+        (row, f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}")
         for name, temperature in sorted(temperatures.items(), key=lambda item: item[1])
         for row in measured_rows(contents, name)
     ]
@@ -193,9 +162,9 @@ def _draw(
     return charts
 
 
-def _group(rows: Iterable[tuple[str, str, Values]]) -> dict[str, dict[str, Values]]:
+def _group(rows: Iterable[tuple[str, str, TextValues]]) -> dict[str, dict[str, TextValues]]:
     """Method -> setting -> values."""
-    lines: dict[str, dict[str, Values]] = {}
+    lines: dict[str, dict[str, TextValues]] = {}
     for method, setting, values in rows:
         lines.setdefault(method, {})[setting] = values
     return lines

@@ -42,7 +42,7 @@ _NOT_FID = "not FID"
 _WEIGHTS = "the paper’s weights are not known"
 _FORWARD_STEPS = "number of forward steps"
 _KINDS = {"fd": "FD", "nn_cosine": "cosine", "judge_ppl": "perplexity"}
-_SOURCES = {
+SOURCES = {
     **{name: (MetricSource(name),) for name in ("valid", "unique", "novel", "is")},
     "fid": (MetricSource("fid", "train", "inception"), MetricSource("fd", "train", reason=_NOT_FID)),
     "fid_test": (MetricSource("fid", "test", "inception"), MetricSource("fd", "test", reason=_NOT_FID)),
@@ -98,7 +98,7 @@ class Measurements:
             return None
         if printed.metric in MINUTES:
             return self._minutes(printed)
-        for source in _SOURCES.get(printed.metric, ()) if printed.method else ():
+        for source in SOURCES.get(printed.metric, ()) if printed.method else ():
             if candidate := next(self._candidates(source, printed), None):
                 return self._measured(*candidate, source, printed)
         return None
@@ -109,12 +109,13 @@ class Measurements:
         own, seeds = estimate(group_by_seed(rows)), rows.seed.nunique()
         others = self._differences(origin[0], source, printed)
         kind = f"{_KINDS[source.metric]} by {origin[-1]}, {source.reason}" if source.reason else ""
+        unstated = source.unstated or protocols()[printed.dataset].unstated
         reasons = [
             (bool(kind), kind),
             (self.run.experiment.scale != "paper", "reduced scale"),
             (bool(others), _first(others) if others else ""),
-            (bool(printed.confounded), f"confounded: {printed.confounded}"),
-            (bool(source.unstated), f"unstated: the paper does not say its {source.unstated}"),
+            (bool(printed.off_protocol), f"confounded: {printed.off_protocol}"),
+            (bool(unstated), f"unstated: the paper does not say its {unstated}"),
             (seeds < SEEDS, f"{pluralise(seeds, 'training seed')}, {SEEDS} are needed"),
         ]
         return Measured(
@@ -131,7 +132,9 @@ class Measurements:
         measurement = {f"evaluations.{evaluation}": f"evaluations.{self._protocol(source)}"}
         if source.evaluation:
             measurement = {"correlation": "correlation"} if source.evaluation == "correlation" else {}
-        return differences(self.run.experiment, settings_of_model(str(printed.method)), measurement)
+        method = str(printed.method)
+        base = "" if method == "forward" else parse_method(method).base
+        return differences(self.run.experiment, settings_of_model(method), measurement, base)
 
     def _protocol(self, source: MetricSource) -> str:
         """The protocol's evaluation that a value is of: that of continuous MNIST has no check beside it."""

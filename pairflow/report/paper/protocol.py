@@ -12,7 +12,7 @@ from pairflow.config.experiment import Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Sampling
-from pairflow.config.training import Distillations, Training
+from pairflow.config.training import DISTILLATIONS, Distillations, Training
 from pairflow.report.results import FinishedExperiment
 
 FILE = Path(__file__).with_name("protocol.yaml")
@@ -27,9 +27,13 @@ _FREE = (  # settings that change no value of the tables
 
 
 class Protocol(Settings):
-    """The settings of one data set's experiment; `free` are patterns of further ones that may differ."""
+    """The settings of one data set's experiment; `free` are patterns of further ones that may differ.
+
+    `unstated` is what its values depend on and the paper does not state, so that the settings are ours.
+    """
 
     free: tuple[str, ...] = ()
+    unstated: str = ""
     data: Data
     network: Network
     pairing: Pairing
@@ -67,12 +71,13 @@ def settings_of_model(method: str) -> list[str]:
 
 
 def differences(
-    experiment: Experiment, sections: Sequence[str], renamed: Mapping[str, str] | None = None
+    experiment: Experiment, sections: Sequence[str], renamed: Mapping[str, str] | None = None, base: str = ""
 ) -> list[str]:
     """A text for each setting in which an experiment on the paper's data differs from the protocol.
 
     `sections` are names such as `training` or `distillation.dcd`; `renamed` are further ones that have
-    another name in the protocol: {"evaluations.quick": "evaluations.main"}.
+    another name in the protocol: {"evaluations.quick": "evaluations.main"}. A distillation has the learning
+    rate of a method's `base`.
     """
     data = name_data(experiment)
     if data not in protocols():
@@ -80,7 +85,7 @@ def differences(
     protocol = protocols()[data]
     pairs = {name: name for name in sections} | {**(renamed or {})}
     free = (*_FREE, *protocol.free)
-    ours, theirs = experiment.model_dump(mode="json"), protocol.model_dump(mode="json")
+    ours, theirs = (_of_base(settings, base) for settings in (experiment, protocol))
     return [
         text
         for own, other in pairs.items()
@@ -91,9 +96,12 @@ def differences(
 
 def differences_of_models(experiment: Experiment) -> list[str]:
     """`differences` in the settings that any of an experiment's models depends on."""
-    return differences(
-        experiment, [name for method in experiment.methods for name in settings_of_model(method)]
-    )
+    texts = [
+        text
+        for method in experiment.methods
+        for text in differences(experiment, settings_of_model(method), base=parse_method(method).base)
+    ]
+    return [*dict.fromkeys(texts)]
 
 
 @cache
@@ -101,6 +109,14 @@ def describe_scale(run: FinishedExperiment) -> str:
     """The scale of a run as its label says, unless that claims the paper's without its settings."""
     false_label = not run.reduced and differences_of_models(run.experiment)
     return "not the paper’s settings" if false_label else run.scale
+
+
+def _of_base(settings: Experiment | Protocol, base: str) -> dict[str, Any]:
+    values = settings.model_dump(mode="json")
+    for name in DISTILLATIONS:
+        if how := getattr(settings.distillation, name):
+            values["distillation"][name] = how.of_base(base).model_dump(mode="json")
+    return values
 
 
 def _section(settings: Any, name: str) -> Any:

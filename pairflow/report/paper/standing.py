@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from pairflow.config import tail_revises
 from pairflow.report.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.report.results import FinishedExperiment
 from pairflow.training.choice import leading_evaluation
@@ -18,7 +19,7 @@ _SAMPLES = 1024  # behind a printed count
 class Generator:
     """One line of the comparison; numbers are texts, empty where they are not known.
 
-    `rows` are what it generates, `calls` those of the network for a sample, with the greedy tail. `valid` is
+    `rows` are what it generates, `calls` how many calls of the network can change a sample. `valid` is
     in per cent of the samples, `unique` of the valid ones, by canonical SMILES; `yields` are the samples that
     are both, in per cent.
     """
@@ -62,8 +63,9 @@ def _printed(dataset: str) -> list[Generator]:
         if (value.dataset, value.metric, value.nfe) == (dataset, "valid", 1):
             by_method.setdefault(parse_name(value.name), value)
     return [
-        Generator(value.name, "SMILES", "2", f"{100 * value.value / _SAMPLES:.1f}", "the paper")
-        for value in sorted(by_method.values(), key=lambda value: -value.value)
+        Generator(value.name, "SMILES", f"{calls}", f"{100 * value.value / _SAMPLES:.1f}", "the paper")
+        for name, value in sorted(by_method.items(), key=lambda item: -item[1].value)
+        for calls in [1 + tail_revises(name or "")]
     ]
 
 
@@ -79,7 +81,7 @@ def _measured(run: FinishedExperiment) -> Iterator[Generator]:
         yield Generator(
             method,
             "SMILES",
-            str(1 + settings.greedy_tail),
+            str(run.experiment.count_calls(method, 1, leading)),
             f"{100 * valid / settings.samples:.1f}",
             f"measured: {run.name}, {run.scale}",
             f"{100 * unique / valid:.1f}" if valid else "",

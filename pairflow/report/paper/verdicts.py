@@ -11,8 +11,8 @@ of m in at least 95 of 100 cases. |m - p| <= margin *agrees*, beyond it m is *hi
 Effects. With two methods' means a and b, and their squared standard errors u and v, the sign of the effect is
 that of a - b where |a - b| > t sqrt(u + v), Welch's t at 95 %, and *undecided* elsewhere. Its size is a / b,
 with the interval that fits that test: all r with (a - r b)^2 <= t^2 (u + r^2 v) (Fieller). Observations are
-the means of the seeds if there are several, and else the trials of the one training. Values that are printed
-without a deviation are taken as exact.
+the means of the seeds if there are several, and else the trials of the one training; of fewer than three the
+sign is undecided. Values that are printed without a deviation are taken as exact.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from enum import StrEnum
 import numpy as np
 
 from pairflow.report.paper.printed import TRIALS
-from pairflow.report.stats import Estimate, fieller, t_quantile, welch_freedom
+from pairflow.report.stats import REPETITIONS, Estimate, fieller, t_quantile, welch_freedom
 
-SEEDS = 3  # trainings that a judgement needs
+SEEDS = REPETITIONS  # trainings that a judgement needs
 
 
 class Status(StrEnum):
@@ -49,7 +49,7 @@ def margin(measured: Estimate, std: float) -> float:
 
 
 def judge(measured: Estimate, value: float, std: float) -> Status:
-    """The verdict on a number from at least two seeds."""
+    """The verdict on a number from at least `SEEDS` seeds."""
     difference = measured.mean - value
     if abs(difference) <= margin(measured, std):
         return Status.AGREES
@@ -79,7 +79,7 @@ def measure_effect(ours: Estimate, baseline: Estimate, *, as_printed: bool = Fal
     """Ours against a baseline; with `as_printed`, values without a deviation are taken as exact."""
     a, b, u, v = ours.mean, baseline.mean, ours.error, baseline.error
     ratio = a / b if b > 0 else np.nan
-    if not np.isfinite(u + v):
+    if not np.isfinite(u + v) or min(ours.count, baseline.count) < REPETITIONS:
         return Effect(int(np.sign(a - b)) if as_printed else 0, ratio)
     quantile = t_quantile(welch_freedom(ours, baseline)) if u + v else 0.0
     decided = abs(a - b) > quantile * (u + v) ** 0.5

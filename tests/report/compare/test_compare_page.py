@@ -14,6 +14,7 @@ from pairflow.report.compare import figures
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
 from pairflow.report.compare.settings import differing_settings
+from pairflow.report.compare.table import tabulate
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
@@ -34,6 +35,9 @@ def make_run(make, metric_rows):
         return FinishedExperiment(name, contents.experiment, rows, contents.timings, contents.provenance)
 
     return build
+
+
+INVALID = "under half of its samples are valid molecules"
 
 
 @pytest.fixture
@@ -96,7 +100,7 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     assert "p = 1.000 undecided; about 6.7 would show" in parse(render(sections, "c.parquet")).words()
     assert write_verdict(sections) == [
         "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
-        "difference of about 6.7 would have shown.",
+        f"difference of about 6.7 would have shown; warnings about 6 models: {INVALID}.",
         "In this training, the differences from a by other measures are: off the rules 9 undecided.",
     ]
 
@@ -118,23 +122,24 @@ def test_a_family_is_larger_than_what_a_sentence_is_about(make_run, parse):
     sections = make_sections([replace(run, metrics=equal)])
     assert write_verdict(sections)[1] == (
         "In this training, pairflow against udlm, valid of 1,024 samples: nothing is decided in 3 "
-        "comparisons (corrected over 6); a difference of about 5.4 would have shown."
+        "comparisons (corrected over 6); a difference of about 5.4 would have shown; warnings: pairflow: "
+        f"{INVALID} at 1, 4 and 32 sampling steps; udlm: {INVALID} at 1, 4 and 32 sampling steps."
     )
     words = parse(render(sections, "c.parquet")).words()
     assert "95 % interval of each one, p after Holm’s correction over the 6 tests of this table" in words
     assert "the test, but not the interval, is corrected over 6 comparisons." in words
 
 
-def test_two_seeds_ask_once_for_a_third(make_run, parse):
+def test_two_seeds_are_not_tested(make_run, parse):
     run = make_run(seeds=(0, 1))
     sections = make_sections([run, raised(run, 0, "seed")])
-    assert write_verdict(sections)[:2] == [
-        "b against a, valid of 1,024 samples: nothing is decided in 9 comparisons.",
-        "2 seeds decide almost nothing; take at least 3.",
+    assert write_verdict(sections) == [
+        "b against a, valid of 1,024 samples: not tested (only 2 seeds, and a test needs 3); "
+        f"warnings about 6 models: {INVALID}.",
     ]
     words = parse(render(sections, "c.parquet")).words()
-    assert "undecided" in words
-    assert "would show" not in words
+    assert "not tested: only 2 seeds, and a test needs 3" in words
+    assert "p =" not in words
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
     [first, *_] = write_verdict(make_sections([run, replace(run, name="b", metrics=better)]))
     assert first == (
         "In this training, b against a, valid of 1,024 samples: better with udlm at 1 sampling step and with "
-        "random at 1 sampling step, by 20.0."
+        f"random at 1 sampling step, by 20.0; warnings about 6 models: {INVALID}."
     )
     metrics = many.metrics.assign(
         value=many.metrics.value + 0.1 * many.metrics.trial * (many.metrics.method == "udlm")
@@ -184,7 +189,8 @@ def test_the_verdict_names_methods_and_steps_or_counts_them(make_run, many):
         "In this training, mdlm against udlm, valid of 1,024 samples: worse at 1 sampling step, by 10.1; "
         "undecided at 4 and 32 sampling steps, where a difference of about "
     )
-    assert len(lines) == len(many.methods)
+    assert "at 1 sampling step they make 1 and 2 calls of the network" in lines[11]
+    assert len(lines) == len(many.methods) + 1
 
 
 def test_curves_lie_over_one_another_and_differences_are_drawn_with_their_verdicts(make_run):
@@ -245,3 +251,28 @@ def test_what_is_not_in_a_complete_data_set_is_worse(make_run):
     grids = {grid.label: grid.about.best for grid in section.grids}
     assert grids["off the rules"] == "lowest"
     assert "novel" not in grids
+
+
+def test_what_equal_steps_hide_is_said(make_run, metric_rows):
+    """Masks make one call less, and these samples of udlm vary less at 32 steps."""
+    counts = {"udlm": (90.0, 60.0, 30.0), "mdlm": (95.0, 65.0, 40.0)}
+    rows = metric_rows(counts, seeds=(0, 1, 2)).query("metric == 'valid'")
+    less = (rows.method == "udlm") & (rows.nfe == 32)
+    text = pd.concat(
+        [rows.assign(metric="judge_ppl"), rows.assign(metric="entropy", value=2.4 - 0.2 * less)],
+        ignore_index=True,
+    )
+    run = make_run(
+        data={"source": "shakespeare", "tokeniser": "characters", "length": 16},
+        methods=("udlm", "mdlm"),
+        correlation=None,
+    )
+    sections = make_sections([replace(run, metrics=text)])
+    assert write_verdict(sections)[1:3] == [
+        "mdlm of a and udlm of a are compared at equal NFE: at 1 sampling step they make 1 and 2 calls of "
+        "the network.",
+        "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities compare only where "
+        "it is equal.",
+    ]
+    table = tabulate(sections[0].grids)
+    assert set(table[table.nfe == 4].groupby("method")["calls"].first().items()) == {("mdlm", 4), ("udlm", 5)}

@@ -112,20 +112,20 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
     assert " times" not in write_summary(contents)[0]
 
 
-def test_a_network_that_knows_its_data_by_heart_is_not_to_be_trained_longer(make, metric_rows):
+def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make, metric_rows):
     rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
     logs = {"pairflow": log(0.19, [2.1, 2.06, 2.3, 2.55])}
     text, severe = cautions(make(settings=OTHER, metrics=rows, training_logs=logs))["Not usable yet."]
     assert severe
     assert text.endswith(
-        "pairflow has learnt its training data by heart (training loss 0.19, validation loss 2.55): longer "
+        "pairflow has memorised its training data (training loss 0.19, validation loss 2.55): longer "
         "training will not help. Use more molecules, and on a GPU the transformer."
     )
     distilled = metric_rows({"udlm": (1, 1, 1), "udlm+dcd": (5, 8, 10)})
     logs = {"udlm": log(0.8, [1.0, 0.9, 0.9, 0.9]), "udlm+dcd": log(0.01, [1.0, 0.9, 0.9, 0.9])}
     methods = {**OTHER, "methods": ["udlm", "udlm+dcd"]}
     text, _ = cautions(make(settings=methods, metrics=distilled, training_logs=logs))["Not usable yet."]
-    assert "by heart" not in text  # the loss of DCD is not the NELBO
+    assert "memorised" not in text  # the loss of DCD is not the NELBO
 
 
 def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):

@@ -267,3 +267,19 @@ def test_deviations_of_images_between_seeds_stand_apart_from_those_between_trial
     assert '<strong>16.0</strong> <small>± 2.1</small> <small class="trials">trials ± 0.7</small>' in html
     assert '<small>(1 of 2 seeds)</small> <small class="trials">trials ± 0.71</small>' in html
     assert "bars one standard deviation between seeds" in parse(html).words()
+
+
+def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_chart(make_images, parse):
+    """Draws of 3.8, 4.8 and 5.8 deviate by 1: a band from 3.8 to 5.8 around the line."""
+    rows = make_images().metrics
+    real = rows[(rows.method == "data") & (rows.metric == "fd")]
+    draws = [real.assign(trial=trial, value=4.8 + by) for trial, by in enumerate((-1.0, 0.0, 1.0))]
+    contents = make_images(metrics=pd.concat([rows.drop(real.index), *draws], ignore_index=True))
+    [block] = quality.evaluation_blocks(contents)
+    assert block.main.floors[0] == "FD to the training images 4.8 ± 1.0 (from 540)"
+    floor = block.main.charts[0].chart.floor
+    assert (floor.y[0], floor.error[0]) == pytest.approx((4.8, 1.0))
+    [axes] = block.main.charts[0].figure.axes
+    [band] = axes.patches
+    assert (band.get_y(), band.get_height()) == pytest.approx((3.8, 2.0))
+    assert "real images 4.8 ± 1.0" in parse(render(contents)).words()

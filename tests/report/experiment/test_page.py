@@ -51,7 +51,7 @@ def test_what_is_in_bold_is_said(document, words, metric_rows):
     ) in document.words()
     two = metric_rows({"udlm": (84, 245, 437), "pairflow": (352, 498, 662)}, seeds=(0, 1))
     assert (
-        "(n − 1) between seeds. The best value is in bold, ties too: 2 seeds decide almost nothing."
+        "(n − 1) between seeds. The best value is in bold, ties too, without a test, which needs 3 seeds."
     ) in words(metrics=two)
 
 

@@ -85,24 +85,23 @@ def test_the_evaluation_with_the_papers_samples_comes_first(make_run, metric_row
     assert found.status is Status.AGREES
 
 
-def test_confounded_values_are_measured_and_not_judged(make_run):
+def test_numbers_of_redi_are_judged_and_its_effects_are_confounded(make_run):
     values = {(name, 1): THREE for name in ("udlm+redi", "pairflow+redi")}
     runs = [make_run(values, methods=("udlm+redi", "pairflow+redi"))]
-    found = cell(runs, "UDLM+ReDi")
-    assert found.status is Status.UNJUDGED
-    assert found.measured.reason.startswith("confounded: the authors’ scripts give UDLM+ReDi")
+    assert cell(runs, "UDLM+ReDi").judged
     [effect, *_] = effects(runs, "PairFlow+ReDi").runs["qm9"]
     assert effect.here is not None
     assert effect.confounded
     assert effect.comparison is None
-    assert cell(runs, "PairFlow+ReFlow x1", table="qm9_rect_validity").status is Status.UNJUDGED
+    assert cell(runs, "PairFlow+ReFlow x1", table="qm9_rect_validity").judged
 
 
 @pytest.mark.parametrize(
     ("baseline", "ours", "comparison", "ratio"),
     [
         ([38.0, 39.0, 40.0], [44.0, 45.0, 46.0], Comparison.SAME, 45 / 39),
-        ([50.0, np.nan, 52.0], [70.0, 71.0, 72.0], Comparison.SAME, 71 / 51),  # of the trials with a number
+        ([50.0, np.nan, 52.0, 51.0], [70.0, 71.0, 72.0], Comparison.SAME, 71 / 51),  # of trials with a number
+        ([50.0, np.nan, 52.0], [70.0, 71.0, 72.0], Comparison.UNDECIDED, 71 / 51),  # which are two
         ([50.0, 51.0, 52.0], [40.0, 41.0, 42.0], Comparison.OPPOSITE, 41 / 51),
         ([30.0, 50.0], [30.0, 50.0], Comparison.UNDECIDED, 1),
         ([10.0], [300.0], Comparison.UNDECIDED, 30),
@@ -131,7 +130,7 @@ def test_an_effect_without_a_number_on_one_side_is_missing(make_run, values):
 
 
 def test_subsets_are_compared_with_the_same_baseline(make_run):
-    values = {("udlm", 1): [[1.0, 2.0]], ("pairflow-sub4", 1): [[9.0, 9.5]]}
+    values = {("udlm", 1): [[1.0, 2.0, 1.5]], ("pairflow-sub4", 1): [[9.0, 9.5, 9.0]]}
     runs = [make_run(values, "zinc250k", source="zinc250k", seeds=(0,), methods=("udlm", "pairflow-sub4"))]
     row = effects(runs, "PairFlow (4-Sub)", "zinc250k_subset_validity")
     assert row.runs["zinc250k"][0].comparison is Comparison.SAME
@@ -277,7 +276,7 @@ def test_times_are_shown_and_never_judged(make_run):
     assert (found.status, found.measured.reason) == (Status.UNJUDGED, "another machine (cpu)")
 
 
-def test_the_generative_perplexity_is_judged_and_that_of_another_judge_is_not(make_run, metric_rows):
+def test_the_generative_perplexity_compares_and_that_of_another_judge_does_not(make_run, metric_rows):
     """The n-gram judge stands in for GPT-2 large; the transformer does not."""
     values = {("udlm", 4): [[299.0], [300.0], [298.0]]}
     judged = [
@@ -287,7 +286,8 @@ def test_the_generative_perplexity_is_judged_and_that_of_another_judge_is_not(ma
     place = {"name": "UDLM", "column": "4", "table": "lm1b_gen_ppl"}
     settings = {"name": "lm1b_n16", "source": "lm1b_n16"}
     found = cell([make_run(pd.concat([*judged, gpt2]), **settings)], **place)
-    assert (found.text, found.difference, found.status) == ("299.00", "−0.18", Status.AGREES)
+    assert (found.text, found.difference, found.status) == ("299.00", "−0.18", Status.UNJUDGED)
+    assert found.unjudged == "unstated"
     found = cell([make_run(pd.concat(judged), **settings)], **place)
     assert (found.difference, found.status) == ("", Status.EFFECT)
     assert found.measured.reason == "perplexity by kneser-ney-3-abc, not GPT-2 large"

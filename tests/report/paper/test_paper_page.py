@@ -128,7 +128,7 @@ def test_what_remains_different_stands_below_the_tables_that_it_concerns(empty, 
 
 
 def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows, parse):
-    values = {("udlm", 1): [[130.0, 131.0]], ("pairflow", 1): [[40.0, 41.0]]}
+    values = {("udlm", 1): [[130.0, 130.5, 131.0]], ("pairflow", 1): [[40.0, 40.5, 41.0]]}
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run(rows, "small", **settings)

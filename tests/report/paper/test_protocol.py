@@ -1,5 +1,6 @@
 """Printed values are judged only against the protocol's settings, whatever an experiment is called."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from pairflow.config import Experiment
 from pairflow.config.file import load, read
 from pairflow.report.paper.advice import advise
 from pairflow.report.paper.grids import PaperCell
-from pairflow.report.paper.measured import Measurements
-from pairflow.report.paper.printed import DATASETS, printed
+from pairflow.report.paper.measured import SOURCES, Measured, Measurements, MetricSource
+from pairflow.report.paper.printed import DATASETS, MINUTES, Printed, printed
 from pairflow.report.paper.protocol import FILE, differences, differences_of_models, name_data, protocols
 from pairflow.report.results import FinishedExperiment
 
@@ -45,7 +46,7 @@ NUMBERS = [
     (dataset, name)
     for dataset, values in load(FILE.read_text(), FILE).items()
     for name in settings(values)
-    if name not in ("free", "data.source", "network.name")  # of other data there is no cell
+    if name not in ("free", "unstated", "data.source", "network.name")  # of other data there is no cell
     and (dataset[:4], name) != ("lm1b", "data.length")
 ]
 
@@ -67,8 +68,11 @@ def change(section: Any, path: list[str]) -> Any:
     return {**section, key: value} if isinstance(section, dict) else section.model_copy(update={key: value})
 
 
-def judge(experiment: Experiment, section: str) -> PaperCell:
-    """A cell that depends on a section of an experiment, measured as printed by three seeds."""
+def judge(experiment: Experiment, section: str, base: str = "") -> PaperCell:
+    """A cell that depends on a section of an experiment, measured as printed by three seeds.
+
+    Of PairFlow where `base` is that; else of a method that has the section.
+    """
     metric, evaluation = (
         {"molecules": "valid", "images": "fid", "text": "entropy"}[experiment.modality],
         "main",
@@ -80,18 +84,34 @@ def judge(experiment: Experiment, section: str) -> PaperCell:
     continuous = experiment.flow == "continuous"
     metric = "fid_50k" if continuous else metric
     method = METHODS.get(section, "CondOT" if continuous else "UDLM")
+    method = method.replace("UDLM", "PairFlow") if base == "pairflow" else method
     value = next(
         value
         for value in printed()
         if (value.dataset, value.metric, value.name) == (name_data(experiment), metric, method)
     )
-    row = {"evaluation": evaluation, "metric": metric.removesuffix("_50k"), "method": value.method}
-    row |= {"nfe": value.nfe, "value": value.value, "trial": 0}
-    row |= {"reference": "train", "extractor": "inception-91"} if metric.startswith("fid") else {}
+    source = MetricSource(metric.removesuffix("_50k"), evaluation=evaluation)
+    if metric.startswith("fid"):
+        source = source._replace(reference="train", extractor="inception")
+    return PaperCell(value, measure(experiment, value, source), 1)
+
+
+def measure(experiment: Experiment, value: Printed, source: MetricSource) -> Measured | None:
+    """A printed value, measured by three seeds of an experiment."""
+    row = {"evaluation": source.evaluation or source.protocol, "metric": source.metric}
+    row |= {"method": value.method, "nfe": value.nfe, "value": value.value, "trial": 0}
+    row |= {"reference": source.reference, "extractor": f"{source.extractor}-91"}
     rows = pd.DataFrame([{**row, "seed": seed} for seed in range(3)])
-    rows = rows.reindex(columns=[*rows.columns.union(["reference", "extractor"])])
-    run = FinishedExperiment("run", experiment, rows, pd.DataFrame())
-    return PaperCell(value, Measurements(run).find(value), 1)
+    return Measurements(FinishedExperiment("run", experiment, rows, pd.DataFrame())).find(value)
+
+
+def measure_as_printed(value: Printed) -> Measured:
+    """A printed value as the shipped experiment on its data would measure it."""
+    source, experiment = SOURCES[value.metric][0], SHIPPED[value.dataset]
+    protocol = source.protocol if source.protocol in experiment.evaluations else "main"
+    found = measure(experiment, value, source._replace(protocol=protocol))
+    assert found is not None, value
+    return found
 
 
 def section_of(name: str) -> str:
@@ -101,13 +121,41 @@ def section_of(name: str) -> str:
 @pytest.mark.parametrize(("dataset", "name"), NUMBERS, ids=map(":".join, NUMBERS))
 def test_a_run_that_differs_in_any_number_is_not_judged_and_says_which(dataset, name):
     section, experiment = section_of(name), SHIPPED[dataset]
-    same = judge(experiment, section)
-    assert same.judged or same.unjudged == "confounded"
-    found = judge(change(experiment, name.split(".")), section)
+    path = name.split(".")
+    name, _, base = name.partition("_of.")  # a rate of one base is the learning rate of its methods
+    same = judge(experiment, section, base)
+    assert same.judged or same.unjudged in ("confounded", "unstated")
+    found = judge(change(experiment, path), section, base)
     assert found.measured is not None
     assert not found.judged
     assert found.measured.reason.startswith(f"{name} is ")
     assert ", in the paper " in found.measured.reason
+
+
+def test_exactly_the_values_that_depend_on_unstated_settings_are_not_judged_for_that():
+    """Measured as printed by the shipped experiments: of LM1B and continuous MNIST, and the coverage."""
+    values = [value for value in printed() if value.measurable and value.metric not in MINUTES]
+    found = Counter(
+        "coverage" if value.metric in ("coverage", "unique_reached") else value.dataset.partition("_n")[0]
+        for value in values
+        if measure_as_printed(value).reason.startswith("unstated: the paper does not say its ")
+    )
+    assert found == {"lm1b": 144, "mnist_continuous": 28, "coverage": 8}
+
+
+def test_a_learning_rate_of_one_base_makes_the_numbers_of_redi_on_qm9_comparable():
+    """All 168 of them are judged, but none of their effects."""
+    confounded = [value for value in printed() if value.dataset == "qm9" and value.confounded]
+    values = [value for value in confounded if value.metric not in MINUTES]
+    assert len(values) == 168
+    assert {measure_as_printed(value).reason for value in values} == {""}
+    redi = SHIPPED["qm9"].distillation.redi.model_copy(update={"learning_rate_of": {}})
+    one = SHIPPED["qm9"].model_copy(
+        update={"distillation": SHIPPED["qm9"].distillation.model_copy(update={"redi": redi})}
+    )
+    reason = judge(one, "distillation.redi", "pairflow").measured.reason
+    assert reason == "distillation.redi.learning_rate is 6e-05, in the paper 0.0003"
+    assert judge(one, "distillation.redi").judged  # that of UDLM
 
 
 def test_every_data_set_has_its_protocol_and_the_shipped_experiments_are_these():

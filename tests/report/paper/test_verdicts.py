@@ -82,6 +82,7 @@ PRINTED = Estimate(340.47)  # without a deviation
         (Estimate(0.3, 0.5**2, 10), Estimate(0.2, 0.5**2, 10), 0, 1.5),
         (Estimate(269.87), PRINTED, 0, 0.7926),
         (Estimate(10.0, 1.0, 10), PRINTED, 0, 0.0294),  # only one side has a spread
+        (Estimate(10.0, 1e-9, 2), Estimate(20.0, 1e-9, 10), 0, 0.5),  # two observations are no test
     ],
 )
 def test_effects_without_an_interval(ours, baseline, sign, ratio):
