@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairflow.arguments import require_unmasked
 from pairflow.errors import InputError
 
 LARGEST = 1e12  # of a number's absolute value, so that squared distances stay finite in float32
@@ -13,6 +14,7 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
 
     InputError, which begins with `name`, names the first number that is not finite, or too large.
     """
+    require_unmasked(points, name)
     try:
         points = np.asarray(points)
     except ValueError:

@@ -6,6 +6,7 @@ Their averaged weights are stored in half precision, and computed with in single
 from pathlib import Path
 
 from pairflow.errors import InputError
+from pairflow.files import checked_path
 
 FOLDER = Path(__file__).parent / "models"
 
@@ -13,9 +14,9 @@ FOLDER = Path(__file__).parent / "models"
 def locate(model: str | Path, base: Path = Path()) -> Path:
     """The folder of the model of this name that comes with pairflow; any other path, which starts at `base`.
 
-    Raises InputError if both exist.
+    Raises InputError if both exist, or if it is not a path.
     """
-    folder = base / model
+    folder = base / checked_path("model", model)
     if str(model) not in names():
         return folder
     if folder.exists():

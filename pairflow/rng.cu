@@ -26,7 +26,7 @@ __device__ inline Words philox(unsigned position, unsigned step, uint64 row, uin
 // In [0, 1).
 __device__ inline double uniform(const Words& words) {
     const uint64 bits = words.w0 | (uint64)words.w1 << 32;
-    return __dmul_rn((double)(bits >> 11), 0x1p-53);
+    return (double)(bits >> 11) * 0x1p-53;
 }
 
 // In [0, n).

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairflow.arguments import require_unmasked
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
 
@@ -14,6 +15,7 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
 
     InputError, which begins with `name`, names the first token that is out of range.
     """
+    require_unmasked(tokens, name)
     try:
         tokens = np.asarray(tokens)
     except ValueError:

@@ -58,9 +58,12 @@ def guarded(look: Callable[[], Finding]) -> Finding:
 
 def _configuration(path: Path) -> tuple[dict[str, Any], Finding]:
     try:
-        experiments = read(path).experiments
+        workflow = read(path)
     except InputError as error:
         return {}, Finding.attention(str(error))
+    experiments = workflow.experiments
+    if workflow.mistakes:
+        return experiments, Finding.attention("; ".join(dict.fromkeys(workflow.mistakes.values())))
     return experiments, Finding.ok(f"{path}, {len(experiments)} experiments")
 
 

@@ -5,7 +5,7 @@ from math import log2
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import Experiment
+from pairflow.config import Experiment, JudgeTransformer, TrainSettings
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
 from pairflow.plan.jobs import Job
@@ -65,7 +65,7 @@ def _apart_from_long_work(
 
     These are measurements of one machine: AMD EPYC, 2 cores, torch 2.15, 2026-11-21. A step takes 3 s to
     import torch and 1 s to import RDKit. No other step runs a network for as long as a `Task` does, save
-    those whose time is unknown: ChemNet, Inception and DINOv2.
+    those whose time is unknown: ChemNet, Inception, DINOv2 and GPT-2.
     """
     modality, rows, pixels = experiment.modality, sizes.rows, sizes.rows * sizes.length
     every = rows + sizes.validation_rows
@@ -75,14 +75,15 @@ def _apart_from_long_work(
     samples = getattr(counted, "samples", 0) * getattr(counted, "trials", 1)
     extractor_known = getattr(job.settings, "extractor", None) == "classifier"
     in_torch = 700.0 + 12e-6 * pixels
+    described = every * rows_on_disk
     weights = None
     if rate and rate.parameters is not None:  # raw and averaged in float32; 8 bytes for each known molecule
         weights = 8.0 * rate.parameters + (8 * rows if modality == "molecules" else 0)
     evaluate: tuple[float | None, float | None]
     if modality in ("text", "tokens"):
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 2e-5 * every * sizes.length)
-        described = every * rows_on_disk
         evaluate = (2.0 + samples * (1.1e-10 * pixels + 4e-7 * sizes.length), 250.0 + 2e-6 * pixels)
+        evaluate = _UNKNOWN if experiment.judge_settings().gen_ppl else evaluate
     elif modality == "vectors":
         rows_on_disk = numbers
         preprocess = (1.0 + 1e-7 * every * sizes.length, 200.0 + 3e-5 * every * sizes.length)
@@ -90,7 +91,6 @@ def _apart_from_long_work(
         evaluate = (1.5 + samples * (1e-5 + 1e-9 * pixels), 250.0 + 2e-5 * pixels)
     elif modality == "images":
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 1e-5 * every * sizes.length)
-        described = every * rows_on_disk
         evaluate = (3.0 + samples * (2e-11 * pixels + 7e-4), in_torch) if extractor_known else _UNKNOWN
     else:
         per_token = 1e-5 if getattr(experiment.data, "representation", "smiles") == "selfies" else 1.8e-6
@@ -114,7 +114,8 @@ def _apart_from_long_work(
         "gather": (2.0, 300.0, 2 * rows * numbers),
         "adopt": (2.0, 300.0, 2 * rows * rows_on_disk),
         "cover": (1.0, None, 1e4),
-        "train": (3.0, None, weights),
+        "train_judge": (3.0 + _judge_seconds(experiment.judge_settings().transformer, sizes), 950.0, 1e6),
+        "train": (3.0 + _assignment_seconds(job, sizes), None, weights),
         "distill": (3.0, None, weights),
         "teach": (3.0, None, 2 * count_draws(job)[0] * numbers),
         "diagnose": (2.0, 300.0, 1e4),
@@ -123,6 +124,30 @@ def _apart_from_long_work(
         "evaluate": (*evaluate, 3e4),
         "report": (4.0, 500.0, 1e6),
     }[job.rule]
+
+
+def _judge_seconds(judge: JudgeTransformer | None, sizes: DatasetSize) -> float:
+    """The training of the second judge of text, measured on the same machine on 2026-11-23."""
+    if judge is None:
+        return 0.0
+    tokens = judge.iterations * judge.batch_size * sizes.length
+    in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
+    return tokens * judge.width * (in_blocks + 2e-10 * sizes.vocabulary_size)
+
+
+def _assignment_seconds(job: Job, sizes: DatasetSize) -> float:
+    """Seconds that `ot` spends on its matrices of distances and on `scipy.optimize.linear_sum_assignment`.
+
+    Assignments were measured in two dimensions (2026-11-23); in eight they take less than half as long.
+    """
+    settings = job.settings
+    if not isinstance(settings, TrainSettings) or settings.method != "ot":
+        return 0.0
+    training = settings.training
+    pool = training.pool or training.batch_size
+    return (
+        training.iterations * training.batch_size / pool * (6e-10 * pool**3 + 5e-10 * pool**2 * sizes.length)
+    )
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:

@@ -4,6 +4,7 @@ A batch that would take too long is measured in part, at two sizes, and extrapol
 """
 
 import json
+import math
 import os
 import resource
 import subprocess
@@ -172,35 +173,39 @@ def _draw(work: Work, shape) -> dict:
 def _extrapolate(
     prepare: Callable[[int], Callable[[int], object]], batch: int, device: str
 ) -> tuple[float, float]:
-    """(seconds, MiB) of one time with `batch` rows, extrapolated from two smaller batches if it is slow."""
-    points: list[tuple[int, float, float]] = []
-    rows = min(4, batch)
+    """(seconds, MiB) of one time with `batch` rows, extrapolated from two smaller batches if it is slow.
+
+    The two must differ by more than the noise of a time: a large network has much to do whatever the batch.
+    """
+    prepare(1)(1)  # imports what the first time needs
+    few, less, before = 0, math.inf, 0.0
+    rows = 1
     while True:
-        seconds = _once(prepare(rows), device)
-        points.append((rows, seconds, _memory(device)))
+        seconds, memory = _once(prepare(rows), device), _memory(device)
         if rows == batch:
-            return seconds, points[-1][2]
-        if len(points) > 1 and 4 * seconds > SECONDS:
+            return seconds, memory
+        if 4 * seconds > SECONDS and seconds > 1.5 * less:
             break
-        rows = batch if seconds * batch / rows < SECONDS else min(4 * rows, batch)
-    (few, less, before), (many, more, after) = points[-2:]
+        few, less, before = rows, seconds, memory
+        more_rows = 2 * rows if seconds > 4 * SECONDS else 4 * rows
+        rows = batch if seconds * batch / rows < SECONDS else min(more_rows, batch)
+    many, more, after = rows, seconds, memory
     further = (batch - many) / (many - few)
     return more + max(0.0, more - less) * further, after + max(0.0, after - before) * further
 
 
 def _once(work: Callable[[int], object], device: str) -> float:
-    """Seconds of one time, once warm: the mean over the times that fill a measurement."""
+    """Seconds of one time: the first if that fills a measurement, else the mean over those that do."""
     clock = _clock(device)
-    work(1)
-    started = clock()
-    work(1)
-    first = max(clock() - started, 1e-6)
+
+    def seconds(times: int) -> float:
+        started = clock()
+        work(times)
+        return max(clock() - started, 1e-6)
+
+    first = seconds(1)
     times = min(1000, int(SECONDS / first))
-    if times < 2:
-        return first
-    started = clock()
-    work(times)
-    return (clock() - started) / times
+    return seconds(times) / times if times > 1 else first
 
 
 def _clock(device: str) -> Callable[[], float]:

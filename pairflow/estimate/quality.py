@@ -56,10 +56,13 @@ def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     """Sentences on the quality to expect, from what was measured with the same kind of network."""
     name, iterations = _kind(experiment), experiment.training.iterations
     selfies = getattr(experiment.data, "representation", "smiles") == "selfies"
+    precedent = "No experiment with such a network has been measured so far."
+    if name in _PRECEDENTS:
+        precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
     sentences = [
-        f"Quality: this trains {_NETWORKS[name]} for {iterations:,} iterations on {sizes.rows:,} molecules "
-        f"of up to {sizes.length} tokens.",
-        f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}.",
+        f"Quality: this trains {_NETWORKS.get(name, name)} for {iterations:,} iterations on {sizes.rows:,} "
+        f"molecules of up to {sizes.length} tokens.",
+        precedent,
     ]
     if selfies:
         sentences.append(

@@ -1,5 +1,6 @@
 """An estimate in words: what the experiment has, a line per step, the sums, and what they rest on."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from pairflow.config import Experiment
@@ -20,8 +21,9 @@ def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
 
 
 def step_lines(forecast: Forecast) -> str:
-    """A line per rule and method, in the order of the jobs."""
+    """A line per rule and method, in the order of the jobs, and one for all whose time is unknown."""
     finished, costs = forecast.finished, forecast.costs
+    unknown = Counter(job.rule for job in _untimed(forecast))
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in forecast.table:
         groups.setdefault((job.rule, job.method or ""), []).append(job)
@@ -32,6 +34,8 @@ def step_lines(forecast: Forecast) -> str:
         spans = ("done", "", "")
         if todo:
             seconds, memory, disk, _, _ = zip(*todo, strict=True)
+            if None in seconds:
+                continue
             spans = _span(seconds, describe_duration), _span(memory, _gigabytes), _span(disk, _bytes)
         lines.append((*names, str(len(group)), ready, *spans))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -40,17 +44,20 @@ def step_lines(forecast: Forecast) -> str:
         [f"{text:{side}{width}}" for text, side, width in zip(line, sides, widths, strict=True)]
         for line in lines
     )
-    return "\n".join("  ".join(row).rstrip() for row in rows)
+    counts = ", ".join(f"{rule} ({count})" for rule, count in unknown.items())
+    untimed = [f"time unknown: {counts}"] if unknown else []
+    return "\n".join(["", *("  ".join(row).rstrip() for row in rows), *untimed])
 
 
 def sums(forecast: Forecast, printed: str) -> str:
     """CPU-hours, GPU-hours, wall time, memory and disk of the jobs to do.
 
-    A sum with a part that nobody knows is unknown. `printed` is the cost by the paper, if it has one.
+    A sum with a part that nobody knows is unknown; one line names all of these. `printed` is the cost
+    by the paper, if it has one.
     """
     todo, costs = forecast.todo, forecast.costs
     if not todo:
-        return f"\nall {len(forecast.table)} jobs are done"
+        return f"all {len(forecast.table)} jobs are done"
     untimed = _untimed(forecast)
     untimed_on_gpu = {costs[job].gpu for job in untimed}
     cpu, gpu = (
@@ -58,14 +65,19 @@ def sums(forecast: Forecast, printed: str) -> str:
         for on_gpu, seconds in zip((False, True), busy_seconds(todo, costs), strict=True)
     )
     _, memory, disk, _, _ = zip(*(costs[job] for job in todo), strict=True)
+    sums = {
+        "CPU-hours": cpu,
+        "GPU-hours": gpu if forecast.device == "cuda" else "none, for this is the estimate without a GPU",
+        "memory": "unknown" if None in memory else f"{_gigabytes(max(memory))} for the largest job",
+        "disk": "unknown" if None in disk else _bytes(sum(disk)),
+    }
+    unknown = ", ".join(name for name, text in sums.items() if text == "unknown")
     lines = [
-        f"\nto do      {len(todo)} of {len(forecast.table)} jobs",
+        f"to do      {len(todo)} of {len(forecast.table)} jobs",
         f"wall time  {wall_time(forecast)}",
         *([f"           {printed}"] if printed else []),
-        f"CPU-hours  {cpu}",
-        f"GPU-hours  {gpu if forecast.device == 'cuda' else 'none, for this is the estimate without a GPU'}",
-        f"memory     {'unknown' if None in memory else _gigabytes(max(memory)) + ' for the largest job'}",
-        f"disk       {'unknown' if None in disk else _bytes(sum(disk))}",
+        *(f"{name:<10} {text}" for name, text in sums.items() if text != "unknown"),
+        *([f"unknown    {unknown}"] if unknown else []),
     ]
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, write_table
-from pairflow.artifacts.contents import MEASURED, require_columns
+from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
 from pairflow.metrics.frechet import Moments
 
@@ -95,7 +95,7 @@ def read_training(path: Path, known: DatasetMolecules) -> "TrainingMolecules":
 
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
-    require_columns(path, table, dict.fromkeys(PROPERTIES, MEASURED), metadata.kind)
+    require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
     packed = table["fingerprint"].combine_chunks()
     fingerprints = np.frombuffer(packed.buffers()[1], np.uint64).reshape(-1, WORDS)[: len(table)]
     properties = table.select(list(PROPERTIES)).to_pandas().dropna().to_numpy()

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
 from pairflow.errors import InputError
 from pairflow.metrics.continuous import chamfer, wasserstein
 
 TRANSPORTED = 1000  # rows of each side whose exact Wasserstein distance is computed
+DRAWS = 10  # of held-out vectors, from which the floor and its deviation come
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,21 @@ def compare(vectors: np.ndarray, real: RealVectors) -> Iterator[dict[str, Any]]:
     }
     for metric, value in values.items():
         yield {"metric": metric, "value": value, "reference": "train"}
+
+
+def measure_floor(real: RealVectors, samples: int, seed: int) -> Iterator[dict[str, Any]]:
+    """The metric rows of `DRAWS` draws of held-out vectors in the place of samples (B, d).
+
+    Each metric takes as many of them as it takes samples, and compares them with the same training vectors.
+    Where that is all of them there is one draw.
+    """
+    for trial in range(DRAWS):
+        order = rng.random_order(rng.stream_seed(seed, "floor", "test", trial), len(real.held_out))
+        drawn = real.held_out[order[:samples]]
+        for row in compare(drawn, real):
+            rows = min(TRANSPORTED, len(drawn), len(real.train)) if row["metric"] == "w2" else len(drawn)
+            if trial == 0 or rows < len(real.held_out):
+                yield {**row, "trial": trial, "samples": rows}
 
 
 def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -14,7 +15,11 @@ from pairflow.networks.transformer import DiffusionTransformer
 from pairflow.networks.unet import UNet, checked_shape
 from pairflow.networks.velocity import build_velocity
 
-NETWORKS: dict[str, type[nn.Module]] = {"mlp": MLP, "transformer": DiffusionTransformer, "unet": UNet}
+NETWORKS: dict[str, type[nn.Module]] = {
+    "mlp": MLP,
+    "transformer": DiffusionTransformer,
+    "unet": UNet,
+}
 
 
 def build(
@@ -37,8 +42,8 @@ def build(
     name = arguments.pop("name")
     if name not in NETWORKS:
         raise InputError(f"network: expected one of {', '.join(sorted(NETWORKS))}, found {name!r}")
-    if name == "unet" and classes:
-        raise InputError("network unet: takes no condition; use an mlp or a transformer")
+    if classes and "classes" not in signature(NETWORKS[name]).parameters:
+        raise InputError(f"network {name}: takes no condition; use an mlp or a transformer")
     if name == "unet":
         scales = len(arguments["multipliers"])
         sizes = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)

@@ -5,11 +5,12 @@ from pathlib import Path
 from pairflow import published
 from pairflow.config import Experiment, Images, Text, Tokens, nearest
 from pairflow.errors import InputError
+from pairflow.files import require_regular
 from pairflow.plan.jobs import Job, jobs
 
 
 def require_own_files(root: Path, experiment: Experiment) -> None:
-    """InputError for the first missing file or folder that a job on the way to the report in `root` needs.
+    """InputError for the first file or folder that a job on the way to the report needs, if it is none.
 
     A job whose outputs are all there needs none: Snakemake takes them as they are.
     """
@@ -17,7 +18,9 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
         if all(output.exists() for output in job.outputs.values()):
             continue
         for key, file in (_own_files(job, experiment) | _start(job, experiment, root)).items():
-            if file and not Path(file).exists():
+            if file and Path(file).exists() and not Path(file).is_dir():
+                require_regular(Path(file))
+            elif file and not Path(file).exists():
                 kind = "folder" if key in ("data.folder", "from") else "file"
                 near = nearest(file, published.names()) if key == "from" else ""
                 start = "" if Path(file).is_absolute() else f"; relative paths start at {Path.cwd()}"

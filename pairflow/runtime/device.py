@@ -6,6 +6,8 @@ from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
 from pairflow.runtime import distributed, gpus
 
+DEVICES = ("auto", "cuda", "cpu")
+
 
 def choose(name: str, threads: int | None, provenance: Provenance | None = None) -> torch.device:
     """The device that `--device` names: `auto` is CUDA if there is a GPU, else the CPU.
@@ -13,6 +15,8 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     Of several GPUs it takes one that no other step holds. `threads` limits the CPU threads; the processes of
     one step share them. The device is recorded in the provenance.
     """
+    if name not in DEVICES:
+        raise InputError(f"device: expected one of {', '.join(DEVICES)}; found {name!r}")
     if threads:
         torch.set_num_threads(max(1, threads // distributed.local_world_size()))
     if name != "cpu":

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -226,6 +226,8 @@ def _click_type(annotation: Any) -> Any:
     members = [member for member in get_args(annotation) if member is not type(None)]
     if get_origin(annotation) is Literal:
         return click.Choice(members)
+    if get_origin(annotation) is Annotated:
+        return _click_type(members[0])
     if get_origin(annotation) in (UnionType, Union) and len(members) == 1:
         return _click_type(members[0])
     return _Json()

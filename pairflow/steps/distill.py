@@ -27,26 +27,24 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Distil a model into one that needs fewer sampling steps. The last part of the method's name (+dcd,
-    +redi or +rf) selects the distillation.
+    """Distil a model into one that needs fewer sampling steps. The last part of the method's name, such as
+    +dcd, selects the distillation.
 
     An interrupted distillation resumes, and its weights are the same, bit for bit, as those of an
     uninterrupted one. The vocabulary and the known molecules in the
     parent's folder are copied. It runs on several GPUs as `pairflow train` does.
     """
     from pairflow.runtime.device import choose
-    from pairflow.training.fit import fit, inherited_average, labels_of, load_parent, read_distillation_rows
+    from pairflow.training.fit import fit, inherited_average, load_parent, read_distillation_rows
 
-    provenance, seed = Provenance(), settings.seed
+    provenance = Provenance()
     how: Any = settings.distillation
     device = choose(options.device, options.threads, provenance)
     teacher = load_parent(settings, parent, device)
     rows = read_distillation_rows(how, teacher, data, validation)
     make = importlib.import_module(f"pairflow.training.{how.name}").objective
-    corruption = None if teacher.continuous else teacher.corruption
     model, files = teacher.distilled(settings, rows.inputs), teacher.stored_files()
-    base = {"corruption": corruption, "loss": teacher.base_training.loss, "labels": labels_of(rows, model)}
-    objective = make(how, x0=rows.x0, x1=rows.x1, **base, seed=seed, device=device, cache=cache)
+    objective = make(how, model, rows, cache)
     average = inherited_average(how, teacher)
     fit(model, objective, how, rows, outputs, options, provenance, files=files, average=average)
 

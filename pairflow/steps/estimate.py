@@ -42,8 +42,8 @@ def main(experiment: str, configuration: Path, cores: int | None, recorded: bool
     shards, progress = workflow.pair_shards, not quiet
     expected = forecast(root, plan, size, cores, where, shards=shards, recorded=recorded, progress=progress)
     click.echo(text.head(experiment, plan, size))
-    click.echo(text.step_lines(expected))
     click.echo(text.sums(expected, advice.cost(plan) if plan.scale == "paper" else ""))
+    click.echo(text.step_lines(expected))
     if expected.todo:
         click.echo(text.basis(expected))
 

@@ -56,9 +56,11 @@ def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata]:
             )
     read.sort(key=lambda shard: shard[2].parameters["rows"])
     expected = 0
-    for _, _, metadata in read:
+    for path, _, metadata in read:
         first, last = metadata.parameters["rows"]
-        if first != expected:
+        if first < expected:
+            raise InputError(f"{path}: row {first} is in another shard as well; name each shard once")
+        if first > expected:
             break
         expected = last
     if expected != read[0][2].parameters["of"]:

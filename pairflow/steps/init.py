@@ -42,11 +42,11 @@ def require_empty(folder: Path) -> None:
     """Raise InputError unless `folder` is absent or a folder without files."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: expected a new or an empty folder, found a file")
-    for path in sorted(folder.rglob("*")):
-        if not path.is_dir():
-            raise InputError(
-                f"{folder}: expected a new or an empty folder, found {path.relative_to(folder)} in it"
-            )
+    found = next((path for path in folder.rglob("*") if not path.is_dir()), None)
+    if found:
+        raise InputError(
+            f"{folder}: expected a new or an empty folder, found {found.relative_to(folder)} in it"
+        )
 
 
 def workflow_files() -> dict[Path, Path]:

@@ -14,10 +14,11 @@ import click
 import numpy as np
 
 from pairflow import published
-from pairflow.artifacts import atomic, require_apart, sole_writer
+from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config import LONGEST, MOLECULE_SOURCES, Molecules, NewSettings, Standardisation
 from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
+from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, model_folder, quiet
 
@@ -228,14 +229,14 @@ def _write_rejected(path: Path, table: "pd.DataFrame") -> None:
         path.unlink(missing_ok=True)
     else:
         with atomic(path) as [temporary]:
-            table.to_csv(temporary, index=False, lineterminator="\n")
+            table.map(as_cell).to_csv(temporary, index=False, lineterminator="\n")
 
 
 def name_of(file: Path) -> str:
     """A name for an experiment, of letters, digits, _ and -, derived from the name of a file."""
     stem = file.name if file.is_dir() else file.name.removesuffix(".gz").rpartition(".")[0]
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-") or "library"
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", plain)[:LONGEST_NAME].strip("_-") or "library"
 
 
 def plan(

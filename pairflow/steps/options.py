@@ -17,20 +17,17 @@ from pairflow.training.options import FitOptions, ModelPaths
 
 
 class Output(click.Path):
-    """A file that a command writes, or a folder of files with these suffixes that it replaces."""
+    """A file that a command writes, or a folder for its files."""
 
-    def __init__(self, *suffixes: str):
+    def __init__(self, folder: bool = False):
         super().__init__(path_type=Path)
-        self.suffixes = suffixes
+        self.folder = folder
 
     def require_free(self, option: str, path: Path) -> None:
-        """InputError if `path` holds what the command may not replace."""
-        from pairflow.artifacts import require_file, require_own_folder
+        """InputError if the command cannot write to `path`."""
+        from pairflow.artifacts import require_file, require_folder
 
-        if self.suffixes:
-            require_own_folder(option, path, self.suffixes)
-        else:
-            require_file(option, path)
+        (require_folder if self.folder else require_file)(option, path)
 
 
 class _Model(click.Path):
@@ -61,10 +58,10 @@ def parent_digest(vocabulary: Path | None) -> dict[str, str]:
 out = functools.partial(click.option, type=Output(), required=True)
 
 
-def out_folder(name: str, suffixes: tuple[str, ...], text: str) -> Callable:
-    """Decorator: the option that names a folder for files with these suffixes, with `text` as its help."""
-    text += " An existing folder of such files is replaced."
-    return click.option(name, type=Output(*suffixes), required=True, help=text)
+def out_folder(name: str, text: str) -> Callable:
+    """Decorator: the option that names a folder for a command's files, with `text` as its help."""
+    text += " Files of an earlier run there are replaced; any others stay."
+    return click.option(name, type=Output(folder=True), required=True, help=text)
 
 
 evaluation = click.option(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, require_apart, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, own_files, require_apart, write_table
 from pairflow.config import PaperSettings
 from pairflow.plan import paths
 from pairflow.steps.command import step
@@ -16,7 +16,7 @@ from pairflow.steps.options import existing, out, out_folder
     "--results",
     help="Folder that holds the experiments' folders. Those without a metrics.parquet are not finished.",
 )
-@out_folder("--tables", (".tex", ".csv"), "Folder for LaTeX and CSV files.")
+@out_folder("--tables", "Folder for LaTeX and CSV files.")
 @out("--values", help="All printed and measured values, Parquet.")
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
@@ -31,7 +31,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
         click.echo(f"pairflow paper: left out: {line}", err=True)
     page = PaperPage(settings.experiments, runs, left_out)
     html = render(page)
-    with atomic(values, out) as [new_values, new_page], atomic_folder(tables) as new_tables:
+    with atomic(values, out) as [new_values, new_page], own_files(tables) as new_tables:
         for files in page.files.values():
             for name, text in files.items():
                 (new_tables / name).write_text(text, encoding="utf-8")

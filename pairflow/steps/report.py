@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pairflow.artifacts import Metadata, Provenance, atomic, atomic_folder, digest, require_apart, write_table
+from pairflow.artifacts import Metadata, Provenance, atomic, digest, own_files, require_apart, write_table
 from pairflow.config import Experiment
 from pairflow.plan import lineage
 from pairflow.plan.jobs import jobs
@@ -16,7 +16,6 @@ from pairflow.steps.options import existing, out, out_folder
 @out("--timings", help="Seconds, memory and device of every job, Parquet.")
 @out_folder(
     "--figures",
-    (".pdf", ".svg", ".png"),
     "Folder for the page's figures: each as PDF, charts also as SVG, images also as PNG.",
 )
 @out("--out", help="Output file for the report page (HTML).")
@@ -39,7 +38,7 @@ def main(settings: Experiment, root: Path, metrics: Path, timings: Path, figures
     page = render(contents, parts)
     with (
         atomic(metrics, timings, out) as [new_metrics, new_timings, new_page],
-        atomic_folder(figures) as new_figures,
+        own_files(figures) as new_figures,
     ):
         write_table(new_metrics, rows, gather.describe_metrics(root, settings))
         write_table(new_timings, times, Metadata(kind="timings", inputs={"metrics": digest(new_metrics)}))

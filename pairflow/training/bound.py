@@ -1,14 +1,16 @@
 """The NELBO of a single row: an upper bound on its -log p, by Monte Carlo, with the error of the estimate.
 
 Levels of noise are drawn as kappa = 1 - (1 - w)^2 for w uniform, because the bound varies most near the
-data. w is stratified, with two draws in each stratum, whose differences give the error. See docs/method.md,
-"Noising and losses".
+data. w is stratified, with two draws in each stratum, whose differences give the error. A few strata near
+the data have most of the variance, so that the error itself is uncertain. See docs/method.md, "Noising and
+losses".
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import stdtrit
 from torch import Tensor
 
 from pairflow.flow.corruption import Corruption, Network, interpolate
@@ -20,10 +22,17 @@ LARGEST_W = 1 - LEAST_NOISE**0.5
 
 
 class RowBound(NamedTuple):
-    """The bound of a row in nats, and the standard error of this estimate."""
+    """The bound of a row in nats, the standard error of this estimate, and its degrees of freedom."""
 
     value: float
     error: float
+    freedom: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the bound, by Student's t."""
+        half = float(stdtrit(self.freedom, 0.975)) * self.error
+        return self.value - half, self.value + half
 
 
 @torch.no_grad()
@@ -59,8 +68,10 @@ def bound_row(
         log_p = corruption.log_probabilities(network, part_x_t, kappa).double()  # (B, N, K)
         bounds.append(corruption.bound(log_p, prediction, part_x1, part_x_t, part_alpha, part_slope).cpu())
     values = LARGEST_W * (torch.cat(bounds) * counts).sum(-1).view(2, -1)  # (2, D / 2)
-    error = (values[0] - values[1]).square().sum().sqrt() / draws
-    return RowBound(float(values.mean()), float(error))
+    squares = (values[0] - values[1]).square()  # (D / 2,)
+    # Welch and Satterthwaite: a sum of variances with one degree of freedom each
+    freedom = squares.sum().square() / squares.square().sum() if squares.any() else draws / 2
+    return RowBound(float(values.mean()), float(squares.sum().sqrt() / draws), float(freedom))
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:

@@ -16,6 +16,8 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Corruption, Network, stratified_times
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
+from pairflow.training.fit import TrainingRows, labels_of
+from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
 
 DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
@@ -23,24 +25,14 @@ DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
 CPU = torch.device("cpu")
 
 
-def objective(
-    settings: Dcd,
-    *,
-    x0: np.ndarray | None,
-    x1: np.ndarray,
-    corruption: Corruption,
-    loss: str,
-    seed: int,
-    device: torch.device,
-    cache: Path | None = None,
-    labels: Labels | None = None,
-) -> "Consistency":
+def objective(settings: Dcd, model: Model, rows: TrainingRows, cache: Path | None) -> "Consistency":
     """The loss of every iteration on the data x1 (M, N). DCD needs no sources x0 and has its own loss.
 
     The folder `cache` stores the diffusion transformation of each K.
     """
-    table = transformation(corruption.symbols, cache)
-    return Consistency(settings, x1, corruption, table, seed, device, labels)
+    table = transformation(model.corruption.symbols, cache)
+    labels = labels_of(rows, model)
+    return Consistency(settings, rows.x1, model.corruption, table, model.seed, model.device, labels)
 
 
 class Consistency(Objective):

@@ -7,11 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pairflow.artifacts import read_object
 from pairflow.config import parse_method
 from pairflow.errors import InputError
 from pairflow.training.model import Model
-from pairflow.training.model_files import read_description
+from pairflow.training.model_files import read_description, read_symbols
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
@@ -32,7 +31,7 @@ def molecules_of(folder: Path) -> dict[str, Any]:
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
-    kind = read_object(vocabulary).get("kind")
+    kind = read_symbols(vocabulary).kind
     noise = parse_method(facts["method"]).corruption
     if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
         raise InputError(
@@ -86,17 +85,17 @@ def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tenso
         return torch.arange(0 if model.continuous else model.corruption.symbols), []
     if vocabulary is None:
         raise InputError(f"{parent.folder}: has another vocabulary; give that of the data by --vocabulary")
-    ours, theirs = (read_object(path) for path in (vocabulary, parent.vocabulary_file()))
-    if "tokens" not in ours or ours["kind"] != theirs["kind"]:
+    ours, theirs = (read_symbols(path) for path in (vocabulary, parent.vocabulary_file()))
+    if ours.tokens is None or theirs.tokens is None or ours.kind != theirs.kind:
         raise InputError(
-            f"{parent.folder}: cannot start from this model: its symbols ({theirs['kind']}) are others "
-            f"than those of the data ({ours['kind']})"
+            f"{parent.folder}: cannot start from this model: its symbols ({theirs.kind}) are others "
+            f"than those of the data ({ours.kind})"
         )
-    places = {token: place for place, token in enumerate(theirs["tokens"])}
-    new = [token for token in ours["tokens"] if token not in places]
-    extra = model.corruption.symbols - len(ours["tokens"])  # a mask that the vocabulary lacks comes last
-    taken_over = [places.get(token, -1) for token in ours["tokens"]]
-    return torch.tensor(taken_over + [len(theirs["tokens"])] * extra), new
+    places = {token: place for place, token in enumerate(theirs.tokens)}
+    new = [token for token in ours.tokens if token not in places]
+    extra = model.corruption.symbols - len(ours.tokens)  # a mask that the vocabulary lacks comes last
+    taken_over = [places.get(token, -1) for token in ours.tokens]
+    return torch.tensor(taken_over + [len(theirs.tokens)] * extra), new
 
 
 def _copy_symbols(own: Tensor, parents: Tensor, places: Tensor) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import torch
-from pydantic import Field
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -18,17 +17,19 @@ from pairflow.artifacts import Metadata, digest
 from pairflow.config import (
     BaseTraining,
     DistillSettings,
-    Settings,
     TrainSettings,
-    check,
     parse_method,
 )
-from pairflow.config.networks import Network
 from pairflow.data.condition import Classes
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
-from pairflow.limits import MAX_VOCABULARY
-from pairflow.training.model_files import read_description, read_vocabulary, read_weights, write_description
+from pairflow.training.model_files import (
+    Description,
+    read_description,
+    read_vocabulary,
+    read_weights,
+    write_description,
+)
 from pairflow.training.options import KNOWN, VOCABULARY
 
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
@@ -103,7 +104,7 @@ class Model:
         """The model in a folder, its network in evaluation mode; InputError if the files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
-        told = check(_Description, facts, description)
+        told = Description(**facts)
         if not weights.is_file():
             raise InputError(f"{weights}: no such file")
         if digest(weights) != facts["weights"]:
@@ -120,15 +121,20 @@ class Model:
         tensors = read_weights(weights, f"{which}.", shapes)
         network = build().to(device)
         network.load_state_dict(tensors)
-        training = facts.get("training")
-        return cls(
+        model = cls(
             network=network.eval(),
             network_settings=facts["network"],
             condition=told.condition,
-            training=training and check(BaseTraining, training, description),
+            training=told.training,
             folder=Path(folder),
             **{key: facts[key] for key in _PLAIN if key in facts},
         )
+        answer = model.warm_up()
+        if not model.continuous:
+            answer = answer.amax(dim=-1)  # logits: that of a mask, which no sample has, is -inf
+        if not answer.isfinite().all():
+            raise InputError(f"{weights}: the network gives no finite numbers: its training diverged")
+        return model
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
         """Write the description, and the weights of its versions as `load` calls them: `raw`, `ema`."""
@@ -156,7 +162,7 @@ class Model:
         """This model as the start of one that is distilled from it."""
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
-        return replace(self, **named, inputs=inputs, weights=None, folder=Path())
+        return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
 
     @property
     def continuous(self) -> bool:
@@ -201,12 +207,12 @@ class Model:
         return next(self.network.parameters()).device
 
     @torch.no_grad()
-    def warm_up(self) -> None:
-        """Call the network once, so that what the libraries set up in a first call is not timed."""
+    def warm_up(self) -> Tensor:
+        """What the network says of a row of zeros. What the libraries set up for it is not timed later."""
         row = torch.zeros((1, self.length), dtype=torch.long, device=self.device)
         if self.continuous:
             row = row.float().reshape(1, *(self.shape or [self.length]))
-        self.network(row, torch.zeros(1, device=self.device))
+        return self.network(row, torch.zeros(1, device=self.device))
 
     @property
     def batch_rows(self) -> int:
@@ -276,7 +282,7 @@ class Model:
             raise InputError(
                 f"{path}: no such file; copy it from the folder of the data that the model was trained on"
             )
-        read_vocabulary(path, self.vocabulary, self.folder / "model.json")
+        read_vocabulary(path, self.vocabulary, self.vocabulary_size, self.folder / "model.json")
         return path
 
     def known_file(self) -> Path:
@@ -300,19 +306,6 @@ class Model:
         if self.known is not None:
             files[KNOWN] = self.known_file().read_bytes()
         return files
-
-
-class _Description(Settings, extra="ignore"):
-    """What a model.json says that its network is built from."""
-
-    method: str
-    network: Network
-    length: int = Field(ge=1, le=2**20, strict=True)
-    vocabulary_size: int | None = Field(ge=2, le=MAX_VOCABULARY, strict=True)
-    mask: int | None = Field(ge=0, strict=True)
-    shape: tuple[int, int, int] | None = None
-    prediction: Literal["leave_one_out", "posterior", "velocity"]
-    condition: Classes | None = None
 
 
 _PLAIN = (  # attributes that model.json has under the same name, as they are

@@ -11,15 +11,20 @@ A model of a user's own token rows may lack the last two, and a published one th
 
 import hashlib
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+from pydantic import Field, model_validator
 from safetensors import SafetensorError, safe_open
 
 from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
-from pairflow.config import nearest
+from pairflow.config import BaseTraining, Settings, check, nearest
+from pairflow.config.networks import Network
+from pairflow.data.condition import Classes
 from pairflow.errors import InputError
+from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 
 if TYPE_CHECKING:
@@ -27,6 +32,45 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 NEEDED = ("method", "network", "length", "vocabulary_size", "vocabulary", "mask", "prediction", "weights")
+FLOATS = ("F16", "BF16", "F32", "F64")  # the types of weights, as safetensors calls them
+
+_Size = Annotated[int, Field(ge=1, le=2**20, strict=True)]
+
+
+class Description(Settings, extra="ignore"):
+    """What a model.json says; its names are the attributes of `training.model.Model`."""
+
+    method: str
+    seed: int = Field(0, ge=0, strict=True)
+    network: Network
+    training: BaseTraining | None = None
+    distillation: dict[str, Any] | None = None
+    length: _Size
+    vocabulary_size: int | None = Field(ge=2, le=MAX_VOCABULARY, strict=True)
+    vocabulary: str | None
+    mask: int | None = Field(ge=0, strict=True)
+    shape: tuple[_Size, _Size, _Size] | None = None
+    data: str | None = None
+    prediction: Literal["leave_one_out", "posterior", "velocity"]
+    inputs: dict[str, str] = Field(default_factory=dict)
+    known: str | None = None
+    condition: Classes | None = None
+    weights: str
+
+    @model_validator(mode="after")
+    def _sizes_agree(self) -> Self:
+        if self.shape is not None and math.prod(self.shape) != self.length:
+            raise ValueError(f"shape: expected C, H, W of {self.length} pixel values, found {[*self.shape]}")
+        if self.mask is not None and self.mask >= (self.vocabulary_size or 0):
+            raise ValueError(f"mask: expected one of {self.vocabulary_size} symbols, found {self.mask}")
+        return self
+
+
+class Symbols(Settings, extra="ignore"):
+    """What every vocabulary.json says: the kind of rows, and the symbols of those that have any."""
+
+    kind: str
+    tokens: tuple[str, ...] | None = None
 
 
 def files_of_data(
@@ -38,7 +82,7 @@ def files_of_data(
     """
     files = {}
     if vocabulary:
-        files[VOCABULARY] = read_vocabulary(vocabulary, metadata.vocabulary, data)
+        files[VOCABULARY] = read_vocabulary(vocabulary, metadata.vocabulary, metadata.vocabulary_size, data)
     if known:
         _, origin = read_table(known, "known molecules")
         origin.require_same_vocabulary(metadata.vocabulary, known, data)
@@ -60,7 +104,10 @@ def write_description(path: Path, facts: dict[str, Any], weights: Path) -> None:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """The content of a model.json; InputError if it is missing, altered, or of another version."""
+    """The content of a model.json, as `Description` says.
+
+    InputError if it is missing, altered, of another version, or describes no model.
+    """
     if not path.is_file():
         raise InputError(f"{path}: no such file{_others(path)}")
     try:
@@ -76,6 +123,7 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: no {', '.join(missing)}: written by another version; train the model again"
         )
+    check(Description, facts, path)
     return facts
 
 
@@ -105,7 +153,8 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
     try:
         with safe_open(path, "pt") as file:
             names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 (not iterable)
-            kept = {name: file.get_slice(name).get_shape() for name in names}
+            slices = {name: file.get_slice(name) for name in names}
+            kept = {name: part.get_shape() for name, part in slices.items()}
             if kept != shapes:
                 name = next(key for key in {**shapes, **kept} if kept.get(key) != shapes.get(key))
                 raise InputError(
@@ -113,6 +162,10 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
                     f"{name} is {kept.get(name, 'missing')} there, expected {shapes.get(name, 'nothing')}; "
                     f"train the model again"
                 )
+            for name, part in slices.items():
+                if part.get_dtype() not in FLOATS:
+                    expected = ", ".join(FLOATS)
+                    raise InputError(f"{path}: {name}: expected one of {expected}, found {part.get_dtype()}")
             tensors = {name.removeprefix(prefix): file.get_tensor(name) for name in shapes}
     except SafetensorError as error:
         raise InputError(f"{path}: not a safetensors file") from error
@@ -121,10 +174,23 @@ def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[
     return tensors
 
 
-def read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:
-    """The content of a vocabulary file, whose hash is that of its JSON without the line end."""
+def read_symbols(path: Path) -> Symbols:
+    """What a vocabulary.json says; InputError if it is missing, or is none."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
+    try:
+        facts = read_object(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a vocabulary: {error}") from None
+    return check(Symbols, facts, path)
+
+
+def read_vocabulary(path: Path, expected: str | None, size: int | None, owner: Path) -> bytes:
+    """The content of a vocabulary file, whose hash is that of its JSON without the line end.
+
+    InputError if it is not the one that is expected, or has not K = `size` symbols.
+    """
+    tokens = read_symbols(path).tokens
     content = path.read_bytes()
     actual = hashlib.sha256(content.removesuffix(b"\n")).hexdigest()
     if actual != expected:
@@ -132,4 +198,6 @@ def read_vocabulary(path: Path, expected: str | None, owner: Path) -> bytes:
             f"{path} and {owner} do not belong together: "
             f"vocabulary {actual[:12]} against {str(expected)[:12]}"
         )
+    if tokens is not None and len(tokens) != size:
+        raise InputError(f"{path}: expected {size} symbols, as {owner} says, found {len(tokens)}")
     return content

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
+from pairflow.arguments import checked_choice
 from pairflow.flow.corruption import Corruption, Network, interpolate, stratified_times
 from pairflow.flow.schedule import DIFFUSION
 
@@ -100,7 +101,8 @@ class FlowObjective(Objective):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.labels = labels
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.corruption, self.loss = corruption, corruption.losses[loss].function
+        self.corruption = corruption
+        self.loss = corruption.losses[checked_choice("loss", loss, corruption.losses)].function
         self.seed, self.device, self.padding = seed, device, padding
         self.batches = Batches(len(self.x1), batch_size, seed, device)
 

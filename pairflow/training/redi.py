@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from pairflow.config import Redi, TeachSettings
-from pairflow.flow.corruption import Corruption
+from pairflow.training.fit import TrainingRows, labels_of
 from pairflow.training.model import Model
-from pairflow.training.objectives import FlowObjective, Labels
+from pairflow.training.objectives import FlowObjective
 
 
 def draw_pairs(teacher: Model, settings: TeachSettings, first: int, rows: int) -> torch.Tensor:
@@ -27,17 +26,7 @@ def classes_of_pairs(classes: int, first: int, rows: int) -> torch.Tensor:
     return torch.arange(first, first + rows) % classes
 
 
-def objective(
-    settings: Redi,
-    *,
-    x0: np.ndarray,
-    x1: np.ndarray,
-    corruption: Corruption,
-    loss: str,
-    seed: int,
-    device: torch.device,
-    cache: Path | None = None,
-    labels: Labels | None = None,
-) -> FlowObjective:
+def objective(settings: Redi, model: Model, rows: TrainingRows, cache: Path | None) -> FlowObjective:
     """The base's own loss on the teacher's pairs x0, x1 (M, N), which may have labels."""
-    return FlowObjective(x1, x0, corruption, settings.batch_size, loss, seed, device, labels=labels)
+    optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
+    return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))

@@ -22,10 +22,8 @@ def base_objective(model: Model, rows: TrainingRows) -> Objective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
     if model.continuous:
-        transport = model.method == "ot"
-        return VelocityObjective(
-            rows.x1, rows.x0, training.batch_size, model.seed, model.device, transport=transport
-        )
+        pool = training.pool or training.batch_size if model.method == "ot" else None
+        return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, pool)
     if training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None

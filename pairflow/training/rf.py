@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from pairflow.config import Rf, SolveSettings
+from pairflow.training.fit import TrainingRows
 from pairflow.training.model import Model
 from pairflow.training.velocity import VelocityObjective, walk
 
@@ -20,17 +20,6 @@ def draw_pairs(teacher: Model, settings: SolveSettings, first: int, rows: int) -
     return torch.stack([x0, paths.end])
 
 
-def objective(
-    settings: Rf,
-    *,
-    x0: np.ndarray,
-    x1: np.ndarray,
-    corruption: None,
-    loss: str,
-    seed: int,
-    device: torch.device,
-    cache: Path | None = None,
-    labels: None = None,
-) -> VelocityObjective:
+def objective(settings: Rf, model: Model, rows: TrainingRows, cache: Path | None) -> VelocityObjective:
     """The base's own loss on the teacher's pairs x0, x1 (M, ...)."""
-    return VelocityObjective(x1, x0, settings.batch_size, seed, device)
+    return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)

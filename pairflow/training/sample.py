@@ -6,8 +6,11 @@ from typing import Literal
 import numpy as np
 
 from pairflow import published
+from pairflow.arguments import checked_integer
 from pairflow.artifacts import token_dtype
 from pairflow.config import FlowSampleSettings, SampleSettings, check
+from pairflow.config.sampling import SamplerName
+from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
 def sample(
@@ -16,7 +19,7 @@ def sample(
     *,
     nfe: int,
     seed: int = 0,
-    sampler: Literal["ancestral", "euler"] = "ancestral",
+    sampler: SamplerName = "ancestral",
     device: Literal["auto", "cuda", "cpu"] = "auto",
 ) -> np.ndarray:
     """Samples of a trained model: the first trial of `pairflow sample` with the same seed.
@@ -44,6 +47,9 @@ def sample(
     from pairflow.training.model import Model
     from pairflow.training.velocity import follow
 
+    count = checked_integer("count", count, 1, MOST_SAMPLES)
+    nfe = checked_integer("nfe", nfe, 1, MOST_NFE)
+    seed = checked_integer("seed", seed, 0, 2**32 - 1)
     values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed, "sampler": sampler}
     settings = check(SampleSettings, values, "sample")
     loaded = Model.load(published.locate(model), device=choose(device, None))

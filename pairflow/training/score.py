@@ -10,10 +10,12 @@ import pandas as pd
 import torch
 
 from pairflow import published
-from pairflow.artifacts import Metadata, atomic, digest, require_apart, write_table
+from pairflow.artifacts import Metadata, as_cell, atomic, digest, require_apart, write_table
 from pairflow.config import ScoreSettings
+from pairflow.data.text_sources import MOST_BYTES
 from pairflow.data.tokenisers import load_tokeniser
 from pairflow.errors import InputError
+from pairflow.files import read_text
 from pairflow.runtime.progress import bar
 from pairflow.training.bound import bound_row
 from pairflow.training.choice import choose_for_scores, makes_text
@@ -77,8 +79,9 @@ class Scorer:
                 | {"reason": row.reason}
                 for row in candidates
             ]
-        columns = ["line", "name", self._column, "tokens", "nll_bound", "standard_error", "nll_per_token"]
-        return pd.DataFrame(lines, columns=[*columns, "reason"]).astype({"tokens": "Int64"})
+        measured = ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
+        columns = ["line", "name", self._column, "tokens", *measured, "reason"]
+        return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
 
     @property
     def _column(self) -> str:
@@ -97,8 +100,13 @@ class Scorer:
             padding=self.padding if ignored else None,
             device=model.device,
         )
+        if not np.isfinite(bound.value):
+            raise InputError(
+                f"{self.choice.folder}: the network gives no finite numbers: its training diverged"
+            )
         number = len(tokens) if self.padding is None else int(np.count_nonzero(tokens != self.padding))
-        values = {"nll_bound": bound.value, "standard_error": bound.error}
+        low, high = bound.interval
+        values = {"nll_bound": bound.value, "standard_error": bound.error, "low": low, "high": high}
         return {"tokens": number, **values, "nll_per_token": bound.value / number}
 
     def _molecules(self, path: Path, column: str) -> Iterator[Candidate]:
@@ -159,7 +167,7 @@ def write_scores(scorer: Scorer, rows: Path, out: Path, column: str = "smiles", 
         if out.suffix == ".parquet":
             write_table(temporary, table, metadata)
         else:
-            table.to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
+            table.map(as_cell).to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
     return f"{_summary(table, scorer.noun)}, seed {scorer.settings.seed} -> {out}"
 
 
@@ -168,8 +176,8 @@ def _summary(table: pd.DataFrame, noun: str) -> str:
     scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
     text = (
         f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "
-        f"({scored.nll_bound.sum() / scored.tokens.sum():.3f} per token), standard error of one "
-        f"{scored.standard_error.median():.2g} (median)"
+        f"({scored.nll_bound.sum() / scored.tokens.sum():.3f} per token), 95 % interval of one "
+        f"± {(scored.high - scored.nll_bound).median():.2g} (median)"
     )
     if reasons:
         named = ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common(3))
@@ -181,9 +189,4 @@ def _read_text(path: Path) -> str:
     """A text file; InputError if it is no UTF-8 text."""
     if path.suffix != ".txt":
         raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt for a model of text")
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as UTF-8 text: {error}") from None
+    return read_text(path, MOST_BYTES)

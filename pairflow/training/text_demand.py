@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from pairflow.artifacts import require_apart
+from pairflow.artifacts import as_cell, require_apart
 from pairflow.config import DemandSettings
 from pairflow.data.tokenisers import load_tokeniser
 from pairflow.errors import InputError
@@ -100,8 +100,12 @@ def _writer(out: Path) -> Callable[[Path, list[dict[str, Any]]], None]:
     if out.suffix == ".txt":
         return _write_lines
     if out.suffix == ".csv":
-        return lambda path, rows: pd.DataFrame(rows).to_csv(path, index=False, lineterminator="\n")
+        return _write_csv
     raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for text")
+
+
+def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    pd.DataFrame(rows).map(as_cell).to_csv(path, index=False, lineterminator="\n")
 
 
 def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -1,6 +1,6 @@
 """Continuous flows: the loss of a velocity, and the paths along one. See docs/continuous.md."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ class VelocityObjective(Objective):
     """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1].
 
     x0 (M, ...) holds a fixed source per row (`pairflow`, or a teacher's pairs); if it is None, sources are
-    drawn from N(0, I) in each iteration, and with `transport` each batch of them is paired with its data by
-    optimal transport. Random numbers are drawn for the whole batch, even if the network sees only some rows.
+    drawn from N(0, I) in each iteration. With a `pool` they are paired with their data by optimal transport,
+    that many rows at a time. Random numbers are drawn for the whole batch, even if the network sees only
+    some rows.
     """
 
     def __init__(
@@ -31,26 +32,60 @@ class VelocityObjective(Objective):
         batch_size: int,
         seed: int,
         device: torch.device,
-        transport: bool = False,
+        pool: int | None = None,
     ):
         self.x1 = torch.tensor(x1, device=device)
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
-        self.seed, self.device, self.transport = seed, device, transport
-        self.batches = Batches(len(self.x1), batch_size, seed, device)
+        self.seed, self.device = seed, device
+        self.shape = (batch_size, *self.x1.shape[1:])
+        self.batches: Callable[[int], Tensor] = Batches(len(self.x1), batch_size, seed, device)
+        if pool:
+            self.batches = Transported(self.batches, self.x1, self._sources, pool // batch_size)
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
         batch = self.batches(iteration)
-        generator = random_generator(self.device, self.seed, "noise", iteration)
+        generator = self._generator(iteration)
         x1 = self.x1[batch]
-        if self.x0 is None:
-            x0 = torch.randn(x1.shape, generator=generator, device=self.device)
-        else:
-            x0 = self.x0[batch]
-        if self.transport:
-            x1 = x1[torch.from_numpy(minibatch_ot(x0.cpu().numpy(), x1.cpu().numpy())).to(self.device)]
+        x0 = self._draw(generator) if self.x0 is None else self.x0[batch]
         t = torch.rand(len(x1), generator=generator, device=self.device)
         x0, x1, t = x0[rows], x1[rows], t[rows]
         return velocity_loss(network(interpolate(x0, x1, t), t), x0, x1).mean()
+
+    def _generator(self, iteration: int) -> torch.Generator:
+        return random_generator(self.device, self.seed, "noise", iteration)
+
+    def _draw(self, generator: torch.Generator) -> Tensor:
+        return torch.randn(self.shape, generator=generator, device=self.device)
+
+    def _sources(self, iteration: int) -> Tensor:
+        return self._draw(self._generator(iteration))
+
+
+class Transported:
+    """Row numbers of a batch by iteration, in the order in which optimal transport gives them to its sources.
+
+    `count` batches at a time share one assignment to `sources(iteration)` (B, ...). Which rows an iteration
+    has is a function of its number only, so a training that resumes computes them again.
+    """
+
+    def __init__(
+        self, batches: Callable[[int], Tensor], x1: Tensor, sources: Callable[[int], Tensor], count: int
+    ):
+        self.batches, self.x1, self.sources, self.count = batches, x1, sources, count
+        self._pool: int | None = None
+        self._rows: Sequence[Tensor] = ()
+
+    def __call__(self, iteration: int) -> Tensor:
+        """The row numbers (B,) of an iteration's batch."""
+        pool, place = divmod(iteration, self.count)
+        if pool != self._pool:
+            iterations = range(pool * self.count, (pool + 1) * self.count)
+            rows = torch.cat([self.batches(number) for number in iterations])
+            x0 = torch.cat([self.sources(number) for number in iterations])
+            order = minibatch_ot(x0.cpu().numpy(), self.x1[rows].cpu().numpy())
+            rows = rows[torch.from_numpy(order).to(rows.device)]
+            self._pool, self._rows = pool, rows.chunk(self.count)
+        return self._rows[place]
 
 
 @torch.no_grad()

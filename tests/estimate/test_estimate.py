@@ -15,7 +15,7 @@ from pairflow.cli import main
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.data.source import DatasetSize
-from pairflow.estimate import measure, rates
+from pairflow.estimate import collect, measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.sizes import sizes
@@ -23,6 +23,7 @@ from pairflow.estimate.text import describe_duration, head
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
+REPOSITORY = Path(__file__).parents[2]
 RUN = {"batch_size": 32, "iterations": 20, "learning_rate": 1.0e-3, "validate_every": 10}
 SMALL = {
     "description": "small",
@@ -124,6 +125,34 @@ def test_known_arithmetic():
         job_costs([job], experiment(), SIZES, {}, 1, "cpu")
 
 
+def test_every_rule_has_a_cost():
+    text = "\n".join(path.read_text() for path in (REPOSITORY / "rules").glob("*.smk"))
+    names = set(re.findall(r"^ *rule (\w+):", text, re.MULTILINE)) - {"paper"}  # a page on all experiments
+    rules = {re.sub(r"_(images|text|tokens|vectors)$", "", name) for name in names}
+    assert "train_judge" in rules
+    for rule in rules:
+        job = Job(rule, {}, {"out": Path("x")})
+        seconds = job_costs([job], experiment(), SIZES, {}, 1, "cpu")[job].seconds
+        assert seconds is None or seconds > 0
+
+
+def test_the_judges_of_text():
+    def costs(**judge) -> dict[tuple, JobCost]:
+        text = {"source": "shakespeare", "tokeniser": "characters", "length": 16}
+        return cost_of(check(Experiment, {**IMAGES, "data": text, "judge": judge}, "x"))
+
+    def training(**settings) -> float:
+        return costs(transformer=settings)["train_judge", None, None, None].seconds - 3.0
+
+    assert training(width=32, blocks=1, batch_size=10, iterations=100) == pytest.approx(
+        100 * 10 * 16 * 32 * (2e-7 + 1.5e-9 * 32 + 2e-10 * 16)
+    )
+    assert training(iterations=2000) == pytest.approx(2 * training(iterations=1000))
+    # GPT-2 large has never been timed.
+    assert costs()["floor", None, None, None].seconds < 3
+    assert costs(gen_ppl=True)["floor", None, None, None].seconds is None
+
+
 def test_selfies_take_longer_to_write_than_smiles():
     seconds = [
         cost_of(experiment(data={**SMALL["data"], "representation": name}))[
@@ -147,6 +176,22 @@ def test_a_training_that_draws_its_pairs_again_pays_for_them():
     seconds = {name: costs["train", name, None, 0].seconds for name in ("mdlm", "random", "pairflow-sub2")}
     # 200 iterations of 32 rows are 6.4 epochs of 1,000 rows: three redraws, on the one thread of a training
     assert seconds == {"mdlm": 2003.0, "random": 2003.0, "pairflow-sub2": 2003.0 + 3 * 60.0}
+
+
+def test_the_assignments_of_ot_take_the_time_of_their_pool():
+    changes = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "methods": ["condot", "ot"]}
+    absent = {"chemistry": None, "correlation": None, "distillation": {}}
+    training = {"batch_size": 512, "iterations": 20, "learning_rate": 1e-3, "loss": "velocity"}
+
+    def seconds(**pairing):
+        evaluations = {"main": {"nfe": [1]}}
+        plan = {"training": training, "evaluations": evaluations, "pairing": pairing}
+        costs = cost_of(experiment(**changes, **absent, **plan))
+        return [costs["train", name, None, 0].seconds for name in ("condot", "ot")]
+
+    # 10,240 rows: 20 assignments of 512, or 2 of 5,120, which took 80 s each
+    assert seconds() == [203.0, pytest.approx(203.0 + 20 * 0.08, abs=1)]
+    assert seconds(pool=5120) == [203.0, pytest.approx(203.0 + 2 * 80, abs=5)]
 
 
 def test_a_gpu_is_used_by_what_can_use_it():
@@ -207,15 +252,25 @@ def test_the_demo_by_its_record(project):
 def test_a_gpu_without_a_record_is_unknown(project):
     run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
     assert run.exit_code == 0, run.output
-    for line in ("CPU-hours  unknown", "GPU-hours  unknown", "memory     unknown", "disk       unknown"):
-        assert f"\n{line}\n" in run.output
+    assert "\nunknown    CPU-hours, GPU-hours, memory, disk\n" in run.output
     assert re.search(
         r"^wall time  unknown, because \d+ of these jobs have never been timed$", run.output, re.M
     )
     assert "at least" not in run.output
     assert "GPU: unknown: no GPU here, and no record of one" in run.output
-    assert re.search(r"^train +mdlm +3 +unknown ", run.output, re.MULTILINE)
+    assert re.search(r"^time unknown: .*pair \(3\), .*train \(12\), ", run.output, re.MULTILINE)
+    assert "\ntrain " not in run.output
+    assert len(re.findall(r"\bunknown\b", run.output)) == 4  # wall time, sums, jobs, and why
     assert "on one RTX A6000 by the paper’s own table of cost" in run.output
+
+
+def test_a_training_is_measured_once_for_all_kinds_of_noise(project, monkeypatch):
+    asked = []
+    monkeypatch.setattr(collect, "measure", lambda work, *_: asked.append(work) or Rate(1.0, 1.0, "a test"))
+    assert estimate("qm9").exit_code == 0
+    found = [(work.kind, work.corruption) for work in asked]
+    kinds = [("pair", "uniform"), ("train", "uniform"), ("dcd", "uniform"), ("draw", "uniform")]
+    assert sorted(found) == sorted([*kinds, ("draw", "absorbing")])
 
 
 def test_errors_are_one_line(project, refused):
@@ -299,12 +354,20 @@ def test_every_kind_of_work_can_be_measured(monkeypatch, work):
     assert work.kind != "draw" or 0 < facts["call"] <= facts["seconds"]
 
 
-@pytest.mark.parametrize(("first", "row", "asked"), [(0.1, 0.1, [4, 16]), (0.0, 1e-4, [4, 1000])])
+@pytest.mark.parametrize(
+    ("first", "row", "asked"),
+    [
+        (0.1, 0.1, [1, 4]),
+        (0.0, 1e-4, [1, 1000]),
+        (2.0, 0.2, [1, 4, 16]),  # 2.2 s and 2.8 s differ by little more than noise
+        (0.0, 12.0, [1, 2]),  # four rows would take most of a minute
+    ],
+)
 def test_a_batch_that_takes_too_long_is_extrapolated_in_a_straight_line(monkeypatch, first, row, asked):
     rows = []
-    monkeypatch.setattr(measure, "_once", lambda batch, device: rows.append(batch) or first + row * batch)
+    monkeypatch.setattr(measure, "_once", lambda work, _: rows.append(work(1)) or first + row * rows[-1])
     monkeypatch.setattr(measure, "_memory", lambda device: 100.0 + rows[-1])
-    seconds, memory = measure._extrapolate(lambda batch: batch, 1000, "cpu")
+    seconds, memory = measure._extrapolate(lambda batch: lambda times: times * batch, 1000, "cpu")
     assert rows == asked
     assert (seconds, memory) == (pytest.approx(first + row * 1000), pytest.approx(1100.0))
 

@@ -49,8 +49,8 @@ def test_the_most_similar_experiment_is_quoted(length, device, percent):
 
 def test_the_small_networks_numbers_are_in_the_results():
     results = (ROOT / "docs/results.md").read_text()
-    assert "756.0 ± 17.5" in results  # of 1,024: 74 %
-    assert "300.0 ± 16.8" in results  # of 1,024: 29 %
+    assert "756.0 ∓ 17.5" in results  # of 1,024: 74 %
+    assert "300.0 ∓ 16.8" in results  # of 1,024: 29 %
     assert "0.8 % valid samples" in results
 
 

@@ -32,6 +32,7 @@ VALUES = {  # method, NFE -> the trials of each seed
     ("pairflow", 1): [(19, 21), (22, 24), (25, 27)],
     ("pairflow", 4): [(20, 20), (22, 22), (24, 24)],
 }
+INVALID = "under half of its samples are valid molecules"
 TIMES = [("train", method, 60.0, "cpu", seed) for method in ("udlm", "pairflow") for seed in (0, 1, 2)]
 
 
@@ -90,7 +91,8 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     done, page, numbers = compare(finish(), finish("b", more))
     assert done.exit_code == 0
     assert done.output == (
-        "b against a, valid of 1,024 samples: better with pairflow at 1 sampling step, by 6.0.\n"
+        "b against a, valid of 1,024 samples: better with pairflow at 1 sampling step, by 6.0; warnings "
+        f"about 4 models: {INVALID}.\n"
     )
     mean = one(numbers, "mean", experiment="a", method="pairflow", nfe=1)
     half = 4.302652729911275 * 3 / 3**0.5
@@ -176,9 +178,38 @@ def test_single_values_are_not_tested(compare, finish):
     settings = {"methods": ["udlm"], "seeds": [0]}
     folders = [finish(name, {("udlm", 1): [(value,)]}, settings) for name, value in (("a", 3), ("b", 4))]
     done, page, _ = compare(*folders)
-    said = "In this training, b against a, valid of 1,024 samples: not tested (a single value)."
+    said = (
+        "In this training, b against a, valid of 1,024 samples: not tested (a single value); warnings: udlm "
+        f"in b: {INVALID} at 1 sampling step; udlm in a: {INVALID} at 1 sampling step."
+    )
     assert done.output == f"{said}\n"
     assert said in page
+
+
+def test_a_verdict_has_the_warnings_about_the_samples_and_trainings_that_it_compares(compare, finish):
+    """Images: the distance of `pairflow` is better because its samples are copies; `udlm` was cut short."""
+    settings = IMAGES | {"seeds": [0], "evaluations": {"main": {"nfe": [1], "samples": 1024, "trials": 3}}}
+    folder = finish(
+        values={("udlm", 1): [(9, 11, 10)], ("pairflow", 1): [(1, 2, 1.5)]},
+        **{"settings": settings, "metric": "fd", "reference": "train", "extractor": "classifier-1a2b3c4d"},
+    )
+    table, metadata = read_table(folder / "metrics.parquet")
+    rows = table.to_pandas()
+    copies = rows.assign(metric="nn_copies", value=rows.method.map({"udlm": 0.1, "pairflow": 0.9}))
+    write_table(folder / "metrics.parquet", as_metrics(pd.concat([rows, copies])), metadata)
+    log = pd.DataFrame({"iteration": [1, 2, 3, 4], "loss": 1.0, "learning_rate": 0.1, "seconds": 1.0})
+    place = folder / "seed0" / "models" / "udlm" / "log.parquet"
+    place.parent.mkdir(parents=True)
+    write_table(place, log.assign(validation_nll=[4.0, 3.0, 2.0, 1.0]), Metadata(kind="training log"))
+    done, page, _ = compare(folder)
+    first, *_ = done.output.splitlines()
+    assert first == (
+        "In this training, pairflow against udlm, FD to the training images: better at 1 sampling step, by "
+        "8.5; warnings: pairflow: most of its samples equal training images at 1 sampling step; udlm: not "
+        "trained to the end at 1 sampling step."
+    )
+    assert first in page
+    assert "better warning about pairflow: most of its samples equal training images" in page
 
 
 def test_one_method_and_one_value_is_a_page_without_differences(compare, finish):

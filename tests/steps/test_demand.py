@@ -482,6 +482,9 @@ def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
     assert table.nll_bound.isna().tolist() == [bool(reason) for reason in table.reason]
     scored = table[table.reason == ""]
     assert (scored.nll_bound > 0).all()
+    two_errors = 1.95 * scored.standard_error.astype(float)
+    assert (scored.low.astype(float) < scored.nll_bound - two_errors).all()
+    assert (scored.high.astype(float) > scored.nll_bound + two_errors).all()
     assert scored.nll_bound.iloc[0] == scored.nll_bound.iloc[1]  # the noise depends on the molecule
     assert scored.tokens.tolist()[:3] == ["5", "5", "3"]
     shares = scored.nll_bound / scored.tokens.astype(int)
@@ -490,6 +493,17 @@ def test_every_row_has_a_score_or_the_reason_why_not(score, tmp_path):
     assert f"{number} molecules: -log p is at most " in run.stderr
     assert f"; {7 - number} rows have no score (1 unparsable, 1 unknown token Br, 1 too long" in run.stderr
     assert read_provenance(tmp_path / "scores.csv")["device"] == "cpu"
+
+
+def test_no_name_in_a_file_of_scores_is_a_formula(score, tmp_path):
+    name = "=cmd|' /C calc'!A0"
+    (tmp_path / "names.smi").write_text(f"CCO {name}\n=C {name}\n")
+    for out, start in (("scores.csv", "'"), ("scores.parquet", "")):
+        assert score(out, rows="names.smi").exit_code == 0
+        path = tmp_path / out
+        table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+        assert table.name.tolist() == [start + name] * 2
+        assert table.smiles.tolist() == ["CCO", f"{start}=C"]
 
 
 def test_scores_are_a_function_of_model_molecule_and_settings(score, tmp_path):

@@ -1,16 +1,23 @@
 """Distilling as a user does it: a parent, its pairs, and the models that come of them."""
 
+import importlib
+import inspect
+import re
+
 import numpy as np
 import pytest
 import torch
 
-from pairflow import rng
+from pairflow import rng, training
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import DISTILLATIONS
 from pairflow.training.model import Model
 
 DCD = {"name": "dcd", "teacher_every": 2}
 REDI = {"name": "redi"}
+# A distillation that has no settings without a default needs no entry.
+NEEDED = {how["name"]: how for how in (DCD, REDI)}
+DISCRETE = {name: settings for name, settings in DISTILLATIONS.items() if settings.flow == "discrete"}
 
 
 @pytest.fixture
@@ -69,15 +76,19 @@ def test_an_inherited_average_keeps_the_decay_of_the_base(token_rows, train, tea
     assert 0 < gaps["inherit"] < 0.1 * gaps["fresh"]
 
 
-def test_every_distillation_of_the_configuration_is_tested():
-    discrete = {name for name, settings in DISTILLATIONS.items() if settings.flow == "discrete"}
-    assert discrete == {DCD["name"], REDI["name"]}  # test_vectors.py has the others
+@pytest.mark.parametrize("distillation", DISTILLATIONS)
+def test_every_distillation_has_the_signature_that_is_documented(distillation):
+    [documented] = re.findall(r"objective\((.*)\)", training.__doc__)
+    objective = importlib.import_module(f"pairflow.training.{distillation}").objective
+    assert ", ".join(inspect.signature(objective).parameters) == documented
 
 
-@pytest.mark.parametrize(("how", "data"), [(DCD, "train.parquet"), (REDI, "pairs.parquet")])
-def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, distill, how, data):
+@pytest.mark.parametrize("distillation", DISCRETE)  # test_vectors.py has the others
+def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, distill, distillation):
+    how = NEEDED.get(distillation, {"name": distillation})
+    data = "pairs.parquet" if DISCRETE[distillation].on_pairs else "train.parquet"
     for name in ("one", "two"):
-        assert distill(f"udlm+{how['name']}", how, data, name=name).exit_code == 0
+        assert distill(f"udlm+{distillation}", how, data, name=name).exit_code == 0
     one, two, parent = (digest(pairs / name / "model.safetensors") for name in ("one", "two", "udlm"))
     assert one == two != parent
     log, _ = read_table(pairs / "one/log.parquet", "training log")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from deadline import within
 
 from pairflow.cli import main
 
@@ -36,6 +37,11 @@ def test_the_current_folder_will_do_if_it_is_empty():
     assert finished.exit_code == 0
     assert Path("Snakefile").exists()
     assert "cd ." not in finished.output
+
+
+def test_the_root_of_the_disk_is_refused_at_its_first_file(refused):
+    with within(20):
+        refused(init("/"), "init", "/: expected a new or an empty folder, found ")
 
 
 @pytest.mark.parametrize("occupied", ["project/results/demo/report.html", "project/.hidden", "project"])

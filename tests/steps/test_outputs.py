@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairflow.artifacts import read_table, require_own_folder
-from pairflow.errors import InputError
+from pairflow.artifacts import read_table
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2}
 INPUT, SAME = "is an input of this command; choose another name", "expected different outputs, found"
@@ -30,10 +29,12 @@ def contents(tmp_path, monkeypatch):
     np.save("rows.npy", np.zeros((3, 2), np.uint8))
     Path("link.smi").symlink_to("mine.smi")
     Path("link").symlink_to("home")
+    Path("loop").symlink_to("loop")
     os.mkfifo("pipe")
     return lambda: {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+CIRCLE = "its symbolic links lead around in a circle"
 DATA = {"data": "train.parquet", "validation": "validation.parquet"}
 MODEL = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
@@ -85,6 +86,8 @@ SOURCE = {"source": "mine.smi", "length": 100}
             {"tokens": "train.parquet", "out": "pipe"},
             "--out pipe: is there and is not a regular file; choose another name",
         ),
+        ("cover", {"tokens": "train.parquet", "out": "loop"}, f"loop: {CIRCLE}"),
+        ("cover", {"tokens": "train.parquet", "out": "loop/a.parquet"}, f"loop/a.parquet: {CIRCLE}"),
         ("cover", {"tokens": "train.parquet", "out": ""}, "--out: '.' is not the name of a file"),
     ],
 )
@@ -106,25 +109,20 @@ def test_an_output_that_is_a_link_stays_one(step):
 
 REPORT = {"root": "results/x", "metrics": "m.parquet", "timings": "t.parquet", "out": "report.html"}
 PAPER = {"results": "results", "values": "values.parquet", "out": "paper.html"}
-HOLDS = "would be replaced, but holds {}, which is not one of its files ({}); name an empty or new folder"
-FIGURES, TABLES = ".pdf, .svg, .png", ".tex, .csv"
-NOT_OWN = "a link, or the working directory; name a folder of its own"
+NO_FOLDER = "is there and is no folder; choose another name"
 TOKENS = "results/x/data/train.parquet"
 
 
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("report", {"figures": "home"}, f"--figures home: {HOLDS.format('thesis.tex', FIGURES)}"),
-        ("report", {"figures": "results/x"}, f"--figures results/x: {HOLDS.format('data', FIGURES)}"),
-        ("report", {"figures": "link"}, f"--figures link: {NOT_OWN}"),
-        ("report", {"figures": "."}, f"--figures .: {NOT_OWN}"),
+        ("report", {"figures": "mine.smi"}, f"--figures mine.smi: {NO_FOLDER}"),
         ("report", {"figures": "new", "out": "new/a.html"}, f"--out and --figures: {SAME} new/a.html"),
         ("report", {"figures": "new", "metrics": TOKENS}, f"--metrics {TOKENS}: {INPUT}"),
-        ("paper", {"tables": "mine"}, f"--tables mine: {HOLDS.format('sub.tex', TABLES)}"),
+        ("paper", {"tables": "pipe"}, f"--tables pipe: {NO_FOLDER}"),
     ],
 )
-def test_a_folder_is_replaced_only_if_it_holds_nothing_else(step, contents, name, options, text):
+def test_a_folder_for_files_is_a_folder_and_holds_no_other_output(step, contents, name, options, text):
     settings = {
         "description": "",
         "scale": "reduced",
@@ -137,12 +135,3 @@ def test_a_folder_is_replaced_only_if_it_holds_nothing_else(step, contents, name
     run = step(name, **{**given, **options})
     assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
     assert contents() == before
-
-
-def test_a_folder_of_such_files_is_replaced_though_snakemake_has_put_its_time_stamp_there(tmp_path):
-    for name in ("valid.pdf", ".snakemake_timestamp"):
-        (tmp_path / name).touch()
-    require_own_folder("--figures", tmp_path, (".pdf",))
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(InputError, match=r"holds thesis\.tex"):
-        require_own_folder("--figures", tmp_path, (".pdf",))

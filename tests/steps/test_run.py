@@ -71,7 +71,7 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     assert "rule " not in errors
     best, report, last = output.splitlines()
     share = r"(only )?\d+(\.\d+)? % of its samples are valid molecules"
-    assert re.fullmatch(rf"udlm with 1 sampling step, {share}", best)
+    assert re.fullmatch(rf"udlm with 1 sampling step, {share}(; warning: .+)?", best)
     assert report == "report: results/mini/report.html"
     command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini_samples.smi"
     usable = float(re.search(r"[\d.]+(?= %)", best)[0]) >= 5
@@ -222,6 +222,12 @@ def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes
     workflow(**changes)
     refused(step("run", "mini"), "run", f"error: experiments.mini.{text.format(Path.cwd())}")
     assert not Path("results").exists()
+
+
+def test_a_pipe_is_no_file_of_ones_own(workflow, step, refused):
+    os.mkfifo("mine.smi")
+    workflow(data={"source": "mine.smi", "length": 8})
+    refused(step("run", "mini"), "run", "mine.smi: is a folder, a pipe or a device, expected a file")
 
 
 def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, monkeypatch, miniature):

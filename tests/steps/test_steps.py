@@ -223,6 +223,11 @@ def test_shards_join_to_the_bytes_of_the_whole(step, rows, refused):
     spent = [read_provenance(path)["device_seconds"] for path in shards]
     assert read_provenance(Path("joined.parquet"))["device_seconds"] >= sum(spent) > 0
     refused(step("gather", *shards[:2], out="x.parquet"), "gather", "no shard begins at row 20")
+    for twice in (0, 1, 2):
+        run = step("gather", *shards, shards[twice], out="x.parquet")
+        row = [40, 0, 20][twice]
+        text = f"{shards[twice]}: row {row} is in another shard as well; name each shard once"
+        refused(run, "gather", text)
     assert pair("other.parquet", steps=7, shard="2/3").exit_code == 0
     run = step("gather", *shards[:2], "other.parquet", out="x.parquet")
     refused(run, "gather", "other.parquet: a shard of another pairing than")

@@ -223,6 +223,18 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(
             "a.parquet",
             "x0, x1: expected one shape (rows, positions), found (1, 2)",
         ),
+        (
+            np.ma.masked_array([[0, 1]], [[0, 1]]),
+            [[0, 1]],
+            "a.parquet",
+            "x0: expected an array without masked",
+        ),
+        (
+            [[0, 1]],
+            [[0, 1]],
+            "no/a.parquet",
+            "no/a.parquet: expected a file in a folder that is there, found",
+        ),
         ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
     ],
 )
@@ -231,6 +243,22 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
     with pytest.raises(pairflow.InputError, match=re.escape(text)):
         pairflow.write_pairs(x0, x1, path, vocabulary_size=K)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [True, 5.0, 1, "5", None])
+def test_pairs_of_an_impossible_vocabulary_are_refused(tmp_path, size):
+    with pytest.raises(
+        pairflow.InputError, match=r"^vocabulary_size: expected an integer in 2\.\.65536, found"
+    ):
+        pairflow.write_pairs([[0, 1]], [[0, 1]], tmp_path / "a.parquet", vocabulary_size=size)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_size_of_a_vocabulary_may_be_an_integer_of_numpy(tmp_path):
+    rows = np.array([[0, 1], [3, 4]], np.uint8)
+    for name, size in (("a", rows.max() + 1), ("b", 5)):
+        pairflow.write_pairs(rows, rows, tmp_path / f"{name}.parquet", vocabulary_size=size)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
 def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
@@ -259,7 +287,7 @@ def test_sampling_in_python_gives_what_the_step_gives(finished):
     rows = pairflow.sample(folder / "models/pairflow", 30, nfe=2)
     assert rows.dtype == np.uint8
     assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
-    with pytest.raises(pairflow.InputError, match=r"sample: nfe: input should be greater than or equal to 1"):
+    with pytest.raises(pairflow.InputError, match=r"^nfe: expected an integer in 1\.\.10000, found 0"):
         pairflow.sample(folder / "models/pairflow", 30, nfe=0)
 
 

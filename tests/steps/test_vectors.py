@@ -26,7 +26,7 @@ SETTINGS = {
     "training": {**RUN, "loss": "velocity"},
     "distillation": {"rf": {**RUN, "iterations": 5, "pairs": {"count": 70, "steps": 3}}},
     "methods": ["condot", "ot", "pairflow", "pairflow+rf"],
-    "evaluations": {"main": {"nfe": [1, 2], "samples": 50, "trials": 2}},
+    "evaluations": {"main": {"nfe": [1, 2], "samples": 50, "trials": 3}},
 }
 ROOT = Path("results/moons")
 
@@ -179,7 +179,7 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
             "methods: 'udlm' has no continuous flow; expected one of pairflow, condot, ot",
         ),
         ({"methods": ["pairflow-sub2"]}, "methods: 'pairflow-sub2' has no continuous flow"),
-        ({"methods": ["condot+dcd"]}, r"'condot\+dcd': \+rf distils continuous flows"),
+        ({"methods": ["condot+dcd"]}, r"condot is for continuous flows, \+dcd is for discrete flows"),
         ({"training": RUN}, "training.loss: expected velocity in a continuous flow, found nelbo"),
         ({"pairing": {"coverage": True}}, "pairing.coverage: only for discrete flows"),
         ({"network": {"name": "transformer"}}, "network: 'transformer' is no network of a continuous flow"),

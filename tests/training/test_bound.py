@@ -130,13 +130,39 @@ def test_the_error_shrinks_with_the_draws_and_is_that_of_repetitions():
             bound_row(Exact("leave_one_out"), UNIFORM, "leave_one_out", row, draws=draws, seed=seed)
             for seed in range(60)
         ]
-        values, errors = np.array(bounds).T
+        values, errors, _ = np.array(bounds).T
         return values.std(ddof=1), np.sqrt((errors**2).mean())
 
     (few, stated_few), (many, stated_many) = repeat(16), repeat(256)
     assert stated_few == pytest.approx(few, rel=0.35)
     assert stated_many == pytest.approx(many, rel=0.35)
     assert stated_many < stated_few / 3
+
+
+def test_the_interval_of_few_draws_holds_the_bound_where_two_standard_errors_do_not():
+    """A few levels near the data have most of the variance, so that the error itself is uncertain."""
+    network, covered, naive = Exact("leave_one_out"), [], []
+    for sentence, probability in zip(SENTENCES.numpy(), WEIGHTS.tolist(), strict=True):
+        for seed in range(60 if probability else 0):
+            bound = bound_row(network, UNIFORM, "leave_one_out", sentence, draws=16, seed=seed)
+            low, high = bound.interval
+            covered.append(low <= -np.log(probability) <= high)
+            naive.append(abs(bound.value + np.log(probability)) <= 1.96 * bound.error)
+            assert 1 <= bound.freedom <= 8
+    assert len(covered) == 480
+    assert np.mean(naive) < 0.8 < 0.88 < np.mean(covered) < 0.98
+
+
+def test_a_row_that_the_model_is_sure_of_has_an_interval_without_width():
+    certain = bound_row(Certain(), MASKS, "posterior", np.array([1, 1, 1]), draws=16, seed=0)
+    assert certain.interval == (certain.value, certain.value) == (0, 0)
+
+
+class Certain(nn.Module):
+    """Knows that every symbol is 1."""
+
+    def forward(self, x_t, sigma):
+        return torch.tensor([-1e9, 0.0, -1e9, -1e9, -1e9]).expand(*x_t.shape, MASKS.symbols)
 
 
 def test_a_row_has_its_own_noise_and_padding_may_be_left_out():

@@ -73,7 +73,8 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     root = experiment([("a", 1, 0, 500)])
     weights = root / "model.safetensors"
     weights.touch()
-    write_description(root / "model.json", dict.fromkeys(NEEDED), weights)
+    facts = dict.fromkeys(NEEDED) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
+    write_description(root / "model.json", facts | {"length": 4, "vocabulary_size": 5}, weights)
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)

@@ -28,8 +28,9 @@ def settings(**changes) -> Dcd:
 
 
 def objective(seed=0, cache=None, labels=None, **changes):
-    base = {"x0": None, "x1": X1, "corruption": Uniform(K), "loss": "nelbo", "labels": labels}
-    return dcd.objective(settings(**changes), **base, seed=seed, device=CPU, cache=cache)
+    return dcd.Consistency(
+        settings(**changes), X1, Uniform(K), dcd.transformation(K, cache), seed, CPU, labels
+    )
 
 
 def mlp(seed=0, dropout=0.0):

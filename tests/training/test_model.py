@@ -1,11 +1,13 @@
 """Model files: what was saved comes back; a folder whose parts do not belong together is refused."""
 
 import copy
+import hashlib
 import json
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -162,6 +164,14 @@ def test_a_description_of_an_earlier_version_has_no_checksum(folder):
             {"prediction": "evil"},
             "prediction: input should be 'leave_one_out', 'posterior' or 'velocity', found 'evil'",
         ),
+        ({"training": {}}, r"model\.json: missing key 'training\.batch_size'$"),
+        ({"seed": "x"}, "seed: input should be a valid integer, found 'x'"),
+        ({"inputs": "x"}, "inputs: input should be a valid dictionary, found 'x'"),
+        ({"distillation": ["redi"]}, "distillation: input should be a valid dictionary"),
+        ({"known": 7}, "known: input should be a valid string, found 7"),
+        ({"shape": [10**9]}, "shape"),
+        ({"shape": [1, 2, 3]}, r"shape: expected C, H, W of 4 pixel values, found \[1, 2, 3\]"),
+        ({"mask": 5}, "mask: expected one of 5 symbols, found 5"),
         ({"method": "mdlm", "mask": 0, "prediction": "leave_one_out"}, "mdlm has no 'leave_one_out'"),
     ],
 )
@@ -190,6 +200,50 @@ def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
     text = r"ema\.time\.frequencies is missing there, expected \[128\]; train the model again"
     with pytest.raises(InputError, match=text):
         Model.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"kind": "characters", "tokens": [*"abcd"]}, r"expected 5 symbols, as .*model\.json says, found 4$"),
+        ({"kind": ["smiles"], "tokens": [*"abcde"]}, r"kind: input should be a valid string"),
+        ({"kind": "smiles", "tokens": "abcde"}, "tokens: input should be a valid tuple, found 'abcde'"),
+        (
+            {"kind": "smiles", "tokens": [1, 2, 3, 4, 5]},
+            r"tokens\.0: input should be a valid string, found 1",
+        ),
+        ({"tokens": [*"abcde"]}, "missing key 'kind'"),
+        ([], "not a vocabulary: no JSON object"),
+    ],
+)
+def test_a_vocabulary_that_a_model_cannot_have_is_refused(folder, content, text):
+    """Its hash is the one in model.json, as in a folder that somebody else has made."""
+    path, raw, ema = folder
+    vocabulary = json.dumps(content)
+    (path / "vocabulary.json").write_text(vocabulary + "\n")
+    model = replace(described(raw), vocabulary=hashlib.sha256(vocabulary.encode()).hexdigest())
+    model.save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    with pytest.raises(InputError, match=rf"vocabulary\.json: {text}"):
+        Model.load(path).vocabulary_file()
+
+
+def test_weights_of_integers_are_refused(folder):
+    path, raw, ema = folder
+    integers = SimpleNamespace(state_dict=lambda: {name: w.int() for name, w in raw.state_dict().items()})
+    described(raw).save(path / "model.safetensors", path / "model.json", raw=integers, ema=ema.double())
+    Model.load(path)
+    with pytest.raises(InputError, match=r"raw\..*: expected one of F16, BF16, F32, F64, found I32"):
+        Model.load(path, which="raw")
+
+
+def test_weights_that_make_no_finite_numbers_are_refused(folder):
+    path, raw, ema = folder
+    with torch.no_grad():
+        for parameter in ema.parameters():
+            parameter.fill_(1e38)
+    described(raw).save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    with pytest.raises(InputError, match="the network gives no finite numbers: its training diverged"):
+        Model.load(path)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
