@@ -1,34 +1,43 @@
 """Half an hour on a GPU, spent on what cannot be known without one. Every finished task is recorded at once.
 
-    python benchmarks/on_gpu.py inputs/ --prepare       # where RDKit and the raw data are; needs no GPU
-    python benchmarks/on_gpu.py inputs/ --hashes        # on a CPU: what the pairings should give (pairs.json)
-    python benchmarks/on_gpu.py inputs/ --plan          # the tasks and how long they should take
-    python benchmarks/on_gpu.py inputs/ --minutes 30 --out benchmarks/records/on-gpu.json
+    python benchmarks/on_gpu.py inputs/ --prepare --python 3.12   # where RDKit and the data are; needs no GPU
+    python benchmarks/on_gpu.py inputs/ --hashes   # on a CPU: what the pairings should give (pairs.json)
+    python benchmarks/on_gpu.py inputs/ --plan     # the tasks and how long they should take
+    PYTHONPATH=inputs/packages:. python benchmarks/on_gpu.py inputs/ --minutes 9 --out on-gpu.json
+    tar xf on-gpu-samples.tar.gz -C inputs/        # then, where RDKit is:
+    python benchmarks/on_gpu.py inputs/ --stages evaluation --out on-gpu.json
 
 The stages, in this order:
 
-    tests      the tests that need a GPU
-    sanitizer  compute-sanitizer on small pairings (memcheck, racecheck), where it is installed
     pairing    the data sets of the paper in full, by `pairflow.pair`; the bytes are compared with pairs.json
-    one-hot    the engine beside matrix products of one-hot rows in torch, in turns (see pairing.py)
+    one-hot    the engine beside matrix products of one-hot rows in torch, in turns (see gpu_pairing.py)
+    pieces     packing, compilation and kernels apart, also in blocks of other sizes, and in one step
+    profile    what ncu says of one launch, where it is installed
+    sanitizer  small pairings under the four tools of compute-sanitizer, where it is installed
+    tests      the tests that need a GPU
     speed      rows per second in training and sampling of the paper's networks, in bf16 and float32, with
                torch.compile, with channels-last memory (see compile.py)
-    training   udlm, random and pairflow on QM9 with equal numbers of iterations, by the workflow's own steps
+    training   udlm, random and pairflow on QM9 with equal numbers of iterations, by the workflow's own steps;
+               the samples go into one archive beside the record
+    evaluation of these samples, only if `--stages` asks for it: it needs RDKit, and no GPU
 
-`inputs/`, 40 MB, is all that the machine with the GPU needs besides this repository. The tasks need neither
-RDKit nor Snakemake, except for `evaluate`, which can follow on another machine. Given again, the command
-leaves out what is finished, and a training resumes from its last state. `--toy` does it all on a CPU in
-seconds, at sizes that measure nothing.
+The machine with the GPU needs this repository, torch, CuPy, Numba, SciPy, pandas and PyArrow; all else is in
+`inputs/`, 56 MB, for the version of Python that `--python` names. Given again, the command leaves out what is
+finished, and a training resumes from its last state; a task that needs more time than is left is not started.
+`--toy` does it all on a CPU in seconds, at sizes that measure nothing.
 """
 
 import hashlib
 import json
 import multiprocessing
 import os
+import platform
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -42,6 +51,7 @@ from typing import Any, NamedTuple
 
 import click
 import compile as variants
+import gpu_pairing
 import numpy as np
 import pairing
 import torch
@@ -55,22 +65,31 @@ from pairflow.config.file import read
 from pairflow.data.source import DatasetSize
 from pairflow.estimate import measure
 from pairflow.estimate.rates import needed
+from pairflow.pairing.pair import Pairer
 from pairflow.plan.jobs import Job, jobs
 
 HERE = Path(__file__).parent
 EXPERIMENTS = read(HERE.parent / "workflow_config.yaml").experiments
 HASHES = HERE / "pairs.json"
 PAPER = ("qm9", "zinc250k", "mnist_binary", "cifar10")  # experiments
-SANITIZERS = ("memcheck", "racecheck")
+# What pairflow and its tests import beside the packages that the machine with the GPU has.
+PACKAGES = (
+    *("annotated-types", "click", "pydantic", "pydantic-core", "pyyaml", "tqdm", "typing-inspection"),
+    *("packaging", "pygments", "safetensors", "typing-extensions"),
+    *("pytest", "pytest-timeout", "iniconfig", "pluggy"),
+)
+SANITIZERS = ("memcheck", "racecheck", "synccheck", "initcheck")  # racecheck sees shared memory only
+PROFILED = ("qm9", "mnist_binary")  # many symbols and few
 METHODS = ("udlm", "random", "pairflow")
 TRAINING = [  # rules and methods, in their order
     *(("pair", method) for method in METHODS[1:]),
     *((rule, method) for rule in ("train", "sample") for method in METHODS),
-    ("describe_molecules", None),
-    *(("evaluate", method) for method in METHODS),
 ]
-TRAINING_SECONDS = 600  # of the three trainings together
+EVALUATION = [("describe_molecules", None), *(("evaluate", method) for method in METHODS)]
+TRAINING_SECONDS = 450  # of the three trainings together
 STOPPING_SECONDS = 60  # a training that is told to stop saves its state in less
+MOST_SECONDS = 540  # of a task: some machines end a command after ten minutes
+ARCHIVE_BYTES = 16 << 20
 
 
 class Skipped(Exception):
@@ -105,13 +124,15 @@ class Stint:
 class Task(NamedTuple):
     """One piece of work, recorded under `stage/name`; `seconds` is what an H200 should take.
 
-    A task that takes more than `limit` is stopped, so that it leaves time for the others.
+    A task that takes more than `limit` is stopped, so that it leaves time for the others. One that does not
+    resume is only started if it has its seconds.
     """
 
     stage: str
     name: str
     seconds: float
     work: Callable[[Stint], dict[str, Any]]
+    resumes: bool = False
 
     @property
     def key(self) -> str:
@@ -119,28 +140,36 @@ class Task(NamedTuple):
 
     @property
     def limit(self) -> float:
-        return 60 + 3 * self.seconds
+        return min(MOST_SECONDS, 60 + 3 * self.seconds)
 
 
 def tasks() -> Iterator[Task]:
     """All tasks, what matters most first."""
-    yield Task("tests", "pytest", 120, gpu_tests)
-    for tool in SANITIZERS:
-        yield Task("sanitizer", tool, 60, partial(sanitize, tool))
-    for name, seconds in zip(PAPER, (20, 60, 20, 30), strict=True):
+    for name, seconds in zip(PAPER, (30, 60, 30, 40), strict=True):
         yield Task("pairing", name, seconds, partial(pair_in_full, name))
     yield Task("pairing", "cifar10 of 100,000 rows", 120, pair_many_images)
     for name in PAPER:
         yield Task("one-hot", name, 30, partial(beside_one_hot, name))
     for name in PAPER:
+        yield Task("pieces", name, 45 if name in PROFILED else 15, partial(engine_pieces, name))
+    for name in PROFILED:
+        yield Task("profile", name, 45, partial(profile, name))
+    for tool in SANITIZERS:
+        yield Task("sanitizer", tool, 30, partial(sanitize, tool))
+    yield Task("tests", "pytest", 120, gpu_tests)
+    for name in PAPER:
         yield Task("speed", name, 20, partial(network_speed, name))
         yield Task("speed", f"{name}, variants", 20, partial(side_by_side, name, False))
+    for name in ("qm9", "cifar10"):  # a transformer and a U-Net
         yield Task("speed", f"{name}, compiled", 60, partial(side_by_side, name, True))
     yield Task("training", "scale", 1, training_scale)
     for rule, method in TRAINING:
+        seconds = TRAINING_SECONDS / len(METHODS) if rule == "train" else 20
+        yield Task("training", f"{rule} {method}", seconds, partial(run_jobs, rule, method), rule == "train")
+    yield Task("training", "archive", 5, archive)
+    for rule, method in EVALUATION:
         name = f"{rule} {method}" if method else rule
-        seconds = {"train": TRAINING_SECONDS / 3, "describe_molecules": 200}.get(rule, 30)
-        yield Task("training", name, seconds, partial(run_jobs, rule, method))
+        yield Task("evaluation", name, 100, partial(run_jobs, rule, method))
 
 
 # ---- the command
@@ -158,21 +187,27 @@ def tasks() -> Iterator[Task]:
 )
 @click.option("--plan", is_flag=True, help="Print the tasks and the seconds they should take.")
 @click.option(
-    "--prepare", is_flag=True, help="Write the data sets into FOLDER; needs RDKit and the raw data."
+    "--prepare",
+    is_flag=True,
+    help="Write the data sets and packages into FOLDER; needs RDKit and the raw data.",
 )
+@click.option("--python", help="The version of Python on the machine with the GPU [default: this one's].")
 @click.option(
     "--hashes", is_flag=True, help="Pair the data sets on the CPU and write the hashes to pairs.json."
 )
 @click.option("--toy", is_flag=True, help="Tiny data and networks on a CPU, as a test of this script.")
-def main(folder: Path, out: Path | None, minutes, stages, iterations, plan, prepare, hashes, toy):
+def main(folder: Path, out: Path | None, minutes, stages, iterations, plan, prepare, python, hashes, toy):
     """Measure on a GPU what FOLDER has been prepared for."""
-    chosen = [task for task in tasks() if not stages or task.stage in stages.split(",")]
+    asked = set(stages.split(",")) if stages else {task.stage for task in tasks()} - {"evaluation"}
+    chosen = [task for task in tasks() if task.stage in asked]
     if not chosen:
         raise click.ClickException(f"--stages: {stages} names no stage")
     out = out or HERE / "records" / f"on-gpu-{datetime.now(UTC).date()}.json"
     stint = Stint(folder, out, toy, iterations, _read_record(out, toy))
     if prepare or (toy and not folder.exists()):
         prepare_inputs(stint)
+        if not toy:
+            fetch_packages(folder / "packages", python or platform.python_version())
     if hashes:
         write_hashes(stint)
     if plan:
@@ -209,7 +244,7 @@ def run(stint: Stint, chosen: list[Task], seconds: float) -> None:
     stint.record["machines"][name] = machine
     for task in chosen:
         left = deadline - time.monotonic()
-        if stint.result(task.key) is not None or left < 1:
+        if stint.result(task.key) is not None or left < (1 if task.resumes else task.seconds):
             continue
         started = time.perf_counter()
         status, result = _in_process(task.work, stint, min(left, task.limit))
@@ -296,6 +331,23 @@ def prepare_inputs(stint: Stint) -> None:
     print(f"{stint.folder}: {size / 1e6:.1f} MB")
 
 
+def fetch_packages(folder: Path, python: str) -> None:
+    """Unpack the versions of `PACKAGES` that envs/requirements.txt pins, for another Python on Linux."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pinned = re.findall(r"^([a-z0-9-]+)==([^ ;]+)", (HERE.parent / "envs/requirements.txt").read_text(), re.M)
+    wanted = [f"{name}=={version}" for name, version in pinned if name in PACKAGES]
+    options = [
+        "--no-deps",
+        "--no-compile",
+        "--only-binary=:all:",
+        "--python-version",
+        python,
+        "--target",
+        str(folder),
+    ]
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", *options, *wanted], check=True)
+
+
 def _paper_rows(name: str) -> tuple[np.ndarray, int, tuple[int, ...]]:
     """Tokens (M, N), K, and (C, H, W) of images; of CIFAR-10 the first 10,000 images."""
     if name == "mnist_binary":
@@ -342,7 +394,10 @@ def gpu_tests(stint: Stint) -> dict[str, Any]:
     print(run.stdout, run.stderr)
     if run.returncode:
         raise RuntimeError(run.stdout[-1500:])
-    return {"summary": run.stdout.splitlines()[-1]}
+    summary = run.stdout.splitlines()[-1]
+    if not re.search(r"\d+ passed", summary):
+        raise RuntimeError(f"no test passed: {summary}")
+    return {"summary": summary}
 
 
 def small_pairings(backend: str) -> None:
@@ -374,7 +429,8 @@ def sanitize(tool: str, stint: Stint) -> dict[str, Any]:
 def pair_in_full(name: str, stint: Stint) -> dict[str, Any]:
     """Seconds of a whole pairing, as a user calls it, and whether its bytes are the CPU's."""
     tokens, symbols, _ = _load(stint, name)
-    result = _paired(stint, tokens, symbols, EXPERIMENTS[name].pairing.steps, turns=3)
+    steps = EXPERIMENTS[name].pairing.steps
+    result = _paired(stint, tokens, symbols, steps, turns=3)
     known = _hashes().get(_hashed_name(stint, name))
     result["equals the CPU"] = known and known == {key: result[key] for key in known}
     if known and not result["equals the CPU"]:
@@ -441,39 +497,47 @@ def write_hashes(stint: Stint) -> None:
 
 
 def beside_one_hot(name: str, stint: Stint) -> dict[str, Any]:
-    """Pairs per second and step of the engine and of torch, which computes one step of a few queries."""
+    """Pairs per second and step of the engine, and of torch by one-hot products, on as many keys as fit."""
     tokens, symbols, _ = _load(stint, name)
     free = 1 << 30 if stint.toy else torch.cuda.mem_get_info()[0]
-    keys = min(len(tokens), int(free / 3 / (4 * tokens.shape[1] * symbols)))
+    keys = min(len(tokens), int(free / 3 / (4 * tokens.shape[1] * symbols))) // 8 * 8
     data, steps = pairing.sample(tokens, keys), EXPERIMENTS[name].pairing.steps
-    queries, one_hot = pairing.noised(data, 64, symbols), pairing.one_hot_keys(data, symbols, stint.device)
-    count = min(keys, 4000)
-    pair = partial(stint.pair, data, symbols, steps)
+    options = {"threads": None, "progress": False, "backend": "cpu" if stint.toy else "gpu"}
+    pairer = Pairer(data, vocabulary_size=symbols, steps=steps, subsets=1, seed=0, **options)
+    if stint.toy:
+        gpu_pairing.BATCHES = (24, 32)
+    return {"keys": keys, **gpu_pairing.beside_one_hot(data, symbols, pairer, steps, stint.device)}
 
-    def products(precision: str) -> float:
-        torch.set_float32_matmul_precision(precision)
-        seconds = pairing.seconds_of(lambda: pairing.by_one_hot(queries, one_hot, symbols))
-        return len(queries) * keys / seconds
 
-    rates: dict[str, list[float]] = {"engine": [], "torch, float32": [], "torch, TF32": []}
-    for turn in range(4):
-        found = (
-            count * keys * steps / pairing.seconds_of(lambda: pair(rows=(0, count))),
-            products("highest"),
-            products("high"),
-        )
-        if turn > 0:  # the first one warms up
-            for values, rate in zip(rates.values(), found, strict=True):
-                values.append(rate)
-    return {
-        "keys": keys,
-        "pairs_per_second_and_step": {kind: pairing.spread(values) for kind, values in rates.items()},
-        "ratios": {
-            kind: pairing.spread(np.divide(rates["engine"], values))
-            for kind, values in rates.items()
-            if kind != "engine"
-        },
-    }
+def engine_pieces(name: str, stint: Stint) -> dict[str, Any]:
+    """Seconds of compilation, packing and kernels, of QM9 and MNIST-Binary also in blocks of other sizes."""
+    if stint.toy and (name != "qm9" or shutil.which("g++") is None):
+        return {"in place of": "the engine in pieces"}
+    tokens, symbols, _ = _load(stint, name)
+    device, clock = gpu_pairing.device_and_clock(stint.toy, stint.folder.resolve())
+    if stint.toy:
+        gpu_pairing.WARPS, gpu_pairing.RESIDENT = (2,), (3,)
+    measured = gpu_pairing.variants if name in PROFILED else gpu_pairing.as_it_is
+    return measured(tokens, symbols, EXPERIMENTS[name].pairing.steps, device, clock)
+
+
+def profile(name: str, stint: Stint) -> dict[str, Any]:
+    """What ncu says of a launch with every block busy, in a file beside the record."""
+    if stint.toy:
+        return {"in place of": "ncu"}
+    program = shutil.which("ncu", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
+    if program is None:
+        raise Skipped("ncu is not installed")
+    options = ["--clock-control", "none", "--set", "full", "--kernel-name", "walk"]
+    options += ["--launch-skip", "1", "--launch-count", "1"]
+    script = [HERE / "gpu_pairing.py", stint.folder / f"{name}.npz", str(EXPERIMENTS[name].pairing.steps)]
+    command = [program, *options, sys.executable, *script]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError((run.stdout + run.stderr)[-1500:])
+    text = stint.out.with_name(f"{stint.out.stem}-ncu-{name}.txt")
+    text.write_text(run.stdout, encoding="utf-8")
+    return {"file": text.name}
 
 
 # ---- networks
@@ -588,6 +652,20 @@ def run_jobs(rule: str, method: str | None, stint: Stint) -> dict[str, Any]:
             _means(job.record) if rule == "evaluate" else str(job.record.relative_to(stint.folder))
         )
     return results
+
+
+def archive(stint: Stint) -> dict[str, Any]:
+    """The samples of all methods in one file beside the record, to be unpacked in FOLDER elsewhere."""
+    path = stint.out.with_name(f"{stint.out.stem}-samples.tar.gz")
+    files = sorted((stint.folder / "seed0" / "samples").rglob("*.*"))
+    if not files:
+        raise Skipped("there are no samples")
+    with tarfile.open(path, "w:gz") as tar:
+        for file in files:
+            tar.add(file, file.relative_to(stint.folder))
+    if path.stat().st_size > ARCHIVE_BYTES:
+        raise RuntimeError(f"{path}: expected at most {ARCHIVE_BYTES >> 20} MB, found {path.stat().st_size}")
+    return {"file": path.name, "samples": len(files), "bytes": path.stat().st_size}
 
 
 def _means(metrics: Path) -> dict[str, float]:

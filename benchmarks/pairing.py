@@ -30,7 +30,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import llvmlite.binding
-import matplotlib.figure
 import numba
 import numpy as np
 import torch
@@ -165,22 +164,42 @@ def by_broadcasting(z: np.ndarray, data: np.ndarray, symbols: int) -> np.ndarray
     return consensus
 
 
-def by_one_hot(z: np.ndarray, one_hot: torch.Tensor, symbols: int) -> torch.Tensor:
-    """w_i by two matrix products in float32 with one-hot keys (M, N K), 64 queries at a time."""
-    index = torch.as_tensor(z.astype(np.int64), device=one_hot.device)
-    states = torch.nn.functional.one_hot(index, symbols).to(one_hot).flatten(1)  # (B, N K)
-    weight = torch.softmax(states @ one_hot.T * float(np.log(gamma(0.5, symbols))), dim=1)  # (B, M)
-    return (weight @ one_hot).view(*index.shape, symbols).gather(2, index[..., None])[..., 0]
+class OneHotKeys:
+    """Keys as one-hot rows (M, N K) in torch: w_i of a batch of queries by two matrix products.
+
+    `precision` is "float32", "TF32", "bfloat16" (sums in float32), or "int8": distances in integers, and
+    weights times keys in bfloat16. Products of integers want a multiple of 8 keys.
+    """
+
+    def __init__(self, data: np.ndarray, symbols: int, device: str, precision: str = "float32"):
+        self.symbols, self.precision = symbols, precision
+        kind = {"bfloat16": torch.bfloat16, "int8": torch.bfloat16}.get(precision, torch.float32)
+        self.rows = self.encode(torch.as_tensor(data.astype(np.int64), device=device)).to(kind)
+        self.counted = self.rows.to(torch.int8) if precision == "int8" else self.rows
+
+    def consensus(self, z: np.ndarray) -> torch.Tensor:
+        """w_i (B, N) of queries z (B, N) at t = 1/2."""
+        torch.set_float32_matmul_precision("high" if self.precision == "TF32" else "highest")
+        index = torch.as_tensor(z.astype(np.int64), device=self.rows.device)
+        states = self.encode(index).to(self.counted.dtype)  # (B, N K)
+        multiply = torch._int_mm if self.precision == "int8" else product
+        agree = multiply(states, self.counted.T).float()  # (B, M)
+        weight = torch.softmax(agree * float(np.log(gamma(0.5, self.symbols))), dim=1)
+        sums = product(weight.to(self.rows.dtype), self.rows)  # (B, N K)
+        return sums.view(*index.shape, self.symbols).gather(2, index[..., None])[..., 0]
+
+    def encode(self, index: torch.Tensor) -> torch.Tensor:
+        """Symbols (B, N) as one-hot rows (B, N K) of bytes."""
+        columns = index + torch.arange(index.shape[1], device=index.device) * self.symbols
+        size = len(index), index.shape[1] * self.symbols
+        return torch.zeros(size, dtype=torch.uint8, device=index.device).scatter_(1, columns, 1)
 
 
-def one_hot_keys(data: np.ndarray, symbols: int, device: str) -> torch.Tensor:
-    """The keys (M, N K) in float32."""
-    keys_ = torch.zeros(data.shape[0], data.shape[1] * symbols, device=device)
-    columns = (
-        torch.as_tensor(data.astype(np.int64), device=device)
-        + torch.arange(data.shape[1], device=device) * symbols
-    )
-    return keys_.scatter_(1, columns, 1.0)
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a b in float32, whatever the precision of the factors."""
+    if a.dtype == torch.float32:
+        return a @ b
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
 
 
 def seconds_of(work) -> float:
@@ -242,9 +261,9 @@ def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
     work["NumPy broadcasting"] = (lambda: seconds_of(lambda: by_broadcasting(few, data, symbols)), len(few))
     for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
         torch.set_num_threads(all_threads)
-        one_hot = one_hot_keys(data, symbols, device)
+        one_hot = OneHotKeys(data, symbols, device)
         work[f"torch one-hot, {device}"] = (
-            lambda one_hot=one_hot: seconds_of(lambda: by_one_hot(many, one_hot, symbols)),
+            lambda one_hot=one_hot: seconds_of(lambda: one_hot.consensus(many)),
             len(many),
         )
     rates = {name: [] for name in work}
@@ -456,6 +475,8 @@ def show(record: dict) -> None:
 
 def plot(record: dict, path: Path) -> None:
     """Rates over the number of keys, and the growth of the engine's cost."""
+    import matplotlib.figure  # which a machine with a GPU may lack
+
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "pairflow", "font.size": 9})
     figure = matplotlib.figure.Figure(figsize=(10, 6), layout="constrained")
     panels = figure.subplots(2, 3).ravel()

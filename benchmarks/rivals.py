@@ -38,12 +38,11 @@ import torch
 from pairing import (
     HALF,
     Engine,
+    OneHotKeys,
     by_broadcasting,
-    by_one_hot,
     commit,
     machine,
     noised,
-    one_hot_keys,
     read_digits,
     read_molecules,
     sample,
@@ -141,21 +140,21 @@ def keops_step(data: Rows, symbols: int) -> Compute:
 
 
 def torch_attention(data: Rows, symbols: int) -> Compute:
-    keys, scale = one_hot_keys(data, symbols, "cpu"), float(np.log(gamma(0.5, symbols)))
+    one_hot, scale = OneHotKeys(data, symbols, "cpu"), float(np.log(gamma(0.5, symbols)))
+    keys = one_hot.rows[None, None]
 
     def step(z: Rows) -> np.ndarray:
         index = torch.as_tensor(z.astype(np.int64))
-        queries = torch.nn.functional.one_hot(index, symbols).float().flatten(1)
         attend = torch.nn.functional.scaled_dot_product_attention
-        posterior = attend(queries[None, None], keys[None, None], keys[None, None], scale=scale)
+        posterior = attend(one_hot.encode(index).float()[None, None], keys, keys, scale=scale)
         return posterior.view(*index.shape, symbols).gather(2, index[..., None])[..., 0].numpy()
 
     return step
 
 
 def torch_one_hot(data: Rows, symbols: int) -> Compute:
-    keys = one_hot_keys(data, symbols, "cpu")
-    return lambda z: by_one_hot(z, keys, symbols).numpy()
+    keys = OneHotKeys(data, symbols, "cpu")
+    return lambda z: keys.consensus(z).numpy()
 
 
 def torch_plain(data: Rows, symbols: int) -> Compute:
