@@ -19,8 +19,10 @@ RUN pip install --no-cache-dir --require-hashes --no-deps -r envs/requirements.t
 COPY . .
 RUN pip install --no-cache-dir --no-deps --no-build-isolation .
 
-# Compiled kernels and downloads go into a folder that every user may write to.
-ENV HOME=/home/pairflow USER=pairflow NUMBA_CACHE_DIR=/home/pairflow/numba
-RUN mkdir -p /home/pairflow/numba && python -m pairflow.pairing.compile_ahead && chmod -R a+rwX /home/pairflow
+# Only root may change the compiled kernels. A container copies them to a home of its own, which only its user can read
+# and write, whoever that is (--user).
+ENV USER=pairflow
+RUN NUMBA_CACHE_DIR=/opt/numba python -m pairflow.pairing.compile_ahead && chmod -R u=rwX,go=rX /opt/numba
+ENTRYPOINT ["sh", "-c", "export HOME=$(mktemp -d) && export NUMBA_CACHE_DIR=$HOME/numba && cp -r /opt/numba $NUMBA_CACHE_DIR && exec \"$@\"", "--"]
 WORKDIR /project
 CMD ["pairflow", "--help"]

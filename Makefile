@@ -54,9 +54,11 @@ format: $(READY)  ## format the code and fix what ruff can fix
 docs: $(READY)  ## build the documentation site in site/; a warning is an error
 	mkdocs build --strict
 
-lock: $(READY)  ## update envs/requirements.txt to the newest versions that pyproject.toml allows
-	uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate \
-	  --python-version 3.11 --group dev pyproject.toml -o envs/requirements.txt
+LOCK := uv pip compile -q --upgrade --universal --generate-hashes --no-header --no-emit-index-url --no-annotate
+
+lock: $(READY)  ## update the locked requirements to the newest versions that pyproject.toml allows
+	$(LOCK) --python-version 3.11 --group dev pyproject.toml -o envs/requirements.txt
+	$(LOCK) --python-version 3.13 --group publish -o .github/publish.txt
 
 clean:  ## remove .venv and built files; results stay
 	rm -rf .venv build dist site *.egg-info

@@ -20,6 +20,8 @@ try:
     for path in workflow.configfiles:
         load(read_text(Path(path)), path)
     CONFIGURATION = complete(config, Path("workflow_config.yaml"), "configuration")
+    if workflow.is_main_process:
+        CONFIGURATION.note_mistakes()
 except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
@@ -69,6 +71,8 @@ def only(*modalities):
 
 def experiment_of(wildcards):
     name = wildcards.experiment
+    if name in CONFIGURATION.mistakes:
+        raise WorkflowError(CONFIGURATION.mistakes[name])
     if name not in EXPERIMENTS:
         raise WorkflowError(
             f"unknown experiment '{name}'{nearest(name, EXPERIMENTS)}: see workflow_config.yaml and experiments/"

@@ -5,7 +5,9 @@ import re
 import shutil
 import subprocess
 import zlib
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +24,27 @@ SANITIZERS = {
     "thread": ["-g1", "-fsanitize=thread"],
     "address": ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
 }
-_KERNEL = re.compile(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(")
+_KERNEL = re.compile(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(([^)]*)\)")
+_PARAMETER = re.compile(r"\s*(?:const )?(.+?)(\*?) ?(\w*)")
+_TYPES = {
+    "int": np.int32,
+    "unsigned": np.uint32,
+    "unsigned short": np.uint16,
+    "Jump": np.uint16,
+    "uint64": np.uint64,
+    "long long": np.int64,
+    "double": np.float64,
+}
+
+
+def parameters(source: str, macros: dict[str, object]) -> dict[str, list[tuple[type, bool]]]:
+    """For each kernel the types of its parameters, and whether they are arrays."""
+    types = _TYPES | {"Token": np.uint8 if int(macros.get("PLANES", 1)) <= 8 else np.uint16}
+    found = {}
+    for name, listed in _KERNEL.findall(source):
+        matches = [_PARAMETER.fullmatch(parameter) for parameter in listed.split(",")]
+        found[name] = [(types[match[1]], match[2] == "*") for match in matches]
+    return found
 
 
 class Emulation:
@@ -38,19 +60,22 @@ class Emulation:
         library = ctypes.CDLL(str(self.build(source, macros, ["-shared", "-fPIC"])))
         library.launch.restype = ctypes.c_bool
         self.library = library
-        return {name: name for name in _KERNEL.findall(source)}
+        return {name: name for name in self.parameters}
 
     def build(self, source: str, macros: dict[str, object], options: list[str]) -> Path:
         """The kernels as a library or a program for this machine, built once in the folder."""
+        self.parameters = parameters(source, macros)
         defines = gpu.defines(macros)
         built = self.folder / f"kernels-{zlib.crc32(repr((source, defines, options)).encode())}"
         if not built.exists():
             text = built.with_suffix(".cu")
             text.write_text(source)
-            kernels = " ".join(f"DO({name})" for name in _KERNEL.findall(source))
+            kernels = " ".join(f"DO({name})" for name in self.parameters)
             defines += [f'-DKERNELS="{text}"', f"-DEACH_KERNEL(DO)={kernels}"]
             files = [HERE / "emulated_kernels.cpp", "-o", built]
-            subprocess.run(["g++", *_OPTIONS, *options, *defines, *files], check=True)
+            command = ["g++", *_OPTIONS, *options, *defines, *files]
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert run.returncode == 0, run.stderr
         return built
 
     def array(self, values):
@@ -66,7 +91,14 @@ class Emulation:
     def numpy(self, array):
         return array.copy()
 
+    def check(self, kernel, arguments):
+        """CUDA takes any bytes for a parameter; here they have its type."""
+        for value, (kind, is_array) in zip(arguments, self.parameters[kernel], strict=True):
+            assert isinstance(value, np.ndarray if is_array else np.generic)
+            assert value.dtype == kind, f"{kernel}: {value.dtype} instead of {kind.__name__}"
+
     def launch(self, kernel, blocks, threads, arguments, shared_bytes=0):
+        self.check(kernel, arguments)
         slots = np.array([_slot(value) for value in arguments], np.uint64)
         numbers = [ctypes.c_uint(number) for number in (self.backwards, blocks, threads, shared_bytes)]
         finished = self.library.launch(kernel.encode(), *numbers, ctypes.c_void_p(slots.ctypes.data))
@@ -86,9 +118,10 @@ class Sanitized(Emulation):
 
     def compile(self, source, macros):
         self.program = self.build(source, macros, SANITIZERS[self.sanitizer])
-        return {name: name for name in _KERNEL.findall(source)}
+        return {name: name for name in self.parameters}
 
     def launch(self, kernel, blocks, threads, arguments, shared_bytes=0):
+        self.check(kernel, arguments)
         file = self.folder / "launch"
         file.write_bytes(b"".join(_described(value) for value in arguments))
         numbers = [int(self.backwards), blocks, threads, shared_bytes]
@@ -103,6 +136,53 @@ class Sanitized(Emulation):
             if isinstance(value, np.ndarray):
                 value[...] = np.frombuffer(written, value.dtype, value.size, at + 8).reshape(value.shape)
             at += 8 + size
+
+
+class DeviceArray(np.ndarray):
+    """An array that the stand-in for CuPy made: no other may be an argument of a kernel."""
+
+
+class StandInForCupy:
+    """Takes the place of the module `cupy`, with what `gpu` uses of it: kernels run in an `Emulation`.
+
+    It notes each launch as (kernel, grid, block, bytes of shared memory). Nothing here takes a stream, so all
+    work has to be on the current one.
+    """
+
+    def __init__(self, folder: Path):
+        self.emulation, self.launches = Emulation(folder), []
+        runtime = SimpleNamespace(
+            CUDARuntimeError=RuntimeError,
+            cudaDevAttrMultiProcessorCount=16,
+            deviceGetAttribute=lambda attribute, device: {(16, 3): 2}[attribute, device],
+            getDeviceCount=lambda: 4,
+        )
+        device = SimpleNamespace(id=3, compute_capability="90")
+        self.cuda = SimpleNamespace(Device=lambda: device, runtime=runtime)
+
+    def RawModule(self, *, code: str, options: tuple, backend: str):
+        self.options, self.backend = options, backend
+        macros = dict(option[2:].split("=") for option in options if option.startswith("-D"))
+        kernels = self.emulation.compile(code, macros)
+        return SimpleNamespace(get_function=lambda name: partial(self._launch, kernels[name]))
+
+    def _launch(self, kernel, grid, block, arguments, *, shared_mem=0):
+        assert all(isinstance(value, (DeviceArray, np.generic)) for value in arguments)
+        self.launches.append((kernel, grid, block, shared_mem))
+        self.emulation.launch(kernel, *grid, *block, arguments, shared_mem)
+
+    def asarray(self, values):
+        return self.emulation.array(values).view(DeviceArray)
+
+    def empty(self, shape, dtype):
+        return self.emulation.empty(shape, dtype).view(DeviceArray)
+
+    def zeros(self, shape, dtype):
+        return self.emulation.zeros(shape, dtype).view(DeviceArray)
+
+    def asnumpy(self, array):
+        assert isinstance(array, DeviceArray)
+        return np.array(array)
 
 
 def _run(command: list) -> subprocess.CompletedProcess:

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pairflow.pairing import local_consensus
@@ -42,8 +43,10 @@ def test_the_baselines_compute_what_the_engine_computes(benchmark):
     z = benchmark.noised(data, 20, 9)
     expected = local_consensus(z, data, 0.5, vocabulary_size=9)
     np.testing.assert_allclose(benchmark.by_broadcasting(z, data, 9), expected, rtol=1e-4)
-    one_hot = benchmark.one_hot_keys(data, 9, "cpu")
-    np.testing.assert_allclose(benchmark.by_one_hot(z, one_hot, 9), expected, rtol=1e-3, atol=1e-6)
+    for precision, error in (("float32", 1e-3), ("TF32", 1e-3), ("bfloat16", 1e-2), ("int8", 1e-2)):
+        one_hot = benchmark.OneHotKeys(data[:296], 9, "cpu", precision)
+        few = local_consensus(z, data[:296], 0.5, vocabulary_size=9)
+        np.testing.assert_allclose(one_hot.consensus(z), few, rtol=error, atol=1e-6)
 
 
 def test_contenders_run_side_by_side(benchmark):
@@ -177,3 +180,55 @@ def test_samples_with_a_start_are_counted_beside_a_complete_data_set(monkeypatch
     assert module.begins("CC(Cl)C(O)C", "CC(*)C(*)")
     assert not module.begins("CC(Cl)C", "CC(*)C(*)")
     assert not module.keeps("C=CC1=CC=C1", "c1ccccc1", "C=CC")
+
+
+def test_the_release_is_measured_beside_independent_sources(monkeypatch):
+    """With two inversions in its place: fresh noise, and one that keeps tokens in batches off a tile."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    release = load("release")
+    images = np.random.default_rng(0).integers(0, 256, (30, 3072), dtype=np.uint8)
+    keys = release.with_mirror_images(images)
+    assert np.array_equal(keys[3].reshape(32, 32, 3)[:, ::-1], keys[33].reshape(32, 32, 3))
+    assert np.array_equal(keys[3].reshape(32, 32, 3)[5, 7], images[3].reshape(3, 32, 32)[:, 5, 7])
+
+    def fresh(rows, everything, tau):
+        return release.torch.randint_like(rows, 256)
+
+    def racing(rows, everything, tau):
+        noise = fresh(rows, everything, tau)
+        noise[:, :100] = rows[:, :100] if len(rows) == 20 else noise[:, :100]
+        return noise
+
+    monkeypatch.setattr(release, "CASES", ((20, 1.0), (32, 1.0)))
+    unsafe, safe = release.measure(fresh, keys, 60, "cpu")
+    assert abs(unsafe["deviations_from_independent"]) < 4
+    assert safe["distance_in_other_batches"] is None
+    unsafe, safe = release.measure(racing, keys, 60, "cpu")
+    assert unsafe["distance"] == pytest.approx((3072 - 100) * 255 / 256, abs=3)
+    assert abs(safe["deviations_from_independent"]) < 4
+    assert release.independent(3072)["mean"] == 3060
+
+
+def test_curves_over_temperatures_are_compared_at_equal_entropy(monkeypatch):
+    """Perplexities of exp(2 H) and exp(2 H) times e, which temperatures sample at other places."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    points = pd.DataFrame(
+        {"judge": "a", "calls": 2, "method": method, "tail": True, "seed": seed, "entropy": entropy}
+        | {"perplexity": np.exp(2 * entropy + (method == "udlm"))}
+        for method, entropies in {"mdlm": (2.5, 2.0), "udlm": (1.5, 1.9, 2.2)}.items()
+        for entropy in entropies
+        for seed in (0, 1)
+    )
+    found = load("text_entropy").compare(points, [2.1, 2.4]).set_index(["method", "entropy"])
+    assert found["mean"].to_dict() == pytest.approx(
+        {
+            ("mdlm", 2.1): np.exp(4.2),
+            ("mdlm", 2.4): np.exp(4.8),
+            ("udlm", 2.1): np.exp(5.2),
+            ("udlm", 2.4): np.nan,
+        },
+        abs=0.01,
+        nan_ok=True,
+    )
+    assert found["count"].tolist() == [2, 2, 2, 0]
+    assert found["std"].iloc[0] == 0

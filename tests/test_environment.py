@@ -1,5 +1,6 @@
 """The lock, the conda file, pyproject.toml and pre-commit agree; what `make` says without a network."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 REPOSITORY = Path(__file__).parent.parent
@@ -25,10 +27,42 @@ def test_the_conda_file_pins_every_dependency_as_the_lock_does():
     assert required <= {pin.partition("==")[0] for pin in pins}
 
 
-def test_the_lock_pins_hashes_and_names_no_address():
-    assert "://" not in LOCK
-    entries = re.split(r"\n(?=\S)", LOCK.strip())
+@pytest.mark.parametrize("lock", ["envs/requirements.txt", ".github/publish.txt"])
+def test_a_lock_pins_hashes_and_names_no_address(lock):
+    text = (REPOSITORY / lock).read_text()
+    assert "://" not in text
+    entries = re.split(r"\n(?=\S)", text.strip())
     assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_ci_installs_only_locked_packages_and_its_own_wheel():
+    installs = re.findall(r"pip\"? install (.*)", (REPOSITORY / ".github/workflows/ci.yml").read_text())
+    assert installs
+    assert all(words.startswith("--require-hashes ") or words == "dist/*.whl" for words in installs)
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.cuda"])
+def test_a_container_has_a_home_that_only_its_user_may_read(tmp_path, name):
+    """The entry point, on the kernels of a folder that stands for the image's."""
+    text = (REPOSITORY / name).read_text()
+    assert not re.search(r"chmod .*(a\+\S*w|o\+\S*w|go=\S*w|777)", text)
+    entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", text, re.M)[1])
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba/kernel").write_text("compiled")
+    command = [part.replace("/opt/numba", str(tmp_path / "numba")) for part in entry]
+    said = 'stat -c %a "$HOME"; cat "${NUMBA_CACHE_DIR:-$HOME}/kernel"; touch "$HOME/mine"; echo "$1"'
+    environment = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    run = subprocess.run(
+        [*command, "sh", "-c", said, "-", "two words"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0
+    assert (
+        run.stdout == {"Dockerfile": "700\ncompiledtwo words\n", "Dockerfile.cuda": "700\ntwo words\n"}[name]
+    )
 
 
 def test_pre_commit_runs_the_ruff_of_the_lock():

@@ -10,6 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pairflow"
 FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
     ("_version", "errors", "limits", "rng"),
+    ("arguments", "files"),
     ("points", "published", "tokens"),
     ("artifacts", "config", "flow.schedule"),
     ("runtime",),
@@ -19,6 +20,7 @@ FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
     ("checkup", "estimate", "report"),
     ("steps",),
     ("cli",),
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -1,19 +1,27 @@
-"""The benchmark for a GPU, with toys on a CPU: tasks are done, compared and recorded, and not done again."""
+"""The benchmark for a GPU, with toys on a CPU: tasks are done, compared and recorded, and not done again.
+
+The process has only the packages that the script's head names, beside those that the script carries along.
+"""
 
 import json
+import os
+import re
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 PAPER = ("qm9", "zinc250k", "mnist_binary", "cifar10")
+ON_THE_MACHINE = ("torch", "numba", "scipy", "pandas", "pyarrow")  # and CuPy, which toys do without
 
 # One process for all that is asked of the script, because importing it takes seconds. It forks others, which
 # this process should not.
 DRIVER = """
 import json, os, signal, sys, time
+from importlib.util import find_spec
 from pathlib import Path
 from click.testing import CliRunner
 sys.path.insert(0, sys.argv[1])
@@ -37,6 +45,7 @@ def save(stint):
     signal.signal(signal.SIGTERM, lambda *_: (folder / "saved").touch() or os._exit(0))
     time.sleep(60)
 
+answers["lacking"] = [name for name in ("rdkit", "pooch", "snakemake", "matplotlib") if find_spec(name)]
 answers["record"] = ask("first")
 ask("plan", "--plan")
 ask("unknown", "--stages", "paring")
@@ -51,36 +60,107 @@ answers["ended"] = on_gpu._in_process(lambda stint: os._exit(1), stint, 60)
 """
 
 
+def link(folder: Path, names: set[str]) -> None:
+    """A folder with the installed packages of these names only."""
+    folder.mkdir()
+    for name in names:
+        package = distribution(name)
+        for top in {file.parts[0] for file in package.files if file.parts[0] not in ("..", "__pycache__")}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(package.locate_file(top))
+
+
+def with_dependencies(*names: str) -> set[str]:
+    """The names of packages and of all that they need."""
+    found: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            needs = [need for need in distribution(name).requires or () if "extra ==" not in need]
+            todo += [re.match(r"[\w.-]+", need)[0] for need in needs if installed(need)]
+    return found
+
+
+def installed(need: str) -> bool:
+    try:
+        distribution(re.match(r"[\w.-]+", need)[0])
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict:
     """What the driver wrote down; `saved` is whether a task that ran out of time could still save a file."""
     folder = tmp_path_factory.mktemp("on_gpu")
-    command = [sys.executable, "-c", DRIVER, BENCHMARKS, folder]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    script = [sys.executable, str(BENCHMARKS / "on_gpu.py"), str(folder / "inputs"), "--toy"]
+    run = subprocess.run([*script, "--prepare"], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return json.loads((folder / "answers.json").read_text()) | {"saved": (folder / "saved").exists()}
+    code = "import json, on_gpu; print(json.dumps(on_gpu.PACKAGES))"
+    command = [sys.executable, "-c", code]
+    carried = json.loads(subprocess.run(command, cwd=BENCHMARKS, capture_output=True, check=True).stdout)
+    link(folder / "machine", with_dependencies(*ON_THE_MACHINE))
+    link(folder / "packages", set(carried))
+    paths = [folder / "packages", BENCHMARKS.parent, folder / "machine"]
+    bare = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-S", "-c", DRIVER, BENCHMARKS, folder]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=bare)
+    assert run.returncode == 0, run.stderr
+    evaluation = [*script, "--out", str(folder / "record.json"), "--stages", "evaluation"]
+    run = subprocess.run(evaluation, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    answers = json.loads((folder / "answers.json").read_text())
+    answers["evaluation"] = json.loads((folder / "record.json").read_text())["tasks"]
+    return answers | {"saved": (folder / "saved").exists()}
 
 
 def test_every_task_is_recorded_with_its_result(answers):
     tasks = answers["record"]["tasks"]
     assert {task["status"] for task in tasks.values()} == {"done"}, tasks
-    stages = {"tests", "sanitizer", "pairing", "one-hot", "speed", "training"}
+    stages = {"tests", "sanitizer", "pairing", "one-hot", "pieces", "profile", "speed", "training"}
     assert {name.partition("/")[0] for name in tasks} == stages
     found = {name: task["result"] for name, task in tasks.items()}
     for name in PAPER:
         assert found[f"pairing/{name}"]["equals the CPU"]
-        assert set(found[f"one-hot/{name}"]["ratios"]) == {"torch, float32", "torch, TF32"}
+        assert set(found[f"one-hot/{name}"]["ratios"]) == {"float32", "TF32", "bfloat16", "int8"}
         assert set(found[f"speed/{name}"]) == {"train", "draw"}
     assert set(found["speed/qm9, variants"]) == {"plain", "float32"}
     assert set(found["speed/cifar10, variants"]) == {"plain", "bf16", "channels last"}
     assert (found["training/scale"]["iterations"], found["training/scale"]["of"]) == (2, 50_000)
+    assert set(found["pieces/qm9"]) == {"as it is", "one step", "2 warps, 3 blocks"}
+    pieces = found["pieces/qm9"]["as it is"]
+    assert pieces["rows"] == 100
+    assert all(seconds > 0 for seconds in pieces.values())
+    assert pieces["pairing"] > pieces["walk kernel"]
+    assert found["training/archive"]["samples"] == 2 * 3  # with their provenance
+
+
+def test_the_samples_are_evaluated_elsewhere(answers):
     for method in ("udlm", "random", "pairflow"):
-        assert set(found[f"training/evaluate {method}"]["NFE 1"]) == {"valid", "unique", "novel"}
+        entry = answers["evaluation"][f"evaluation/evaluate {method}"]
+        assert set(entry["result"]["NFE 1"]) == {"valid", "unique", "novel"}, entry
+
+
+def test_the_machine_needs_only_what_the_head_of_the_script_names(answers):
+    assert answers["lacking"] == []
+
+
+def test_the_plan_fits_the_time_and_what_matters_comes_first():
+    code = "import json, on_gpu; print(json.dumps([(t.key, t.seconds, t.limit) for t in on_gpu.tasks()]))"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, check=True)
+    tasks = json.loads(run.stdout)
+    on_the_gpu = [task for task in tasks if not task[0].startswith("evaluation/")]
+    assert sum(seconds for _, seconds, _ in on_the_gpu) <= 1700
+    assert max(limit for _, _, limit in tasks) <= 540
+    assert on_the_gpu[0][:2] == ["pairing/qm9", 30]
 
 
 def test_what_is_finished_is_neither_planned_nor_done_again(answers):
     plan = answers["plan"].splitlines()
-    assert plan[0].split() == ["tests/pytest", "120", "s", "done"]
+    assert plan[0].split() == ["pairing/qm9", "30", "s", "done"]
     assert plan[-1].split()[-2:] == ["0", "s"]
     assert [line.partition(":")[0] for line in answers["second"].splitlines()] == [
         "pairing/qm9",

@@ -31,12 +31,9 @@ def run(*command: object, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def wheel(source, tmp_path_factory):
     """Repository -> source distribution -> wheel, built as pip builds them, without the network."""
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    unwanted = (".*", "results", "build", "site", "*.egg-info", "__pycache__", "tests", "benchmarks")
-    shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(*unwanted))
     run(sys.executable, "-c", BUILD, folder, cwd=source)
     archive = folder / f"pairflow-{__version__}.tar.gz"
     offline = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
@@ -52,15 +49,26 @@ def python(wheel, tmp_path_factory):
     A .pth file adds a folder of packages without reading the .pth files in it, so that an editable
     installation of pairflow there stays invisible.
     """
-    folder = tmp_path_factory.mktemp("environment")
+    return installed(tmp_path_factory.mktemp("environment"), wheel)
+
+
+def installed(folder: Path, *what: object) -> Path:
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin/python"
-    pip = (sys.executable, "-m", "pip", "--python", python)
-    run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=folder)
     [own] = folder.glob("lib/python*/site-packages")
     borrowed = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     (own / "dependencies.pth").write_text("\n".join(borrowed))
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index")
+    run(*pip, "--ignore-installed", "--no-build-isolation", *what, cwd=folder)
     return python
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A copy of the repository in a folder of its name, as a clone is."""
+    copy = tmp_path_factory.mktemp("source") / "pairflow"
+    unwanted = (".*", "results", "build", "site", "*.egg-info", "__pycache__", "tests", "benchmarks")
+    return shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(*unwanted))
 
 
 def test_the_wheel_holds_the_package_the_workflow_and_the_licences(wheel):
@@ -97,6 +105,15 @@ def test_a_project_of_the_wheel_runs_the_workflow(python, tmp_path):
     target = project / "results/demo/data/train.parquet"
     run(*snakemake, target.relative_to(project), cwd=project)
     assert target.exists()
+
+
+def test_an_editable_installation_is_found_from_the_folder_that_contains_the_clone(source, tmp_path):
+    python = installed(tmp_path / "environment", "--editable", source)
+    found = run(
+        python, "-c", "import pairflow; print(pairflow.__file__, pairflow.InputError)", cwd=source.parent
+    )
+    assert found == f"{source}/pairflow/__init__.py <class 'pairflow.errors.InputError'>\n"
+    assert run(python, "-m", "pairflow", "--help", cwd=source.parent).startswith("Usage: pairflow [OPTIONS]")
 
 
 def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):

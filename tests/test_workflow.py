@@ -1,6 +1,7 @@
 """Snakemake runs the workflow on a miniature experiment: once, again, and after each kind of change."""
 
 import copy
+import os
 import re
 import shutil
 import zipfile
@@ -291,6 +292,22 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
 def test_a_mistake_stops_before_any_rule(fresh, changes, target, error):
     fresh.configure(changes)
     assert error in fresh.run(target, code=1)
+    assert not (fresh.folder / "results").exists()
+
+
+def test_a_broken_file_of_experiments_stops_only_its_own(fresh):
+    folder = fresh.folder / "experiments"
+    folder.mkdir()
+    (folder / "broken.yaml").write_text("a: !!int x")
+    os.mkfifo(folder / "pipe.yaml")
+    said = fresh.run("--dry-run", "--", REPORT)
+    for mistake in (
+        "broken.yaml: not YAML: a tag (!)",
+        "pipe.yaml: is a folder, a pipe or a device, expected a",
+    ):
+        assert said.count(f"pairflow: note: left out experiments/{mistake}") == 1
+    error = "experiments/broken.yaml: not YAML: a tag (!), which no setting needs (line 1)"
+    assert error in fresh.run("--", "results/broken/report.html", code=1)
     assert not (fresh.folder / "results").exists()
 
 

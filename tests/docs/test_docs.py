@@ -5,12 +5,14 @@ import importlib
 import itertools
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from snakemake.cli import parse_args
 
 from pairflow.cli import COMMANDS, STEPS
 from pairflow.config import check
@@ -39,6 +41,28 @@ def names_of(path: Path) -> set[str]:
 def test_files_that_a_page_names_are_there(page):
     for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]*)`", TEXTS[page]):
         assert (ROOT / name).exists(), f"{page}: no {name}"
+
+
+def snakemake_options(command: str):
+    return parse_args(shlex.split(command, comments=True)[1:])[1]
+
+
+@pytest.mark.parametrize("page", [page for page, text in TEXTS.items() if "snakemake --" in text])
+def test_snakemake_understands_the_commands_of_a_page(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for command in re.findall(r"(?:^|`)(snakemake -[^`\n]*)", TEXTS[page], re.MULTILINE):
+        assert all(target.startswith("results/") for target in snakemake_options(command).targets), command
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/commands.md", "docs/paper.md"])
+def test_the_error_of_a_report_among_the_resources_is_snakemakes(page):
+    [command] = set(
+        re.findall(r"snakemake --cores 8 --resources gpu=1 -- results/qm9/report.html", TEXTS[page])
+    )
+    assert snakemake_options(command).targets == ["results/qm9/report.html"]
+    with pytest.raises(ValueError, match="dictionary") as error:
+        snakemake_options(command.replace("-- ", ""))
+    assert f"`ValueError: {error.value}`" in TEXTS[page]
 
 
 @pytest.mark.parametrize("page", TEXTS)

@@ -113,6 +113,23 @@ def test_no_single_flipped_bit_of_a_table_goes_unnoticed(calm, artifact, tmp_pat
     assert unnoticed < len(places) / 2  # statistics, padding and names of the format itself
 
 
+def test_a_report_touches_no_file_of_the_user_in_its_folder_for_figures(damaged, capsys):
+    """Twice, as the second run replaces what the first one has written; then one has a figure's name."""
+    folder = damaged.root / "my papers"
+    folder.mkdir()
+    for name in ("thesis.pdf", "photo.png", ".hidden"):
+        (folder / name).write_text("mine")
+    for _ in range(2):
+        assert damaged.run(*damaged.command("report", figures=folder)) == 0
+    (folder / "main-valid.pdf").write_text("mine")
+    assert damaged.run(*damaged.command("report", figures=folder)) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"pairflow report: error: {folder}/main-valid.pdf: is there, and is no file")
+    mine = {path.name for path in folder.iterdir() if path.read_bytes() == b"mine"}
+    assert mine == {"thesis.pdf", "photo.png", ".hidden", "main-valid.pdf"}
+    shutil.rmtree(folder)
+
+
 @pytest.mark.promise("exchange")
 @pytest.mark.parametrize(
     ("step", "changes", "text"),

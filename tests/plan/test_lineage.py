@@ -20,8 +20,10 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
     experiment = Experiment.model_validate(miniature(data={"source": "digits"}))
     path = paths.references(tmp_path, experiment)["train"]
     path.parent.mkdir(parents=True)
-    metadata = Metadata(kind="reference", parameters={"extractor": extractor})
-    write_table(path, pa.table({"mean": [0.0]}), metadata)
+    metadata = Metadata(kind="reference", parameters={"extractor": extractor, "count": 4, "kept": 1})
+    number, numbers = pa.array([0.0]), pa.array([[0.0]], pa.list_(pa.float64(), 1))
+    moments = {"mean": number, "covariance": numbers, "held_mean": number, "held_covariance": numbers}
+    write_table(path, pa.table({**moments, "features": numbers}), metadata)
     if belongs:
         lineage.require(tmp_path, experiment)
         return

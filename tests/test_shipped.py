@@ -1,0 +1,75 @@
+"""Every shipped experiment through the commands that a user tries before a run, in this process."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pairflow.cli import main
+from pairflow.config.file import read
+from pairflow.estimate import collect
+from pairflow.estimate.rates import Rate
+from pairflow.plan import paths
+from pairflow.plan.jobs import jobs
+
+REPOSITORY = Path(__file__).parent.parent
+CONFIGURATION = REPOSITORY / "workflow_config.yaml"
+EXPERIMENTS = read(CONFIGURATION).experiments
+VALIDATOR = jsonschema.Draft202012Validator(json.loads((REPOSITORY / "config.schema.json").read_text()))
+# Jobs of unknown time, which run Inception or GPT-2 large, by the data.
+BY_INCEPTION = {"reference", "floor", "evaluate"}
+UNTIMED = dict.fromkeys(("mnist_binary", "mnist", "cifar10", "ffhq64"), BY_INCEPTION)
+UNTIMED["lm1b"] = {"floor", "evaluate"}
+
+every_experiment = pytest.mark.parametrize("name", EXPERIMENTS)
+
+
+def run(*arguments: str) -> str:
+    finished = CliRunner().invoke(main, arguments)
+    assert finished.exit_code == 0, finished.output
+    return finished.stdout
+
+
+@every_experiment
+def test_estimate_with_rates_in_the_place_of_measured_ones(project, monkeypatch, name):
+    monkeypatch.setattr(collect, "measure", lambda *_: Rate(0.1, 100.0, "measured", 0.05, 1000))
+    text = run("estimate", name, "--quiet", "--device", "cpu")
+    plan = EXPERIMENTS[name]
+    unknown = set(
+        re.findall(r"(\w+) \(\d+\)", *re.findall(r"^time unknown: (.*)", text, re.MULTILINE) or [""])
+    )
+    assert unknown == (UNTIMED.get(plan.data.source, set()) if plan.scale == "paper" else set())
+
+
+@every_experiment
+def test_estimate_recorded(project, name):
+    text = run("estimate", name, "--recorded", "--quiet", "--device", "cpu")
+    count = len(jobs(Path("results", name), EXPERIMENTS[name]))
+    assert f"to do      {count} of {count} jobs\nwall time  " in text
+
+
+@every_experiment
+def test_jobs_and_the_inputs_of_the_report(name):
+    root = Path("results", name)
+    *others, report = jobs(root, EXPERIMENTS[name])
+    made = [path for job in others for path in job.outputs.values()]
+    assert len(made) == len(set(made))
+    inputs = {path for group in paths.report_inputs(root, EXPERIMENTS[name]).values() for path in group}
+    assert inputs
+    assert inputs <= set(made)
+    assert report.outputs["page"] == root / "report.html"
+
+
+@every_experiment
+def test_run_print(project, name):
+    assert run("run", name, "--print") == f"snakemake --cores all -- results/{name}/report.html\n"
+
+
+@every_experiment
+def test_schema(name):
+    values = yaml.safe_load(CONFIGURATION.read_text())["experiments"][name]
+    VALIDATOR.validate({"experiments": {name: values}})
