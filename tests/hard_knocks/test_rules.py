@@ -46,7 +46,7 @@ def knocked(place, tmp_path_factory, snakemake):
         time.sleep(0.02)
     second = start(made.folder, words / "second")
     assert second.wait() != 0
-    os.killpg(first.pid, signal.SIGINT)  # Ctrl-C. At a SIGTERM Snakemake 9 takes a lock that it may already hold
+    os.killpg(first.pid, signal.SIGINT)  # Ctrl-C: at a SIGTERM Snakemake 9 may wait for a lock of its own
     assert first.wait(timeout=120) != 0
     assert not (made.folder / REPORT).exists()
     again = snakemake(made.folder, "--", REPORT)
