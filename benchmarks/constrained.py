@@ -24,10 +24,10 @@ from rdkit import Chem, rdBase
 
 from pairflow.artifacts import read_table
 from pairflow.config import DemandSettings
-from pairflow.data.representations import tokenize
-from pairflow.metrics.molecules import canonical
-from pairflow.training.demand import MoleculeStream
-from pairflow.training.given import OPEN
+from pairflow.generate.demand import MoleculeStream
+from pairflow.generate.given import OPEN
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.representations import tokenize
 
 STARTS = ({}, {"prefix": "C=CC"}, {"prefix": "N#CC"}, {"template": "CC(*)C(*)"}, {"template": "C*1C*1"})
 SHARES = ("valid", "free", "kept", "known", "found")

@@ -204,8 +204,8 @@ def measure_of(root: Path, x1: np.ndarray, metadata: Metadata) -> Callable[[list
 
 
 def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
-    from pairflow.data.molecules import Vocabulary
-    from pairflow.metrics.molecules import count
+    from pairflow.kinds.molecules.counts import count
+    from pairflow.kinds.molecules.prepare import Vocabulary
 
     words = Vocabulary.load(root / "data/vocabulary.json")
     known = {words.decode(row) for row in x1}
@@ -219,10 +219,10 @@ def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
 
 
 def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
-    from pairflow.metrics import image_rows
+    from pairflow.kinds.images import rows as image_rows
+    from pairflow.kinds.images.measures import RealImages, nearest
+    from pairflow.kinds.images.reference import ImageComparison
     from pairflow.metrics.frechet import Moments, frechet_distance
-    from pairflow.metrics.image_reference import ImageComparison
-    from pairflow.metrics.images import RealImages, nearest
 
     reference = root / "reference"
     files = [root / "data/train.parquet", root / "data/validation.parquet"]

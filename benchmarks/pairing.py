@@ -102,7 +102,9 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
-    from pairflow.data import library, molecules, sources  # needs RDKit, unlike the rest
+    from pairflow.data import sources  # needs RDKit, unlike the rest
+    from pairflow.kinds.molecules import library
+    from pairflow.kinds.molecules import prepare as molecules
 
     source = sources.MOLECULES[name]
     rows = list(library.rows(source.fetch(), source.column))

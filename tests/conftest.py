@@ -38,9 +38,9 @@ _IMPORTED = [
     "torch._dynamo",  # which optimisers import when they are first used
     "pairflow.pairing.cpu.engine",
     "pairflow.training.loop",
-    "pairflow.training.demand",
+    "pairflow.generate.demand",
     "pairflow.report.experiment.page",
-    "pairflow.metrics.chemistry",
+    "pairflow.kinds.molecules.chemistry",
     "rdkit.Chem",
     "snakemake.cli",
     "snakemake.dag",

@@ -101,7 +101,7 @@ def test_what_only_the_workflow_needs_is_not_imported():
     """Imports in a fresh interpreter, with what only the workflow needs made impossible to import."""
     modules = ["pairflow", "pairflow.pairing.cpu.engine", "pairflow.pairing.gpu.engine"]
     modules += [f"pairflow.training.{name}" for name in ("dcd", "demand", "loop")]
-    modules += ["pairflow.metrics.extractors"]
+    modules += ["pairflow.kinds.images.extractors"]
     modules += [f"pairflow.steps.{name}" for name in ("doctor", "estimate", "new", "train")]
     code = (
         "import sys\n"

@@ -71,7 +71,7 @@ def _data(
     experiments: dict[str, Any], folder: Path, offline: bool, torchvision: bool
 ) -> Iterator[tuple[str, Finding]]:
     """The findings of all data sets, each with the names of the experiments on it."""
-    from pairflow.data.sources import source_of
+    from pairflow.kinds import source_of
 
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():

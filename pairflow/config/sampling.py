@@ -189,7 +189,7 @@ class Correlation(ModelCorrelation):
 
 
 # The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
-# of their weights in pairflow/metrics/classifiers. docs/metrics.md has the commands that make them.
+# of their weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
 CLASSIFIERS = {
     "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
     "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",

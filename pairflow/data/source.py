@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pairflow.config import DataSettings, Images
-from pairflow.data.image_files import Shape
 from pairflow.data.status import Finding
+from pairflow.kinds.images.files import Shape
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pairflow.config import Experiment
+from pairflow.generate.choice import leading_evaluation
 from pairflow.limits import HOPELESS
 from pairflow.report.flaws import collect_evidence, find_flaws
 from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, is_complete, read_finished, read_logs
 from pairflow.report.words import format_number, format_percent, join_steps
-from pairflow.training.choice import leading_evaluation
 
 
 def closing_lines(root: Path) -> list[str]:

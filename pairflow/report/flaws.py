@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES, Experiment
+from pairflow.kinds.text.controls import CONTROLS
 from pairflow.limits import HOPELESS, USABLE
-from pairflow.metrics.text.controls import CONTROLS
 from pairflow.report.panels import panels
 from pairflow.report.results import FinishedExperiment, is_complete
 from pairflow.report.tables import REAL

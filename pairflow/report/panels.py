@@ -6,11 +6,11 @@ from functools import cached_property
 
 import pandas as pd
 
+from pairflow.generate.choice import best_run, leading_evaluation
 from pairflow.report import tables
 from pairflow.report.stats import Values, estimate, group_by_seed
 from pairflow.report.tables import REAL, Cell, Metric
 from pairflow.report.words import REFERENCES
-from pairflow.training.choice import best_run, leading_evaluation
 
 _KEYS = ["metric", "reference", "extractor"]
 

@@ -13,10 +13,10 @@ from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_tab
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path
+from pairflow.generate.choice import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.tables import REAL
 from pairflow.report.words import name_scale
-from pairflow.training.choice import leading_evaluation, mean_values
 
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 

@@ -62,7 +62,7 @@ def main(
 ):
     """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
     valid, and compare the distinct molecules with the training molecules."""
-    from pairflow.metrics import chemistry, similarity, training_molecules
+    from pairflow.kinds.molecules import chemistry, similarity, training_molecules
 
     provenance = Provenance()
     with provenance.uncounted():
@@ -92,8 +92,8 @@ def main(
 
 def _read(inputs: _Inputs):
     """The samples as strings by trial, their metadata, the known molecules; InputError unless they fit."""
-    from pairflow.data.molecules import Vocabulary
-    from pairflow.metrics import training_molecules
+    from pairflow.kinds.molecules import training_molecules
+    from pairflow.kinds.molecules.prepare import Vocabulary
 
     table, metadata = read_table(inputs.samples, "samples")
     words = Vocabulary.load(inputs.vocabulary)
@@ -110,8 +110,8 @@ def _in_class(metadata: Metadata, molecules: list[str]) -> np.ndarray | None:
 
     None without a condition, and where it is a column that RDKit cannot compute.
     """
-    from pairflow.data.condition import Classes
-    from pairflow.data.properties import COMPUTED, compute
+    from pairflow.kinds.molecules.condition import Classes
+    from pairflow.kinds.molecules.properties import COMPUTED, compute
 
     condition = metadata.parameters.get("condition")
     classes = Classes(**metadata.condition) if metadata.condition else None
@@ -122,7 +122,7 @@ def _in_class(metadata: Metadata, molecules: list[str]) -> np.ndarray | None:
 
 def _useful(settings: Chemistry, spellings: dict[str, str], properties: np.ndarray, training, known):
     """Which molecules are useful, as `chemistry.are_useful` says it, if that is wanted."""
-    from pairflow.metrics import chemistry
+    from pairflow.kinds.molecules import chemistry
 
     return chemistry.are_useful(spellings, properties, training, known.every) if settings.useful else {}
 
@@ -131,7 +131,7 @@ def _moses(
     settings: Chemistry, molecules: list[str], described, training, known, threads: int, progress: bool
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """A function of distinct rows of `molecules` that gives the metrics of MOSES, if they are wanted."""
-    from pairflow.metrics import moses, training_molecules
+    from pairflow.kinds.molecules import moses, training_molecules
 
     if not settings.moses:
         return lambda rows: {}
@@ -150,9 +150,9 @@ def _count(
     fits: np.ndarray | None,
 ) -> tuple[dict[str, Any], np.ndarray]:
     """The counts of one trial, and the places of its valid molecules, with repeats."""
-    from pairflow.metrics import chemistry
-    from pairflow.metrics.molecules import canonical, count
-    from pairflow.metrics.validity import count_reasons
+    from pairflow.kinds.molecules import chemistry
+    from pairflow.kinds.molecules.counts import canonical, count
+    from pairflow.kinds.molecules.validity import count_reasons
 
     valid = np.array([places[name] for name in map(canonical, texts) if name is not None], np.int64)
     counts = {
@@ -167,7 +167,7 @@ def _count(
 
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
-    from pairflow.metrics import chemistry, moses
+    from pairflow.kinds.molecules import chemistry, moses
 
     references = chemistry.REFERENCES | moses.REFERENCES
     for name, value in values.items():
@@ -205,7 +205,7 @@ def _fcd(
         return lambda rows: []
     if statistics is None:
         raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
-    from pairflow.metrics import chemnet, training_molecules
+    from pairflow.kinds.molecules import chemnet, training_molecules
     from pairflow.metrics.frechet import Moments, frechet_distance
     from pairflow.runtime.device import choose
 

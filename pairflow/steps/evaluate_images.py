@@ -7,7 +7,7 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import ComparisonSettings
-from pairflow.metrics.images import RealImages
+from pairflow.kinds.images.measures import RealImages
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, existing, on_device, out, real_images
 
@@ -24,9 +24,9 @@ def main(
     """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
     kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
     straightness of a continuous flow's paths."""
-    from pairflow.metrics import image_rows
-    from pairflow.metrics.image_reference import ImageComparison
-    from pairflow.metrics.vectors import average_paths
+    from pairflow.kinds.images import rows as image_rows
+    from pairflow.kinds.images.reference import ImageComparison
+    from pairflow.kinds.vectors.measure import average_paths
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
@@ -55,7 +55,7 @@ def main(
 
 def _compare(compared, images, rows: np.ndarray, pixels: bool, device, progress: bool) -> list[dict]:
     """Metric rows of some rows of the images, against training and test images."""
-    from pairflow.metrics import image_rows
+    from pairflow.kinds.images import rows as image_rows
 
     extractor, references = compared.extractor, compared.references
     features, probabilities = image_rows.gather(image_rows.extract(extractor, images, rows, progress))

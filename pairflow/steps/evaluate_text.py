@@ -6,7 +6,7 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
 from pairflow.config import Judge
-from pairflow.metrics.text import TextFiles
+from pairflow.kinds.text.files import TextFiles
 from pairflow.steps.command import step
 from pairflow.steps.options import device, evaluation, existing, out, real_text, threads
 
@@ -21,7 +21,7 @@ from pairflow.steps.options import device, evaluation, existing, out, real_text,
 def main(settings: Judge, samples: Path, real: TextFiles, evaluation: str, out: Path, device, threads):
     """Measure each trial's samples of text: their perplexity under judges of text that no generator
     has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
-    from pairflow.metrics.text.measure import RealText, measure_trials
+    from pairflow.kinds.text.measure import RealText, measure_trials
 
     provenance = Provenance()
     text = RealText.read(real, settings, device, threads, provenance)

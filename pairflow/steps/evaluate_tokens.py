@@ -18,7 +18,7 @@ from pairflow.steps.options import evaluation, existing, out, real_tokens
 def main(samples: Path, tokens: Path, validation: Path, evaluation: str, out: Path):
     """Compare each trial's samples with the nearest training rows, and their n-gram frequencies with those
     of held-out rows."""
-    from pairflow.metrics.tokens import RealRows, compile_for, measure
+    from pairflow.kinds.tokens.measure import RealRows, compile_for, measure
 
     provenance = Provenance()
     real = RealRows.read(tokens, validation)

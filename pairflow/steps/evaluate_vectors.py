@@ -18,7 +18,7 @@ from pairflow.steps.options import evaluation, existing, out, real_tokens
 def main(samples: Path, tokens: Path, validation: Path, evaluation: str, out: Path):
     """Compare each trial's vectors with the training vectors, and average the energy and the straightness of
     the paths on which they were made."""
-    from pairflow.metrics.vectors import RealVectors, average_paths, compare
+    from pairflow.kinds.vectors.measure import RealVectors, average_paths, compare
 
     provenance = Provenance()
     real = RealVectors.read(tokens, validation)

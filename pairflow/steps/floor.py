@@ -8,8 +8,8 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import FloorSettings
+from pairflow.kinds.images.measures import RealImages
 from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.images import RealImages
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, on_device, out, real_images
 
@@ -27,8 +27,8 @@ def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, devic
     all test images (test). For the distance to the nearest training image, test images take the place of
     samples, because no model has memorised them. Without test images only the first remains.
     """
-    from pairflow.metrics import image_rows
-    from pairflow.metrics.image_reference import ImageComparison
+    from pairflow.kinds.images import rows as image_rows
+    from pairflow.kinds.images.reference import ImageComparison
     from pairflow.runtime.device import choose
 
     provenance = Provenance()
@@ -51,7 +51,7 @@ def main(settings: FloorSettings, real: RealImages, evaluation, out: Path, devic
 
 def _half(compared) -> np.ndarray:
     """The rows of the half of the training images that stands in for samples."""
-    from pairflow.metrics.image_reference import halves
+    from pairflow.kinds.images.reference import halves
 
     return halves(compared.train.originals)[0]
 
@@ -67,7 +67,7 @@ def _sides(compared) -> dict:
 
 def _train_rows(compared, settings: FloorSettings, progress: bool) -> Iterator[dict]:
     """Metric rows of training images against the other half of them, and against the test images."""
-    from pairflow.metrics import image_rows
+    from pairflow.kinds.images import rows as image_rows
 
     extractor, train = compared.extractor, compared.train
     for trial, drawn in draw_trials(settings, "train", _half(compared)):
@@ -81,7 +81,7 @@ def _train_rows(compared, settings: FloorSettings, progress: bool) -> Iterator[d
 
 def _test_rows(compared, settings: FloorSettings, device) -> Iterator[dict]:
     """Metric rows of test images: their nearest training images, and their likeness to them."""
-    from pairflow.metrics import image_rows
+    from pairflow.kinds.images import rows as image_rows
 
     if "test" not in compared.references:
         return

@@ -6,7 +6,7 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import JudgedDraws
-from pairflow.metrics.text import TextFiles
+from pairflow.kinds.text.files import TextFiles
 from pairflow.steps.command import step
 from pairflow.steps.options import device, evaluation, out, real_text, threads
 
@@ -23,7 +23,7 @@ def main(settings: JudgedDraws, real: TextFiles, evaluation: str, out: Path, dev
     Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from the
     training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
     """
-    from pairflow.metrics.text.measure import RealText, measure_real
+    from pairflow.kinds.text.measure import RealText, measure_real
 
     provenance = Provenance()
     text = RealText.read(real, settings, device, threads, provenance)

@@ -9,8 +9,8 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import RealDraws
+from pairflow.kinds.tokens.measure import RealRows, compare_frequencies, compare_neighbours, compile_for
 from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.tokens import RealRows, compare_frequencies, compare_neighbours, compile_for
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, out, real_tokens
 

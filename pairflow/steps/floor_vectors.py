@@ -6,7 +6,7 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
 from pairflow.config import RealDraws
-from pairflow.metrics.vectors import RealVectors, measure_floor
+from pairflow.kinds.vectors.measure import RealVectors, measure_floor
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, out, real_tokens
 

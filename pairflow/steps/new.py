@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pairflow.data.source import DatasetSize
-    from pairflow.data.survey import Survey
     from pairflow.estimate.forecast import Forecast
+    from pairflow.kinds.molecules.survey import Survey
 
 MINIMUM = 100  # distinct molecules
 
@@ -66,7 +66,7 @@ def main(
     once. The command prints a table of its content, the rules that treat it, the quality and the time to
     expect.
     """
-    from pairflow.data.text_survey import is_text
+    from pairflow.kinds.text.survey import is_text
 
     name = settings.name or name_of(file)
     target = place(configuration, name)
@@ -178,7 +178,7 @@ def _fit(
 
 def _add_text(request: _Request) -> None:
     """Write an experiment on text, and print what the text holds and the time to expect."""
-    from pairflow.data.text_survey import survey_text
+    from pairflow.kinds.text.survey import survey_text
 
     settings, file = request.settings, request.file
     if request.parent:
@@ -199,8 +199,8 @@ def _add_text(request: _Request) -> None:
 
 def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, "Survey"]:
     """A title for the table, the column of SMILES in a CSV file, and the counts over the file."""
-    from pairflow.data import library
-    from pairflow.data.survey import find_column, survey
+    from pairflow.kinds.molecules import library
+    from pairflow.kinds.molecules.survey import find_column, survey
 
     kind, unit = library.format_of(file), library.unit_of(file)
     column, remark = None, ""
@@ -326,7 +326,7 @@ def _table(
     title: str, counts: "Survey", experiment: dict[str, Any], sizes: Counter[str], rejects: Path
 ) -> str:
     """The content of the file, in lines of a label, a number and a remark."""
-    from pairflow.data.survey import FEATURES, first_rejected
+    from pairflow.kinds.molecules.survey import FEATURES, first_rejected
 
     data = experiment["data"]
     length, distinct = data["length"], len(counts.lengths)
@@ -359,7 +359,7 @@ def _table(
 
 def _proposals(counts: "Survey", settings: NewSettings) -> Iterator[str]:
     """Rules that the file suggests, beside those in force."""
-    from pairflow.data.survey import TINY
+    from pairflow.kinds.molecules.survey import TINY
 
     if counts.ions and settings.charges == "keep":
         yield (
@@ -405,8 +405,8 @@ def _expect_time(
 ) -> str:
     """A sentence on the time that the experiment takes on a device of this machine."""
     from pairflow.config import Experiment, check
-    from pairflow.estimate import text
     from pairflow.estimate.forecast import forecast
+    from pairflow.kinds.text import outlook as text
     from pairflow.runtime.threads import available_cpus
 
     experiment = check(Experiment, entry, root.name)

@@ -10,8 +10,8 @@ import click
 from pairflow import published
 from pairflow.artifacts import digest
 from pairflow.errors import InputError
-from pairflow.metrics.images import RealImages
-from pairflow.metrics.text import TextFiles
+from pairflow.kinds.images.measures import RealImages
+from pairflow.kinds.text.files import TextFiles
 from pairflow.runtime.resume import ResumeOptions
 from pairflow.training.options import FitOptions, ModelPaths
 

@@ -26,12 +26,12 @@ def main(settings: Molecules, quiet: bool, parent_vocabulary: Path | None, **fil
     A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
     otherwise it is downloaded and verified.
     """
-    from pairflow.data import molecules
     from pairflow.data.known import KnownMolecules
-    from pairflow.data.sources import molecule_source
+    from pairflow.kinds.molecules.data_sets import source_of
+    from pairflow.kinds.molecules import prepare as molecules
 
     provenance = Provenance()
-    source = molecule_source(settings)
+    source = source_of(settings)
     parent = molecules.Vocabulary.load(parent_vocabulary) if parent_vocabulary else None
     prepared = source.read(settings, progress=not quiet, parent=parent)
     vocabulary = prepared.vocabulary
@@ -57,7 +57,7 @@ def main(settings: Molecules, quiet: bool, parent_vocabulary: Path | None, **fil
 
 def _tables(settings: Molecules, prepared, source) -> tuple[dict[str, pa.Table], dict[str, Any] | None]:
     """The token rows of both splits, with labels if there is a condition, and the classes of these."""
-    from pairflow.data.condition import label_molecules
+    from pairflow.kinds.molecules.condition import label_molecules
 
     splits = {"train": prepared.train, "validation": prepared.validation}
     columns = {

@@ -29,12 +29,12 @@ def main(settings: Images, quiet: bool, **files: Path):
     set is taken from the folder that
     PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
-    from pairflow.data.images import contract
     from pairflow.data.known import KnownMolecules
-    from pairflow.data.sources import image_source
+    from pairflow.kinds.images.data_sets import source_of
+    from pairflow.kinds.images.prepare import contract
 
     provenance = Provenance()
-    prepared = image_source(settings).read(settings, progress=not quiet)
+    prepared = source_of(settings).read(settings, progress=not quiet)
     if prepared.partial:
         click.echo(f"pairflow preprocess_images: note: {prepared.partial}", err=True)
     rows = _metadata(settings, prepared)

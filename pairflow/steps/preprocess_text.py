@@ -26,12 +26,12 @@ def main(settings: Text, parent_vocabulary: Path | None, **files: Path):
     The text comes with the package, from your own file or folder, or from a published data set. A published
     data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
     """
-    from pairflow.data.sources import text_source
-    from pairflow.data.text import summarise
-    from pairflow.data.tokenisers import load_tokeniser
+    from pairflow.kinds.text.data_sets import source_of
+    from pairflow.kinds.text.prepare import summarise
+    from pairflow.kinds.text.tokenisers import load_tokeniser
 
     provenance = Provenance()
-    source = text_source(settings)
+    source = source_of(settings)
     parent = load_tokeniser(parent_vocabulary) if parent_vocabulary else None
     prepared = source.read(settings, parent)
     if len(prepared.rejected):

@@ -24,7 +24,7 @@ def main(settings: Tokens, **files: Path):
     Parquet file.
     """
     from pairflow.data.known import KnownMolecules
-    from pairflow.data.token_rows import TokenFile
+    from pairflow.kinds.tokens.sources import TokenFile
 
     provenance, file = Provenance(), Path(settings.file)
     prepared = TokenFile(file).read(settings)

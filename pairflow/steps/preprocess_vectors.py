@@ -22,10 +22,10 @@ def main(settings: Vectors, **files: Path):
     Your own come from a .npy file with a two-dimensional array of floating-point numbers.
     """
     from pairflow.data.known import KnownMolecules
-    from pairflow.data.sources import vector_source
+    from pairflow.kinds.vectors.sources import source_of
 
     provenance = Provenance()
-    prepared = vector_source(settings).read(settings)
+    prepared = source_of(settings).read(settings)
     rows = Metadata(
         kind="vectors",
         length=prepared.train.shape[1],

@@ -72,9 +72,9 @@ def main(settings: AnySettings, model: Path, out: Path, resume, device, threads,
         device = choose(device, threads, provenance)
     if not isinstance(settings, DemandSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
-    from pairflow.training.choice import makes_text
-    from pairflow.training.demand import MoleculeStream, deliver
-    from pairflow.training.text_demand import TextStream, deliver_text
+    from pairflow.generate.choice import makes_text
+    from pairflow.generate.demand import MoleculeStream, deliver
+    from pairflow.generate.text_demand import TextStream, deliver_text
 
     text = makes_text(model)
     stream: Any = (TextStream if text else MoleculeStream)(model, settings, device)

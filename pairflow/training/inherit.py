@@ -26,7 +26,9 @@ def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Mod
 def molecules_of(folder: Path) -> dict[str, Any]:
     """What molecules have to be like for a model to be fine-tuned on them: `length`, `network` and
     `representation`; InputError unless it makes molecules, by uniform noise and without a condition."""
-    from pairflow.data.representations import REPRESENTATIONS  # with RDKit, which no training needs
+    from pairflow.kinds.molecules.representations import (
+        REPRESENTATIONS,  # with RDKit, which no training needs
+    )
 
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():

@@ -20,9 +20,9 @@ from pairflow.config import (
     TrainSettings,
     parse_method,
 )
-from pairflow.data.condition import Classes
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
+from pairflow.kinds.molecules.condition import Classes
 from pairflow.training.model_files import (
     Description,
     read_description,

@@ -15,9 +15,12 @@ from pairflow.checkup import hardware, imports, processes, software
 from pairflow.checkup.requirements import findings, guarded
 from pairflow.cli import main
 from pairflow.config import Images, Molecules
-from pairflow.data import download, image_files
-from pairflow.data.sources import IMAGES, MOLECULES, source_of
+from pairflow.data import download
+from pairflow.kinds import source_of
+from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.data.status import Condition, Finding
+from pairflow.kinds.images import files as image_files
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = REPOSITORY / "workflow_config.yaml"

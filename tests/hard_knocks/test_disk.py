@@ -14,8 +14,8 @@ import yaml
 from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS
 from pairflow.config.file import read
-from pairflow.data import molecule_files
 from pairflow.errors import InputError
+from pairflow.kinds.molecules import files as molecule_files
 from pairflow.runtime.resume import BlockFiles
 
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from pairflow import InputError
-from pairflow.data import library, sources
-from pairflow.data.molecules import prepare
+from pairflow.data import sources
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.prepare import prepare
 from pairflow.metrics import correlation
 from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
 

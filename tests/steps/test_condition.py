@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import read_metadata, read_table, token_array
-from pairflow.data.condition import Classes
-from pairflow.data.molecules import Vocabulary
-from pairflow.data.properties import compute
-from pairflow.metrics.molecules import canonical
+from pairflow.kinds.molecules.condition import Classes
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.properties import compute
 
 NETWORK = {"name": "mlp", "width": 64, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9, "iterations": 150, "validate_every": 75}

@@ -13,13 +13,15 @@ from click.testing import CliRunner
 from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
 from pairflow.config import Experiment, ExtractorSettings
 from pairflow.config.sampling import CLASSIFIERS
-from pairflow.data.images import to_images
 from pairflow.errors import InputError
-from pairflow.metrics import extractors, image_reference, image_rows
-from pairflow.metrics.dinov2 import DinoV2
+from pairflow.kinds.images import extractors
+from pairflow.kinds.images import reference as image_reference
+from pairflow.kinds.images import rows as image_rows
+from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.measures import kernel_distance, nearest
+from pairflow.kinds.images.prepare import to_images
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.images import kernel_distance, nearest
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.steps import classify, evaluate_images, floor, preprocess_images, reference

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
-from pairflow.metrics import extractors
+from pairflow.kinds.images import extractors
 from pairflow.plan import lineage
 from pairflow.plan.jobs import Job, jobs
 from pairflow.report.experiment import gather, page

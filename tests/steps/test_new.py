@@ -15,9 +15,9 @@ from rdkit import Chem
 from pairflow.cli import main
 from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
-from pairflow.data.library import rows as read
-from pairflow.data.sources import MOLECULES
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.estimate.rates import Rate
+from pairflow.kinds.molecules.library import rows as read
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
@@ -98,7 +98,7 @@ def test_molecules_are_selfies_and_useful_ones_are_counted(project):
 
 
 def test_without_the_library_new_says_how_to_install_it(project, monkeypatch):
-    monkeypatch.setattr("pairflow.data.representations.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.kinds.molecules.representations.find_spec", lambda name: None)
     (project / "a.smi").write_text("\n".join(SMILES))
     run = new("a.smi")
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)

@@ -13,10 +13,10 @@ import pytest
 
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment, check
-from pairflow.data.tokenisers import Characters, load_tokeniser
-from pairflow.metrics.text.kneser_ney import KneserNey
-from pairflow.metrics.text.ngrams import mark_padding, token_entropy
-from pairflow.metrics.text.transformer import TransformerJudge
+from pairflow.kinds.text.kneser_ney import KneserNey
+from pairflow.kinds.text.ngrams import mark_padding, token_entropy
+from pairflow.kinds.text.tokenisers import Characters, load_tokeniser
+from pairflow.kinds.text.transformer import TransformerJudge
 from pairflow.plan.jobs import jobs
 
 ROOT, N = Path("results/lines"), 12
@@ -171,7 +171,7 @@ def test_what_texts_on_demand_cannot_be_is_refused(
 
 
 def test_line_breaks_in_a_text_are_written_as_two_characters(tmp_path):
-    from pairflow.training.text_demand import _write_lines
+    from pairflow.generate.text_demand import _write_lines
 
     _write_lines(tmp_path / "x.txt", [{"text": "a\nb\\n"}, {"text": "c"}])
     assert (tmp_path / "x.txt").read_text() == "a\\nb\\\\n\nc\n"
@@ -207,7 +207,7 @@ def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_pat
             heard.append((texts, length))
             return float(len(heard))
 
-    monkeypatch.setattr("pairflow.metrics.text.gpt2.GPT2.load", lambda device: Reader())
+    monkeypatch.setattr("pairflow.kinds.text.gpt2.GPT2.load", lambda device: Reader())
     monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
     files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
     files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}

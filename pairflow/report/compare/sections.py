@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pairflow.generate.choice import leading_evaluation
 from pairflow.report import tables
 from pairflow.report.compare.settings import explain_difference, group_by_data
 from pairflow.report.flaws import Flaws, collect_evidence, find_flaws
@@ -24,7 +25,6 @@ from pairflow.report.stats import (
     group_by_seed,
 )
 from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
-from pairflow.training.choice import leading_evaluation
 
 # best value of a metric -> the words for a lower mean and for a higher one
 _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}

@@ -7,8 +7,8 @@ import pandas as pd
 
 from pairflow.artifacts import as_metrics, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.data.tokenisers import load_tokeniser
-from pairflow.metrics.text.ngrams import mark_padding
+from pairflow.kinds.text.ngrams import mark_padding
+from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 
 BOUNDED = ("molecules", "text", "tokens")  # modalities whose page has the bounds

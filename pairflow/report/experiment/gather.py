@@ -10,11 +10,14 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.metrics.text.controls import CONTROLS
+from pairflow.kinds.images import pictures
+from pairflow.kinds.text.controls import CONTROLS
+from pairflow.kinds.tokens import page as tokens
+from pairflow.kinds.vectors import page as vectors
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command
-from pairflow.report.experiment import bounds, pictures, tokens, vectors
+from pairflow.report.experiment import bounds
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.results import read_logs
 from pairflow.report.trajectory import Trajectory, follow
@@ -166,7 +169,7 @@ def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
 
 def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Samples) -> dict[str, Any]:
     """Samples and some training molecules as SMILES, property histograms at the NFE shown."""
-    from pairflow.data.molecules import PAD, Vocabulary
+    from pairflow.kinds.molecules.prepare import PAD, Vocabulary
 
     vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
     decoded = {

@@ -9,14 +9,17 @@ import pandas as pd
 import yaml
 
 from pairflow.config import Experiment, Modality
-from pairflow.data.images import to_images
+from pairflow.kinds.images import drawings as images
+from pairflow.kinds.images.prepare import to_images
+from pairflow.kinds.molecules import gallery as molecules
+from pairflow.kinds.vectors import page as vectors
 from pairflow.limits import HOPELESS
 from pairflow.report import figures
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
-from pairflow.report.experiment import images, molecules, sheets, vectors
+from pairflow.report.experiment import sheets
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline, make_headline
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks

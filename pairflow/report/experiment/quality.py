@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from pairflow.kinds.molecules.details import MoleculeDetails, describe_molecules
+from pairflow.kinds.text.details import TextDetails, describe_text
 from pairflow.report import figures, tables
 from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
 from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.texts import TextDetails, describe_text
 from pairflow.report.panels import Panel, panels
 from pairflow.report.tables import Table
 

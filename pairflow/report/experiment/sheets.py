@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pairflow.kinds.text.details import TextDetails
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents
 from pairflow.report.experiment.headline import Headline
 from pairflow.report.experiment.quality import EvaluationBlock
-from pairflow.report.experiment.texts import TextDetails
 from pairflow.report.stats import REPETITIONS
 from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import format_count, format_duration, format_percent, name_scale

@@ -8,8 +8,8 @@ import numpy as np
 
 from pairflow.artifacts import read_metadata, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.data.images import to_images
 from pairflow.errors import InputError
+from pairflow.kinds.images.prepare import to_images
 from pairflow.plan import paths
 from pairflow.report.results import FinishedExperiment, read_finished
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from pairflow.data import library, molecules, sources
+from pairflow.data import sources
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules import prepare as molecules
 from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import engine as cpu

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.metrics.chemistry import histograms
+from pairflow.kinds.molecules.chemistry import histograms
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.experiment.quality import evaluation_blocks

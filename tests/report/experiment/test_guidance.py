@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.metrics.chemistry import histograms
+from pairflow.kinds.molecules.chemistry import histograms
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 

@@ -8,8 +8,8 @@ import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
 from pairflow.config.sampling import CLASSIFIERS
+from pairflow.kinds.images import pictures
 from pairflow.plan import paths
-from pairflow.report.experiment import pictures
 from pairflow.report.trajectory import draw_between
 
 TIMES = (0.75, 0.5, 0.25)
