@@ -34,7 +34,8 @@ from pairing import commit, machine
 
 from pairflow import pair, rng
 from pairflow.artifacts import Metadata, read_table, token_array
-from pairflow.config import ExtractorSettings, SampleSettings, Training, TrainSettings
+from pairflow.config import SampleSettings, Training, TrainSettings
+from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.training.loop import optimise
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, FlowObjective, Validator

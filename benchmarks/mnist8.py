@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, identity, token_column, write_table
-from pairflow.config import Images, check
+from pairflow.config import check
 from pairflow.kinds.images.data_sets import source_of
 from pairflow.kinds.images.prepare import contract
+from pairflow.kinds.images.settings import Images
 
 
 def shrink(rows: np.ndarray) -> np.ndarray:

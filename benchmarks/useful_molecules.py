@@ -31,11 +31,11 @@ from pairing import commit, machine
 from pairflow import rng
 from pairflow.artifacts import read_provenance, read_table, token_array
 from pairflow.config import Experiment, NewSettings, check, suggest
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
 from pairflow.kinds.molecules import chemistry, library, training_molecules
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.survey import survey
 from pairflow.steps.new import plan

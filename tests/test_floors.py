@@ -17,6 +17,8 @@ FLOORS = (  # lowest first; `flow.schedule` stands lower than the rest of flow
     ("data", "flow", "networks", "pairing", "plan"),
     ("metrics",),
     ("training",),
+    ("kinds",),
+    ("generate",),
     ("checkup", "estimate", "report"),
     ("steps",),
     ("cli",),

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from pairflow.config.check import nearest
-from pairflow.config.data import Images, Molecules
 from pairflow.config.methods import BASES, parse_method
 from pairflow.config.sampling import Update
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
+from pairflow.kinds.images.settings import Images
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.limits import MAX_LENGTH
 
 if TYPE_CHECKING:

@@ -13,32 +13,18 @@ from pydantic import (
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
-from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
+from pairflow.config.data import Data
+from pairflow.config.fields import OwnFile
 from pairflow.config.methods import parse_method, tail_revises
 from pairflow.config.networks import Network
-from pairflow.config.sampling import (
-    CLASSIFIERS,
-    Chemistry,
-    ComparisonSettings,
-    Correlation,
-    Evaluation,
-    Extractors,
-    ExtractorSettings,
-    Features,
-    GuidedUpdate,
-    Judge,
-)
+from pairflow.config.sampling import Correlation, Evaluation, GuidedUpdate, RealDraws
 from pairflow.config.steps import (
     AdoptSettings,
-    ClassifySettings,
     CorrelateSettings,
     CoverSettings,
     DistillSettings,
-    FloorSettings,
     FlowSampleSettings,
-    JudgedDraws,
     PairSettings,
-    RealDraws,
     SampleSettings,
     SolveSettings,
     TeachSettings,
@@ -46,19 +32,21 @@ from pairflow.config.steps import (
 )
 from pairflow.config.training import BaseTraining, Distillations, Flow, Pool, Redraw, Training
 from pairflow.errors import InputError
+from pairflow.kinds.images.settings import (
+    CLASSIFIERS,
+    ClassifySettings,
+    ComparisonSettings,
+    Extractors,
+    ExtractorSettings,
+    Features,
+    FloorSettings,
+    Images,
+)
+from pairflow.kinds.molecules.settings import Chemistry, Molecules
+from pairflow.kinds.text.settings import Judge, JudgedDraws, Text
 from pairflow.limits import LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
-
-
-Modality = Literal["molecules", "images", "text", "tokens", "vectors"]
-_MODALITIES: dict[type, Modality] = {
-    Molecules: "molecules",
-    Images: "images",
-    Text: "text",
-    Tokens: "tokens",
-    Vectors: "vectors",
-}
 
 
 class Pairing(Settings):
@@ -189,8 +177,8 @@ class Experiment(Settings):
         return self
 
     @property
-    def modality(self) -> Modality:
-        return _MODALITIES[type(self.data)]
+    def modality(self) -> str:
+        return self.data.kind
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""

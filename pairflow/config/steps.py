@@ -6,18 +6,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Name, Seed, Settings
-from pairflow.config.data import LongShare, Notation, Share, Split, Standardisation
+from pairflow.config.fields import Share
 from pairflow.config.networks import Network
-from pairflow.config.sampling import (
-    ClassifierIterations,
-    ComparisonSettings,
-    GuidedUpdate,
-    Judge,
-    ModelCorrelation,
-    Sampling,
-    Trials,
-)
+from pairflow.config.sampling import GuidedUpdate, ModelCorrelation, Sampling, Trials
 from pairflow.config.training import AnyDistillation, BaseTraining, Flow, SolvedPairs, TeacherPairs
+from pairflow.kinds.molecules.settings import LongShare, Notation, Split, Standardisation
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
 
@@ -282,28 +275,3 @@ class CorrelateSettings(ModelCorrelation):
     """What a model's total correlation depends on, besides the model and the training rows."""
 
     seed: Seed = Field(0, description="Seed of the source states, of the sampler and of the ceiling.")
-
-
-class ClassifySettings(Settings):
-    """What the classifier depends on, besides the images and their labels."""
-
-    iterations: ClassifierIterations = 400
-    seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
-
-
-class RealDraws(Settings):
-    """How real data are drawn to be compared with real data, as samples are."""
-
-    samples: int = Field(
-        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
-    )
-    trials: Trials = 10
-    seed: Seed = Field(0, description="Seed of the random draws.")
-
-
-class JudgedDraws(RealDraws, Judge):
-    """What the floor and the controls of text depend on, besides the text."""
-
-
-class FloorSettings(RealDraws, ComparisonSettings):
-    """What the distance of real images from real images depends on, besides the images."""

@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pairflow.config import DataSettings, Images
+from pairflow.config import DataSettings
 from pairflow.data.status import Finding
 from pairflow.kinds.images.files import Shape
+from pairflow.kinds.images.settings import Images
 
 
 @dataclass(frozen=True)

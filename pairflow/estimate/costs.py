@@ -5,9 +5,10 @@ from math import log2
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import Experiment, JudgeTransformer, TrainSettings
+from pairflow.config import Experiment, TrainSettings
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
+from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.plan.jobs import Job
 
 

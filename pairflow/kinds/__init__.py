@@ -2,13 +2,33 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-KINDS = ("molecules", "images", "text", "tokens", "vectors")  # the only list of them
+if TYPE_CHECKING:
+    from pairflow.kinds.kind import Kind
+
+# The only list of them. The last one takes every source that no other claims.
+KINDS = ("images", "text", "tokens", "vectors", "molecules")
 
 
-def source_of(experiment: Any, folder: Path = Path()) -> Any:
+def list_settings() -> list[Any]:
+    """The class of the section `data` of each kind, which its module `settings` calls DATA."""
+    return [import_module(f"pairflow.kinds.{name}.settings").DATA for name in KINDS]
+
+
+def kind_of(data: Any) -> "Kind":
+    """The kind of an experiment's settings `data`."""
+    return load_kind(data.kind)
+
+
+def load_kind(name: str) -> "Kind":
+    """The kind of that name."""
+    return import_module(f"pairflow.kinds.{name}.kind").KIND
+
+
+def source_of(data: Any, folder: Path = Path()) -> Any:
     """The source that the data settings of an experiment name; relative paths are those below `folder`."""
-    name = "data_sets" if experiment.modality in ("molecules", "images", "text") else "sources"
-    module = import_module(f"pairflow.kinds.{experiment.modality}.{name}")
-    return module.source_of(experiment.data, folder)
+    return kind_of(data).source(data, folder)
+
+
+import pairflow.config  # noqa: E402  # it imports the settings above, and has to be first, whoever asks first

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from pairflow import published
-from pairflow.config import Experiment, Images, Text, Tokens, nearest
+from pairflow.config import Experiment, nearest
 from pairflow.errors import InputError
 from pairflow.files import require_regular
+from pairflow.kinds.images.settings import Images
+from pairflow.kinds.text.settings import Text
+from pairflow.kinds.tokens.settings import Tokens
 from pairflow.plan.jobs import Job, jobs
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import Provenance, atomic, digest
-from pairflow.config import ClassifySettings
 from pairflow.errors import InputError
+from pairflow.kinds.images.settings import ClassifySettings
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 

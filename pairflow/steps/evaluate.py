@@ -18,8 +18,8 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
-from pairflow.config import Chemistry
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Chemistry
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, existing, grouped, on_device, out
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
-from pairflow.config import ComparisonSettings
 from pairflow.kinds.images.measures import RealImages
+from pairflow.kinds.images.settings import ComparisonSettings
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, existing, on_device, out, real_images
 

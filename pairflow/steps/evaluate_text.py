@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, digest, save_table
-from pairflow.config import Judge
 from pairflow.kinds.text.files import TextFiles
+from pairflow.kinds.text.settings import Judge
 from pairflow.steps.command import step
 from pairflow.steps.options import device, evaluation, existing, out, real_text, threads
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, Provenance, as_metrics, save_table
-from pairflow.config import FloorSettings
 from pairflow.kinds.images.measures import RealImages
+from pairflow.kinds.images.settings import FloorSettings
 from pairflow.metrics.draws import draw_trials
 from pairflow.steps.command import step
 from pairflow.steps.options import evaluation, on_device, out, real_images

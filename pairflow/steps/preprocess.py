@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
-from pairflow.config import Molecules
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.steps.command import step
 from pairflow.steps.options import out, parent_digest, parent_vocabulary, quiet
 
@@ -27,8 +27,8 @@ def main(settings: Molecules, quiet: bool, parent_vocabulary: Path | None, **fil
     otherwise it is downloaded and verified.
     """
     from pairflow.data.known import KnownMolecules
-    from pairflow.kinds.molecules.data_sets import source_of
     from pairflow.kinds.molecules import prepare as molecules
+    from pairflow.kinds.molecules.data_sets import source_of
 
     provenance = Provenance()
     source = source_of(settings)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
-from pairflow.config import Images
+from pairflow.kinds.images.settings import Images
 from pairflow.steps.command import step
 from pairflow.steps.options import out, quiet
 

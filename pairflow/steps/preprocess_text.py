@@ -7,7 +7,7 @@ import click
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, identity, token_column, write_table
-from pairflow.config import Text
+from pairflow.kinds.text.settings import Text
 from pairflow.steps.command import step
 from pairflow.steps.options import out, parent_digest, parent_vocabulary
 

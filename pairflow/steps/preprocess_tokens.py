@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, token_column, write_table
-from pairflow.config import Tokens
+from pairflow.kinds.tokens.settings import Tokens
 from pairflow.steps.command import step
 from pairflow.steps.options import out
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, Provenance, atomic, digest, identity, row_column, write_table
-from pairflow.config import Vectors
+from pairflow.kinds.vectors.settings import Vectors
 from pairflow.steps.command import step
 from pairflow.steps.options import out
 

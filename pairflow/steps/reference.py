@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
-from pairflow.config import ExtractorSettings
+from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic, digest, read_table, token_array
-from pairflow.config import JudgeTransformer
 from pairflow.errors import InputError
+from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pairflow.config import IMAGE_SOURCES, MOLECULE_SOURCES, Images, Molecules
 from pairflow.data import download
 from pairflow.data.download import RawFile, git_blob_id
 from pairflow.data.source import DatasetSize
+from pairflow.errors import InputError
 from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
+from pairflow.kinds.images.settings import IMAGE_SOURCES, Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
-from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import MOLECULE_SOURCES, Molecules
 from pairflow.kinds.molecules.sources import MoleculeFile, MoleculeTable
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -73,8 +74,12 @@ def checked(remote, tmp_path):
 def test_every_name_in_the_configuration_is_a_source():
     assert set(MOLECULES) == set(MOLECULE_SOURCES)
     assert set(IMAGES) == set(IMAGE_SOURCES) - {"image_folder"}
-    assert source_of(Images(source="image_folder", folder="a", size=8), Path("b")).path == Path("b/a")
-    assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))
+    assert kind_of(Images(source="image_folder", folder="a", size=8)).source(
+        Images(source="image_folder", folder="a", size=8), Path("b")
+    ).path == Path("b/a")
+    assert kind_of(Molecules(source="a.smi", length=8)).source(
+        Molecules(source="a.smi", length=8)
+    ) == MoleculeFile(Path("a.smi"))
 
 
 def test_known_sizes_follow_the_settings():

@@ -5,8 +5,8 @@ import pytest
 
 from pairflow.artifacts import Metadata, write_table
 from pairflow.config import Experiment
-from pairflow.config.sampling import CLASSIFIERS
 from pairflow.errors import InputError
+from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import lineage, paths
 
 OWN = f"classifier-{CLASSIFIERS['digits'][:8]}"

@@ -11,8 +11,7 @@ import torch
 from click.testing import CliRunner
 
 from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
-from pairflow.config import Experiment, ExtractorSettings
-from pairflow.config.sampling import CLASSIFIERS
+from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images import reference as image_reference
@@ -20,6 +19,7 @@ from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.dinov2 import DinoV2
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images
+from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.plan import paths

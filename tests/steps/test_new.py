@@ -15,8 +15,8 @@ from rdkit import Chem
 from pairflow.cli import main
 from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.estimate.rates import Rate
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.library import rows as read
 from pairflow.steps.new import name_of
 

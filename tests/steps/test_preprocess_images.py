@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from pairflow.artifacts import provenance_path, read_table, token_array
-from pairflow.config import Images
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.prepare import contract_hash, to_images
+from pairflow.kinds.images.settings import Images
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from enumerate_molecules import enumerate_molecules, write
 from rdkit import Chem
 from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import prepare
 from pairflow.kinds.molecules.representations import tokenize
 

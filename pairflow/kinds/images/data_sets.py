@@ -2,10 +2,16 @@
 
 from pathlib import Path
 
-from pairflow.config import Images
 from pairflow.data.source import DatasetSize
 from pairflow.kinds.images import files as image_files
-from pairflow.kinds.images.sources import EmbeddedDigits, ImageFolder, ImageSource, PublishedFolder, PublishedImages
+from pairflow.kinds.images.settings import Images
+from pairflow.kinds.images.sources import (
+    EmbeddedDigits,
+    ImageFolder,
+    ImageSource,
+    PublishedFolder,
+    PublishedImages,
+)
 
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"

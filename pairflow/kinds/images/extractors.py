@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from pairflow.artifacts import digest
-from pairflow.config import ExtractorSettings
 from pairflow.errors import InputError
 from pairflow.kinds.images import classifier
 from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.settings import ExtractorSettings
 
 INCEPTION_FILE = "pt_inception-2015-12-05-6726825d.pth"
 INCEPTION_URL = f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILE}"

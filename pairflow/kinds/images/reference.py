@@ -10,12 +10,12 @@ import torch
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
-from pairflow.config import ExtractorSettings
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
 from pairflow.kinds.images.measures import RealImages, mean_kernel
 from pairflow.kinds.images.rows import ImageRows, extract, read_images
+from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.metrics.frechet import Moments
 
 KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairflow.config import DataSettings, Images
+from pairflow.config import DataSettings
 from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
 from pairflow.data.folders import files
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
@@ -17,6 +17,7 @@ from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.images import files as image_files
 from pairflow.kinds.images.files import LabelledImages, RawImages
+from pairflow.kinds.images.settings import Images
 
 if TYPE_CHECKING:
     from pairflow.kinds.images.prepare import PreparedImages

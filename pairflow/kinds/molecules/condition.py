@@ -12,8 +12,8 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from pairflow.config import Settings, nearest
-from pairflow.config.data import Conditioning
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Conditioning
 
 
 class Classes(Settings):

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pairflow.config import Molecules
 from pairflow.data.download import RawFile
 from pairflow.data.source import DatasetSize
+from pairflow.kinds.molecules.settings import Molecules
 from pairflow.kinds.molecules.sources import MoleculeFile, MoleculeSource, MoleculeTable
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -14,7 +14,9 @@ _EMBEDDED = Path(__file__).with_name("small_molecules.csv.gz")
 
 _TABLES = (
     # All small molecules of C, N, O and F, made by tools/enumerate_molecules.py.
-    MoleculeTable("small_molecules", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), DatasetSize(7_561, 398, 24)),
+    MoleculeTable(
+        "small_molecules", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), DatasetSize(7_561, 398, 24)
+    ),
     # QM9, molecules of up to 9 heavy atoms, as DeepChem publishes it.
     MoleculeTable("qm9", RawFile(("qm9.csv.gz", "qm9.csv"), _QM9), DatasetSize(127_190, 6_695, 40)),
     # ZINC-250k, drug-like molecules, with the validation split that GDSS publishes.

@@ -15,11 +15,11 @@ import pandas as pd
 from rdkit import Chem, rdBase
 
 from pairflow.artifacts import read_object, token_dtype
-from pairflow.config import Notation, Standardisation
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Unreadable
 from pairflow.kinds.molecules.representations import REPRESENTATIONS, Representation, get_representation
+from pairflow.kinds.molecules.settings import Notation, Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
 ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from rdkit import Chem, rdBase
 
-from pairflow.config import Notation
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Notation
 
 # Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
 _SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")

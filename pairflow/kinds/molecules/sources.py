@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairflow.config import DataSettings, Molecules, Standardisation
+from pairflow.config import DataSettings
 from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
 from pairflow.data.status import Finding, described
 from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Molecules, Standardisation
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary

@@ -4,8 +4,8 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from pairflow.config import LONGEST, Standardisation
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import LONGEST, Standardisation
 
 MOST_ATOMS = LONGEST  # RDKit writes larger molecules too slowly, and the largest end the process
 _COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 but for hydrogen

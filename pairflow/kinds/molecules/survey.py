@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from rdkit import Chem, rdBase
 
-from pairflow.config import Notation, Standardisation
 from pairflow.data.known import hash_text
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import SMILES_COLUMNS, Row, Unreadable, columns
 from pairflow.kinds.molecules.prepare import SPECIALS, canonicalise, read_molecule
 from pairflow.kinds.molecules.representations import get_representation
+from pairflow.kinds.molecules.settings import Notation, Standardisation
 from pairflow.kinds.molecules.standardise import has_dummy, has_metal, parse, scaffold
 
 _SAMPLED_ROWS = 200

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pairflow.config import Text
 from pairflow.data.download import RawFile
 from pairflow.kinds.text.lm1b import Lm1b
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.sources import EmbeddedText, OwnText, Text8, TextSource
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from pairflow import rng
-from pairflow.config import JudgeTransformer, Optimisation
+from pairflow.config import Optimisation
+from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.networks.causal import CausalTransformer, mean_nll
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import WHOLE, Batches, Objective

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from pairflow.config import DataSettings, Text
+from pairflow.config import DataSettings
 from pairflow.data.source import DatasetSize
 from pairflow.data.status import described
 from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.kinds.text.prepare import Parts, Rejected, normalise
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.sources import PublishedText, expected_size
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]

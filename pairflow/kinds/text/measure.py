@@ -11,7 +11,7 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_array
-from pairflow.config import Judge, RealDraws
+from pairflow.config import RealDraws
 from pairflow.errors import InputError
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.copied import longest_copies
@@ -24,6 +24,7 @@ from pairflow.kinds.text.ngrams import (
     repeated_share,
     token_entropy,
 )
+from pairflow.kinds.text.settings import Judge
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.text.words import known_share, list_words
 from pairflow.kinds.tokens.measure import RealRows

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pairflow.artifacts import token_dtype
-from pairflow.config import Text
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces
 
 PARTS = ("train", "validation", "judge")  # in the order of the text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairflow.artifacts import digest
-from pairflow.config import DataSettings, Text
+from pairflow.config import DataSettings
 from pairflow.data.download import RawFile, downloadable, local_copy
 from pairflow.data.folders import files
 from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
@@ -19,6 +19,7 @@ from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.files import read_bytes, require_regular
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, join, prepare
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is held in memory as a whole

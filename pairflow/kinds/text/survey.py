@@ -5,11 +5,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pairflow.config import Text, suggest
+from pairflow.config import suggest
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.survey import is_molecule
 from pairflow.kinds.text.prepare import PARTS, PreparedText
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.sources import OwnText
 
 LENGTH, SUBWORDS = 32, 1024  # N, and K of subwords, of a suggested experiment

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import read_rows, token_dtype
-from pairflow.config import DataSettings, Tokens
+from pairflow.config import DataSettings
 from pairflow.data.source import DatasetSize, DataSource, quoted
 from pairflow.data.split import split_rows
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
+from pairflow.kinds.tokens.settings import Tokens
 
 MINIMUM = 10  # rows, of which one at least is held out
 

@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import read_array
-from pairflow.config import DataSettings, Vectors
+from pairflow.config import DataSettings
 from pairflow.data.source import DatasetSize, DataSource, quoted
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
+from pairflow.kinds.vectors.settings import Vectors
 from pairflow.points import checked_points
 
 TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none

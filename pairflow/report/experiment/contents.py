@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import as_metrics
-from pairflow.config import Experiment, Modality
+from pairflow.config import Experiment
 from pairflow.report.flaws import Evidence
 from pairflow.report.results import is_complete, is_reduced
 from pairflow.report.tables import REAL, Table
@@ -100,7 +100,7 @@ class Contents:
     point_pairs: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
-    def modality(self) -> Modality:
+    def modality(self) -> str:
         return self.experiment.modality
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import Experiment, Modality
+from pairflow.config import Experiment
 from pairflow.kinds.images import drawings as images
 from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.molecules import gallery as molecules
@@ -163,7 +163,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     ]
 
 
-def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, str]]:
+def _data_facts(data: Mapping[str, Any], modality: str) -> list[tuple[str, str]]:
     images = modality == "images"
     held_out = f"{data['validation_rows']:,}" if data["validation_rows"] else "none, so no NLL is measured"
     facts = [

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.config import Experiment, Settings, check, parse_method
-from pairflow.config.data import Data, Text
+from pairflow.config.data import Data
 from pairflow.config.experiment import Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Sampling
 from pairflow.config.training import DISTILLATIONS, Distillations, Training
+from pairflow.kinds.text.settings import Text
 from pairflow.report.results import FinishedExperiment
 
 FILE = Path(__file__).with_name("protocol.yaml")

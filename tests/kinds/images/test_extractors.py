@@ -8,12 +8,11 @@ import requests
 import torch
 
 from pairflow.artifacts import digest
-from pairflow.config import ExtractorSettings
-from pairflow.config.sampling import CLASSIFIERS
 from pairflow.errors import InputError
 from pairflow.kinds.images import classifier, extractors
 from pairflow.kinds.images.dinov2 import DEVIATION, MEAN, DinoV2
 from pairflow.kinds.images.files import read_digits
+from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 
 FILE = extractors.INCEPTION_FILE
 DIGITS, LABELS = read_digits().images, read_digits().labels.astype(np.int64)

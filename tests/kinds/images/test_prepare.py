@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pairflow.config import Images
 from pairflow.data.source import DatasetSize
-from pairflow.kinds import source_of
-from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
+from pairflow.kinds import source_of
+from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.files import read_digits, read_folder
 from pairflow.kinds.images.prepare import contract_hash, to_images, to_tokens
+from pairflow.kinds.images.settings import Images
 
 pytestmark = pytest.mark.usefixtures("cache")
 TWO = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)  # (B, H, W, C)

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.config.data import Conditioning
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.condition import Classes, label_molecules
 from pairflow.kinds.molecules.properties import COMPUTED, compute
+from pairflow.kinds.molecules.settings import Conditioning
 
 THREE = ("low", "middle", "high")
 

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.prepare import SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import tokenize
 

@@ -3,8 +3,8 @@
 import pytest
 from rdkit import Chem
 
-from pairflow.config import Standardisation
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
 
 

@@ -6,10 +6,10 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pairflow.config import Standardisation
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import Row, Unreadable
 from pairflow.kinds.molecules.prepare import prepare
+from pairflow.kinds.molecules.settings import Standardisation
 from pairflow.kinds.molecules.survey import FEATURES, find_column, first_rejected, survey
 
 ROWS = [

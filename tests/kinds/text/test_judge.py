@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from pairflow.config import JudgeTransformer, check
+from pairflow.config import check
 from pairflow.errors import InputError
 from pairflow.kinds.text.judge import NextToken, train
+from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.networks.causal import CausalTransformer, mean_nll
 
 SMALL = JudgeTransformer(width=16, blocks=1, heads=2, dropout=0, batch_size=32, iterations=150)

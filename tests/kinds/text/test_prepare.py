@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pairflow.config import Text
-from pairflow.kinds.text.data_sets import source_of
 from pairflow.errors import InputError
+from pairflow.kinds.text.data_sets import source_of
 from pairflow.kinds.text.prepare import cut_parts, normalise, summarise
+from pairflow.kinds.text.settings import Text
 
 
 def settings(source="shakespeare", tokeniser="characters", length=8, **others) -> Text:

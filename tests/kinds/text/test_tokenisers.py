@@ -5,10 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from pairflow.config import Text
-from pairflow.kinds.text.data_sets import source_of
 from pairflow.errors import InputError
 from pairflow.kinds.text import tokenisers
+from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import Characters, Subwords, WordPieces, load_tokeniser
 
 MIXED = "Ünïcode — 中文, العربية, हिन्दी:\n👩‍👩‍👧 and e\u0301!\r\n\tTwo  spaces\u00a0and \x00 a zero.\n"

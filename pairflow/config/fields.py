@@ -1,0 +1,48 @@
+"""Types of settings that several kinds of data have, and what all of them have."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from pairflow.config.check import Settings
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+TrainingRows = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=10**9,
+        description="Number of training rows to draw at random. If it is not given, all rows are used.",
+    ),
+]
+
+
+def without_braces(file: str) -> str:
+    if set("{}") & set(file):
+        raise ValueError(f"{file}: braces in a name are wildcards to Snakemake; rename the file")
+    return file
+
+
+OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
+
+
+class DataSettings(Settings):
+    """The section `data` of an experiment. Each kind of data has a class of its own, in its `settings`."""
+
+    kind: ClassVar[str]  # the name of its folder
+    names: ClassVar[tuple[str, ...]]  # of the data sets that it knows
+    flows: ClassVar[tuple[str, ...]] = ("discrete",)  # that the kind allows
+
+    if TYPE_CHECKING:  # each class defines them, with its own help
+        source: Any
+        training_rows: int | None
+
+        @property
+        def file(self) -> str | None:
+            """The user's own file; None for a folder, and for the name of a data set."""
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        """Whether a section `data` with these values is of this kind, by its source."""
+        raise NotImplementedError

@@ -1,0 +1,186 @@
+"""Settings of images: of the raw data, and of what samples are compared by."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from pairflow.config.check import Seed, Settings
+from pairflow.config.fields import DataSettings, Share, TrainingRows
+from pairflow.config.sampling import RealDraws
+
+
+class Images(DataSettings):
+    """Raw images to token rows: N = channels x height x width, K grey levels."""
+
+    kind = "images"
+    flows = ("discrete", "continuous")
+
+    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
+        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
+    )
+    folder: str | None = Field(
+        None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
+    )
+    size: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="Side in pixels: the central square of every image is "
+        "resized to it; only for image_folder.",
+    )
+    mode: Literal["L", "RGB"] | None = Field(
+        None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
+    )
+    levels: int | None = Field(
+        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
+    )
+    flips: bool = Field(False, description="Append the mirror image of every training image.")
+    training_rows: TrainingRows = None
+    validation_fraction: Share = Field(
+        0.1,
+        description="Share that is held out as test images; only without a published test set. With 0 there "
+        "is no validation loss, and samples are compared with training images only.",
+    )
+    split_seed: Seed = Field(42, description="Seed of the random split and subset.")
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return values.get("source") in cls.names
+
+    @property
+    def file(self) -> None:
+        """No single file: images come from a folder, or have a name that the workflow knows."""
+
+    @field_validator("levels")
+    @classmethod
+    def _levels_divide(cls, levels: int | None) -> int | None:
+        if levels and 256 % levels:
+            raise ValueError(f"{levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
+        return levels
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Images":
+        if self.source == "image_folder":
+            if self.folder is None:
+                raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
+            return self
+        for key in ("folder", "size", "mode", "levels"):
+            if getattr(self, key) is not None:
+                why = f"only the source image_folder takes this key, {self.source} has its own"
+                raise ValueError(f"{key}: {why}")
+        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
+            raise ValueError(f"validation_fraction: {self.source} has a published test set")
+        return self
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each image has a label, which the classifier learns from."""
+        return self.source not in ("ffhq64", "image_folder")
+
+
+IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
+
+
+ClassifierIterations = Annotated[
+    int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
+]
+# The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
+# of their weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
+CLASSIFIERS = {
+    "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
+    "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+}
+
+
+ExtractorName = Literal["classifier", "inception", "dinov2"]
+
+
+class ExtractorSettings(Settings):
+    """The network by whose features images are compared."""
+
+    extractor: ExtractorName = Field(
+        "classifier",
+        description="Network that computes the features: a small `classifier`, "
+        "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
+    )
+    weights: str | None = Field(
+        None,
+        description="Weight file of inception or dinov2, or the name of a classifier that comes with "
+        "pairflow (digits or mnist_binary). If it is not given, the published weights are downloaded, "
+        "and a classifier is trained by the workflow.",
+    )
+    sha256: str | None = Field(
+        None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 checksum of the weight file. If it is not given, only the published "
+        "file is accepted, or the classifier's that comes with pairflow.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_checksum(cls, values: Any) -> Any:
+        """The checksum of a classifier that comes with pairflow, so that what it measured follows it."""
+        if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
+            known = CLASSIFIERS.get(str(values.get("weights")))
+            return {**values, "sha256": known} if known and values.get("sha256") is None else values
+        return values
+
+    @model_validator(mode="after")
+    def _weights_fit(self) -> "ExtractorSettings":
+        if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
+            known = " or ".join(CLASSIFIERS)
+            raise ValueError(
+                f"weights: expected {known}, the classifiers that come with pairflow; "
+                f"found '{self.weights}'. Without weights, one is trained"
+            )
+        if self.sha256 is not None and self.weights is None:
+            raise ValueError("sha256: there are no weights to which it could belong")
+        return self
+
+
+class ComparisonSettings(ExtractorSettings):
+    """What the comparison of images depends on, besides the images."""
+
+    pixels: bool = Field(
+        True,
+        description="Also measure the distance of pixels to the nearest training image.",
+        exclude_if=lambda value: value,  # as in the files of earlier versions, which always measured it
+    )
+
+
+class Features(ExtractorSettings):
+    """A feature extractor of an experiment on images."""
+
+    iterations: ClassifierIterations = 400
+
+
+def _with_settings(extractor: Any) -> Any:
+    """An extractor that is named without settings has their defaults."""
+    return {"extractor": extractor} if isinstance(extractor, str) else extractor
+
+
+Extractor = Annotated[
+    Features, BeforeValidator(_with_settings, json_schema_input_type=ExtractorName | Features)
+]
+# The tags' brackets tell them from keys of the configuration.
+Extractors = Annotated[
+    Annotated[Extractor, Tag("<one>")]
+    | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
+    Discriminator(lambda value: "<several>" if isinstance(value, list | tuple) else "<one>"),
+]
+
+
+class ClassifySettings(Settings):
+    """What the classifier depends on, besides the images and their labels."""
+
+    iterations: ClassifierIterations = 400
+    seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
+
+
+class FloorSettings(RealDraws, ComparisonSettings):
+    """What the distance of real images from real images depends on, besides the images."""
+
+
+DATA = Images
