@@ -74,12 +74,9 @@ def checked(remote, tmp_path):
 def test_every_name_in_the_configuration_is_a_source():
     assert set(MOLECULES) == set(MOLECULE_SOURCES)
     assert set(IMAGES) == set(IMAGE_SOURCES) - {"image_folder"}
-    assert kind_of(Images(source="image_folder", folder="a", size=8)).source(
-        Images(source="image_folder", folder="a", size=8), Path("b")
-    ).path == Path("b/a")
-    assert kind_of(Molecules(source="a.smi", length=8)).source(
-        Molecules(source="a.smi", length=8)
-    ) == MoleculeFile(Path("a.smi"))
+    own = Images(source="image_folder", folder="a", size=8)
+    assert source_of(own, Path("b")).path == Path("b/a")
+    assert source_of(Molecules(source="a.smi", length=8)) == MoleculeFile(Path("a.smi"))
 
 
 def test_known_sizes_follow_the_settings():

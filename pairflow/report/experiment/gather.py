@@ -10,10 +10,10 @@ import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds.images import pictures
+from pairflow.kinds.images.page import pictures
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.kinds.tokens import page as tokens
-from pairflow.kinds.vectors import page as vectors
+from pairflow.kinds.tokens.page import spelled as tokens
+from pairflow.kinds.vectors.page import clouds as vectors
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs
 from pairflow.report.closing import sample_command

@@ -9,10 +9,10 @@ import pandas as pd
 import yaml
 
 from pairflow.config import Experiment
-from pairflow.kinds.images import drawings as images
+from pairflow.kinds.images.page import drawings as images
 from pairflow.kinds.images.prepare import to_images
-from pairflow.kinds.molecules import gallery as molecules
-from pairflow.kinds.vectors import page as vectors
+from pairflow.kinds.molecules.page import gallery as molecules
+from pairflow.kinds.vectors.page import clouds as vectors
 from pairflow.limits import HOPELESS
 from pairflow.report import figures
 from pairflow.report.costs import training_costs

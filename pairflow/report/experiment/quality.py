@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from pairflow.kinds.molecules.details import MoleculeDetails, describe_molecules
-from pairflow.kinds.text.details import TextDetails, describe_text
+from pairflow.kinds.molecules.page.details import MoleculeDetails, describe_molecules
+from pairflow.kinds.text.page.details import TextDetails, describe_text
 from pairflow.report import figures, tables
 from pairflow.report.drawing import Legend, Picture, legend
 from pairflow.report.experiment.contents import Contents

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pairflow.kinds.text.details import TextDetails
+from pairflow.kinds.text.page.details import TextDetails
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.contents import Contents

@@ -64,7 +64,7 @@ def processes_of(parent: int) -> set[int]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_outlives_its_step(number):
     """One huge molecule keeps a worker busy for longer than the test may take."""
-    code = "from pairflow.metrics import descriptors\n"
+    code = "from pairflow.kinds.molecules import descriptors\n"
     code += "if __name__ == '__main__':\n    descriptors.structures(['C1CC1' * 900] * 10**5, 2)"
     step = subprocess.Popen([sys.executable, "-c", code])
     deadline = time.monotonic() + 60

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.kinds.images import pictures
+from pairflow.kinds.images.page import pictures
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
 from pairflow.report.trajectory import draw_between

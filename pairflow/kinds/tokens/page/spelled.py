@@ -8,7 +8,7 @@ import numpy as np
 
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds.images.pictures import TIMES, draw_pairs
+from pairflow.kinds.images.page.pictures import TIMES, draw_pairs
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from markupsafe import Markup
 
-from pairflow.kinds.molecules.guidance import GuidanceDetails, describe_guidance
+from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
 from pairflow.report import figures, tables
 from pairflow.report.costs import YIELDS, sampling_times, sampling_yields
 from pairflow.report.drawing import Picture, swatch
