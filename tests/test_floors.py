@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pairflow"
-# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of kinds,
-# the list and the settings stand with the configuration, and what is shown on pages with the report.
+# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan.
+# Of kinds, the list and the settings stand with the configuration, what is shown on pages with the report.
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),

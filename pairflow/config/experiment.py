@@ -2,14 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AliasChoices,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
@@ -64,7 +57,6 @@ class Pairing(Settings):
         ge=1,
         le=10_000,
         description="Forward steps of that measurement; none: as many as `steps`. Fewer steps reach less.",
-        exclude_if=lambda value: value is None,
     )
     redraw: Redraw = None
     pool: Pool = None
@@ -79,7 +71,6 @@ class Experiment(Settings):
     )
     flow: Flow = Field(
         "discrete",
-        exclude_if=lambda flow: flow == "discrete",  # so that nothing of earlier versions is made again
         description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
         "of images, whose pixels count as numbers from -1 to 1.",
     )
@@ -93,7 +84,6 @@ class Experiment(Settings):
         validation_alias=AliasChoices("from", "parent"),
         description="Folder of a trained model, or the name of one that comes with pairflow (`zinc250k`). "
         "The base methods start from its weights (fine-tuning), and the data keep its symbols.",
-        exclude_if=lambda value: value is None,
     )
     pairing: Pairing = Pairing()
     pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=LONGEST_NAME)], OwnFile] = Field(
@@ -120,13 +110,7 @@ class Experiment(Settings):
         None,
         description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
         "characters, 3 for pieces of words.",
-        exclude_if=lambda value: value is None,
     )
-
-    @model_serializer(mode="wrap")
-    def _leave_out_empty_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without own pairs the settings are those of earlier versions, so that no report is made again."""
-        return {key: value for key, value in dump(self).items() if key != "pairs" or value}
 
     @field_validator("evaluations")
     @classmethod

@@ -1,13 +1,8 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
@@ -52,7 +47,7 @@ class Update(Settings):
         True,
         description="After the last sampling step, take the symbols that the denoiser finds most likely.",
     )
-    temperature: Temperature = Field(1.0, exclude_if=lambda value: value == 1)
+    temperature: Temperature = Field(1.0)
 
 
 GuidanceWeight = Annotated[
@@ -74,9 +69,8 @@ class GuidedUpdate(Update):
         None,
         min_length=1,
         description="Class of the property that the model was trained with, such as qed=high.",
-        exclude_if=lambda value: value is None,
     )
-    guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
+    guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
         """Calls of the network for a sample, with the greedy tail unless it revises nothing; two at each time
@@ -109,23 +103,16 @@ class Evaluation(Sampling):
     temperatures: tuple[Temperature, ...] = Field(
         (),
         description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
-        exclude_if=lambda values: not values,
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
-        exclude_if=lambda values: not values,
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
         description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
     )
-
-    @model_serializer(mode="wrap")
-    def _leave_out_what_is_not_shown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `shown` the settings are those of earlier versions, so that no report is made again."""
-        return {key: value for key, value in dump(self).items() if key != "shown" or value}
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
@@ -178,7 +165,6 @@ class Correlation(ModelCorrelation):
         min_length=1,
         description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
         "if the experiment has them.",
-        exclude_if=lambda value: value is None,
     )
 
 

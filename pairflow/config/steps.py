@@ -64,7 +64,6 @@ class PairSettings(Settings):
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: Flow = Field(
         "discrete",
-        exclude_if=lambda flow: flow == "discrete",  # as in files of earlier versions
         description="`discrete` walks from token rows back to their sources, by Algorithm 1; `continuous` "
         "walks from Gaussian sources to the vectors or images that they belong to.",
     )
@@ -212,13 +211,11 @@ class DemandSettings(GuidedUpdate):
     prefix: str | None = Field(
         None,
         min_length=1,
-        exclude_if=lambda value: value is None,
         description="Start of every sample, as SMILES or text, which all updates keep.",
     )
     template: str | None = Field(
         None,
         min_length=1,
-        exclude_if=lambda value: value is None,
         description="Like --prefix, but each `*` leaves one token open.",
     )
     raw: bool = Field(

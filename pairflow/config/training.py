@@ -55,7 +55,6 @@ class Training(Optimisation):
     )
     ignore_padding: bool = Field(
         False,
-        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
         description="Leave the padding of training rows out of the loss of base models.",
     )
 
@@ -65,7 +64,6 @@ Redraw = Annotated[
     Field(
         ge=1,
         le=10**9,
-        exclude_if=lambda epochs: epochs is None,  # so that nothing of earlier versions is made again
         description="Draw the pairs of pairflow and random again, with another seed, after so many epochs; "
         "none: keep them.",
     ),
@@ -77,7 +75,6 @@ Pool = Annotated[
     Field(
         ge=1,
         le=2**14,  # a matrix of 2 GiB
-        exclude_if=lambda rows: rows is None,  # so that nothing of earlier versions is made again
         description="Rows that ot assigns to sources at a time, a multiple of training.batch_size; none: one "
         "batch. The time of an assignment grows with the cube of this number.",
     ),
@@ -112,7 +109,6 @@ class Distillation(Optimisation):
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         {},
-        exclude_if=lambda rates: not rates,  # so that nothing of earlier versions is made again
         description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}.",
     )
     ema_decay: EmaDecay = 0.999
@@ -209,12 +205,5 @@ Distillations = create_model(  # type: ignore[call-overload]
     "Distillations",
     __base__=Settings,
     __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
-    **{
-        # DCD and ReDi are written as null where they are not set: results of before stay up to date.
-        name: (
-            settings | None,
-            None if name in ("dcd", "redi") else Field(None, exclude_if=lambda how: how is None),
-        )
-        for name, settings in DISTILLATIONS.items()
-    },
+    **{name: (settings | None, None) for name, settings in DISTILLATIONS.items()},
 )

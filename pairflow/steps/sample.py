@@ -15,22 +15,10 @@ from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, spl
 from pairflow.steps.command import step
 from pairflow.steps.options import model_folder, on_device, out, resumable
 
-
-def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Accept the former `--steps` for `--nfe`, and the former `--valid`, which is the default now."""
-    if value is not None:
-        former = {"nfe": value} if option.name == "steps" else {"raw": False}
-        context.default_map = {**(context.default_map or {}), **former}
-
-
 AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
-
-former = partial(click.option, hidden=True, is_eager=True, expose_value=False, callback=_former_option)
 
 
 @step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
-@former("--steps", type=int)
-@former("--valid", is_flag=True, default=None)
 @model_folder(
     "--model",
     required=True,

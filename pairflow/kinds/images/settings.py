@@ -146,7 +146,6 @@ class ComparisonSettings(ExtractorSettings):
     pixels: bool = Field(
         True,
         description="Also measure the distance of pixels to the nearest training image.",
-        exclude_if=lambda value: value,  # as in the files of earlier versions, which always measured it
     )
 
 

@@ -35,10 +35,7 @@ MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
-    """Rules that are applied to each molecule before it is written as canonical SMILES.
-
-    The last three are not written into files where they have their defaults: earlier versions lack them.
-    """
+    """Rules that are applied to each molecule before it is written as canonical SMILES."""
 
     fragments: Literal["keep", "largest", "reject"] = Field(
         "keep",
@@ -53,19 +50,16 @@ class Standardisation(Settings):
     dummies: Literal["keep", "reject"] = Field(
         "keep",
         description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
-        exclude_if=lambda value: value == "keep",
     )
     metals: Literal["keep", "reject"] = Field(
         "keep",
         description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row.",
-        exclude_if=lambda value: value == "keep",
     )
     min_heavy_atoms: int = Field(
         1,
         ge=1,
         le=LONGEST,
         description="Leave out molecules with fewer heavy atoms.",
-        exclude_if=lambda value: value == 1,
     )
 
 
@@ -111,7 +105,7 @@ class Molecules(Standardisation, DataSettings):
         "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
-    representation: Notation = Field("smiles", exclude_if=lambda value: value == "smiles")
+    representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"
@@ -127,7 +121,6 @@ class Molecules(Standardisation, DataSettings):
     condition: Conditioning | None = Field(
         None,
         description="Train conditional models, which can be guided, on the classes of a property.",
-        exclude_if=lambda value: value is None,
     )
 
     @classmethod
@@ -162,13 +155,11 @@ class Chemistry(Settings):
     )
     useful: bool = Field(
         False,
-        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
         description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
         "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
     )
     moses: bool = Field(
         False,
-        exclude_if=lambda value: not value,
         description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
         "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
     )

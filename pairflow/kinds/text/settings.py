@@ -149,12 +149,10 @@ class Judge(Settings):
         None,
         description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
         "transformer with these settings; {} for the defaults.",
-        exclude_if=lambda value: value is None,
     )
     gen_ppl: bool = Field(
         False,
         description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
-        exclude_if=lambda value: not value,
     )
 
 
