@@ -14,7 +14,7 @@ FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),
     ("points", "published", "tokens"),
-    ("artifacts", "config", "kinds.list", "kinds.settings", "flow.schedule"),
+    ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),
     ("metrics",),
@@ -37,8 +37,8 @@ def room_of(module: str) -> str:
     """The room of a module named below `pairflow`: mostly its first name."""
     first, *rest = module.split(".")
     if first == "kinds":
-        parts = {"page": "kinds.page", "settings": "kinds.settings"}
-        return parts.get(rest[1] if len(rest) > 1 else "", "kinds" if len(rest) > 1 else "kinds.list")
+        parts = {"page": "kinds.page", "settings": "config"}
+        return parts.get(rest[1], "kinds") if len(rest) > 1 else "config"
     special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
     if module.startswith(special):
         return "flow.schedule" if first == "flow" else "plan.jobs"

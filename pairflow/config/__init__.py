@@ -5,7 +5,7 @@ a rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, PaperSettings
+from pairflow.config.experiment import Configuration, Experiment, PaperSettings
 from pairflow.config.fields import DataSettings
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises
 from pairflow.config.sampling import RealDraws
@@ -13,16 +13,13 @@ from pairflow.config.steps import (
     AdoptSettings,
     CorrelateSettings,
     CoverSettings,
-    DemandSettings,
     DistillSettings,
     FlowSampleSettings,
-    NewSettings,
     PairSettings,
     SampleSettings,
     ScoreSettings,
     SolveSettings,
     TeachSettings,
     TrainSettings,
-    parse_range,
 )
 from pairflow.config.training import DISTILLATIONS, BaseTraining, Dcd, Flow, Optimisation, Redi, Rf, Training

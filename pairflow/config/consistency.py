@@ -6,9 +6,7 @@ from pairflow.config.check import nearest
 from pairflow.config.methods import BASES, parse_method
 from pairflow.config.sampling import Update
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
-from pairflow.kinds.images.settings import Images
-from pairflow.kinds.molecules.settings import Molecules
-from pairflow.limits import MAX_LENGTH
+from pairflow.kinds import list_settings
 
 if TYPE_CHECKING:
     from pairflow.config.experiment import Experiment
@@ -22,9 +20,9 @@ def require_consistency(experiment: "Experiment") -> None:
         _conditions,
         _methods,
         _distillation,
-        _modality,
+        _kind,
         _flow,
-        _images,
+        experiment.data.require_consistency,
         _evaluations,
         _correlation,
     ):
@@ -35,10 +33,9 @@ def _conditions(experiment: "Experiment") -> None:
     for name, evaluation in experiment.evaluations.items():
         if evaluation.condition is None:
             continue
-        where, data = f"evaluations.{name}.condition", experiment.data
-        if not isinstance(data, Molecules) or data.condition is None:
+        where, known = f"evaluations.{name}.condition", experiment.data.conditions()
+        if not known:
             raise ValueError(f"{where}: needs the settings data.condition")
-        known = [f"{data.condition.name()}={label}" for label in data.condition.labels()]
         if evaluation.condition not in known:
             near = nearest(evaluation.condition, known)
             expected = f"expected one of {', '.join(known)}"
@@ -71,10 +68,12 @@ def _distillation(experiment: "Experiment") -> None:
                 raise ValueError(f"{where}: no base method{nearest(base, BASES)}: {', '.join(BASES)}")
 
 
-def _modality(experiment: "Experiment") -> None:
-    for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
-        if getattr(experiment, key) is not None and experiment.modality != modality:
-            raise ValueError(f"{key}: only for {modality}, and the data are {experiment.modality}")
+def _kind(experiment: "Experiment") -> None:
+    kind = experiment.data.kind
+    for settings in list_settings():
+        for key in settings.experiment_keys.model_fields:
+            if settings.kind != kind and getattr(experiment, key) is not None:
+                raise ValueError(f"{key}: only for {settings.kind}, and the data are {kind}")
 
 
 def _flow(experiment: "Experiment") -> None:
@@ -87,9 +86,8 @@ def _flow(experiment: "Experiment") -> None:
         expected = "velocity" if continuous else "nelbo or cross_entropy"
         found = experiment.training.loss
         raise ValueError(f"training.loss: expected {expected} in a {flow} flow, found {found}")
-    modalities = ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
-    if experiment.modality not in modalities:
-        raise ValueError(f"data: a {flow} flow is not for {experiment.modality}; see `flow`")
+    if flow not in experiment.data.flows:
+        raise ValueError(f"data: a {flow} flow is not for {experiment.data.kind}; see `flow`")
     if flow not in experiment.network.flows:
         raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow} flow")
     if continuous:
@@ -113,25 +111,6 @@ def _no_discrete_settings(experiment: "Experiment") -> None:
     for key, given in absent.items():
         if given:
             raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
-
-
-def _images(experiment: "Experiment") -> None:
-    data = experiment.data
-    if not isinstance(data, Images):
-        return
-    names = [features.extractor for features in experiment.compared_features()]
-    if len(set(names)) < len(names):
-        raise ValueError(f"features: {names} names one twice")
-    if "classifier" in names and not data.labelled:
-        raise ValueError(
-            "features: the images of a folder have no labels, which the default extractor `classifier` "
-            "learns from; set features: {extractor: inception} or {extractor: dinov2}"
-        )
-    length = (data.size or 1) ** 2 * (3 if data.mode == "RGB" else 1)
-    if experiment.flow == "discrete" and experiment.couplings() and length > MAX_LENGTH:
-        raise ValueError(
-            f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
-        )
 
 
 def _evaluations(experiment: "Experiment") -> None:

@@ -1,8 +1,8 @@
 """One named entry of workflow_config.yaml, and the settings that each step gets from it."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, create_model, field_validator, model_validator
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
@@ -25,18 +25,7 @@ from pairflow.config.steps import (
 )
 from pairflow.config.training import BaseTraining, Distillations, Flow, Pool, Redraw, Training
 from pairflow.errors import InputError
-from pairflow.kinds.images.settings import (
-    CLASSIFIERS,
-    ClassifySettings,
-    ComparisonSettings,
-    Extractors,
-    ExtractorSettings,
-    Features,
-    FloorSettings,
-    Images,
-)
-from pairflow.kinds.molecules.settings import Chemistry, Molecules
-from pairflow.kinds.text.settings import Judge, JudgedDraws, Text
+from pairflow.kinds import list_settings
 from pairflow.limits import LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
@@ -62,7 +51,7 @@ class Pairing(Settings):
     pool: Pool = None
 
 
-class Experiment(Settings):
+class CommonExperiment(Settings):
     """One named entry of workflow_config.yaml."""
 
     description: str = Field(description="One line about the experiment, for the report.")
@@ -99,17 +88,6 @@ class Experiment(Settings):
     ] = Field(min_length=1, description="The protocols by which samples are drawn and measured, by name.")
     correlation: Correlation | None = Field(
         None, description="Settings of the total correlation, if it is measured."
-    )
-    features: Extractors | None = Field(
-        None,
-        description="The network by whose features images are compared, or a list of several: "
-        "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
-    )
-    chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
-    judge: Judge | None = Field(
-        None,
-        description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
-        "characters, 3 for pieces of words.",
     )
 
     @field_validator("evaluations")
@@ -153,10 +131,10 @@ class Experiment(Settings):
 
     def is_conditional(self) -> bool:
         """Whether the base models are trained on the classes of a property."""
-        return isinstance(self.data, Molecules) and self.data.condition is not None
+        return bool(self.data.conditions())
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> "Experiment":
+    def _is_consistent(self) -> "CommonExperiment":
         require_consistency(self)
         return self
 
@@ -252,64 +230,23 @@ class Experiment(Settings):
             raise InputError("the experiment has no settings 'correlation'")
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
-    def compared_features(self) -> tuple[Features, ...]:
-        """The networks by whose features images are compared; the first one leads."""
-        if self.modality != "images":
-            raise InputError(
-                "only images are compared by features, but the data of this experiment are not images"
-            )
-        source = self.data.source
-        features = self.features or Features(weights=source if source in CLASSIFIERS else None)
-        return features if isinstance(features, tuple) else (features,)
-
-    def extractors(self) -> dict[str, Features]:
-        """The `compared_features` by name."""
-        return {features.extractor: features for features in self.compared_features()}
-
-    def references(self) -> tuple[str, ...]:
-        """The sets of real images that samples are compared with."""
-        held_out = isinstance(self.data, Images) and self.data.validation_fraction > 0
-        return ("train", "test") if held_out else ("train",)
-
-    def classify_settings(self) -> ClassifySettings:
-        return ClassifySettings(iterations=self.extractors().get("classifier", Features()).iterations)
-
-    def extractor_settings(self, extractor: str = "") -> ExtractorSettings:
-        """Settings of the extractor of that name, by default of the first."""
-        extractors = self.extractors()
-        extractor = extractor or next(iter(extractors))
-        if extractor not in extractors:
-            raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, extractors)}")
-        return ExtractorSettings(**extractors[extractor].model_dump(exclude={"iterations"}))
-
-    def comparison_settings(self, extractor: str = "") -> ComparisonSettings:
-        """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
-        settings = self.extractor_settings(extractor)
-        pixels = settings.extractor == next(iter(self.extractors()))
-        return ComparisonSettings(**settings.model_dump(), pixels=pixels)
-
     def real_draws(self, evaluation: str) -> RealDraws:
         """As many real data as samples, with the first seed: real data are the same for all seeds."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
 
-    def floor_settings(self, evaluation: str, extractor: str = "") -> FloorSettings:
-        """Settings of the noise floor of images."""
-        draws = self.real_draws(evaluation)
-        return FloorSettings(**self.comparison_settings(extractor).model_dump(), **draws.model_dump())
 
-    def chemistry_settings(self) -> Chemistry:
-        return self.chemistry or Chemistry()
-
-    def judge_settings(self) -> Judge:
-        judge = self.judge or Judge()
-        if isinstance(self.data, Text) and "order" not in judge.model_fields_set:
-            return judge.model_copy(update={"order": 6 if self.data.tokeniser == "characters" else 3})
-        return judge
-
-    def judged_draws(self, evaluation: str) -> JudgedDraws:
-        """Settings of the floor and of the controls of text."""
-        return JudgedDraws(**self.judge_settings().model_dump(), **self.real_draws(evaluation).model_dump())
+# The keys of each kind of data follow those that all experiments have, in the order of the list of kinds.
+_KEYS = [settings.experiment_keys for settings in list_settings() if settings.experiment_keys.model_fields]
+if TYPE_CHECKING:
+    Experiment = CommonExperiment
+else:
+    Experiment = create_model(
+        "Experiment",
+        __base__=(*reversed(_KEYS), CommonExperiment),
+        __doc__=CommonExperiment.__doc__,
+        __module__=__name__,
+    )
 
 
 def _repetition(first: Evaluation, repeated: Evaluation) -> str:
@@ -317,10 +254,6 @@ def _repetition(first: Evaluation, repeated: Evaluation) -> str:
     if repeated.guidance != first.guidance:
         return f"guidance {repeated.guidance:g}"
     return f"temperature {repeated.temperature:g}"
-
-
-# The data sets of the paper's tables.
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b", "mnist", "two_moons")
 
 
 class Configuration(Settings):
@@ -340,7 +273,7 @@ class Configuration(Settings):
     def paper_settings(self) -> "PaperSettings":
         """Settings of the page on the paper's tables: the experiments on its data."""
         named = self.experiments.items()
-        on_its_data = {name: entry for name, entry in named if entry.data.source in PAPER_SOURCES}
+        on_its_data = {name: entry for name, entry in named if entry.data.source in entry.data.paper}
         return PaperSettings(experiments=on_its_data)
 
 

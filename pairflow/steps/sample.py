@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Provenance, token_column, token_dtype
-from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
+from pairflow.config import FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import DemandSettings
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import model_folder, on_device, out, resumable

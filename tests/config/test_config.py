@@ -11,14 +11,16 @@ import yaml
 from deadline import within
 
 from pairflow import config
-from pairflow.config import BASES, PAPER_SOURCES, Configuration, Experiment, Settings, check, parse_method
+from pairflow.config import BASES, Configuration, Experiment, Settings, check, parse_method
 from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, schema
 from pairflow.errors import InputError
+from pairflow.kinds import list_settings
 from pairflow.plan import paths
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
+PAPER_SOURCES = [name for settings in list_settings() for name in settings.paper]
 IMAGES = {"source": "image_folder", "folder": "faces"}
 OTHERS = [base for base in BASES if base != "pairs"]  # those without a name
 KEYWORDS = {"properties", "anyOf", "items", "prefixItems", "$defs"}  # of JSON schemas

@@ -14,10 +14,10 @@ import pytest
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
-from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.settings import DemandSettings
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {

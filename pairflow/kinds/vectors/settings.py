@@ -16,6 +16,7 @@ class Vectors(DataSettings):
     kind = "vectors"
     flows = ("continuous",)
     names = ("two_moons", "vectors")
+    paper = ("two_moons",)
 
     source: Literal["two_moons", "vectors"] = Field(
         description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
