@@ -1,10 +1,11 @@
 """Whether the settings of an experiment go together. A single setting is checked where it is defined."""
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Any
 
 from pairflow.config.check import nearest
+from pairflow.config.flows import FLOWS, Flow
 from pairflow.config.methods import BASES, parse_method
-from pairflow.config.sampling import Update
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
 from pairflow.kinds import list_settings
 
@@ -77,40 +78,34 @@ def _kind(experiment: "Experiment") -> None:
 
 
 def _flow(experiment: "Experiment") -> None:
-    flow, continuous = experiment.flow, experiment.flow == "continuous"
+    flow = FLOWS[experiment.flow]
     for name in experiment.methods:
-        if flow not in parse_method(name).flows:
-            bases = ", ".join(base for base, own in BASES.items() if flow in own.flows)
-            raise ValueError(f"methods: '{name}' has no {flow} flow; expected one of {bases}")
-    if continuous != (experiment.training.loss == "velocity"):
-        expected = "velocity" if continuous else "nelbo or cross_entropy"
-        found = experiment.training.loss
-        raise ValueError(f"training.loss: expected {expected} in a {flow} flow, found {found}")
-    if flow not in experiment.data.flows:
-        raise ValueError(f"data: a {flow} flow is not for {experiment.data.kind}; see `flow`")
-    if flow not in experiment.network.flows:
-        raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow} flow")
-    if continuous:
-        _no_discrete_settings(experiment)
-        require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
-    elif experiment.pairing.pool is not None:
-        raise ValueError("pairing.pool: only for continuous flows, and flow is discrete")
+        if flow.name not in parse_method(name).flows:
+            bases = ", ".join(base for base, own in BASES.items() if flow.name in own.flows)
+            raise ValueError(f"methods: '{name}' has no {flow.name} flow; expected one of {bases}")
+    if experiment.training.loss not in flow.losses:
+        expected, found = " or ".join(flow.losses), experiment.training.loss
+        raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {found}")
+    if flow.name not in experiment.data.flows:
+        raise ValueError(f"data: a {flow.name} flow is not for {experiment.data.kind}; see `flow`")
+    if flow.name not in experiment.network.modules:
+        raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow.name} flow")
+    for other in FLOWS.values():
+        if other != flow:
+            _keys_are_unset(experiment, other)
+    require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
 
 
-def _no_discrete_settings(experiment: "Experiment") -> None:
-    absent = {
-        "correlation": experiment.correlation is not None,
-        "pairing.coverage": experiment.pairing.coverage,
-        "pairing.redraw": experiment.pairing.redraw is not None,
-        "training.ignore_padding": experiment.training.ignore_padding,
-    }
-    update = Update()
+def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
+    """ValueError for the first setting that only this flow has, unless it has its default."""
+    places: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
-        for key in (*Update.model_fields, "temperatures"):
-            absent[f"evaluations.{name}.{key}"] = getattr(evaluation, key) != getattr(update, key, ())
-    for key, given in absent.items():
-        if given:
-            raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
+        places += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]
+    for where, start, key in places:
+        *sections, last = key.split(".")
+        settings = functools.reduce(getattr, sections, start)
+        if getattr(settings, last) != type(settings).model_fields[last].default:
+            raise ValueError(f"{where}{key}: only for {flow.name} flows, and flow is {experiment.flow}")
 
 
 def _evaluations(experiment: "Experiment") -> None:

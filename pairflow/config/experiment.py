@@ -8,22 +8,27 @@ from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
 from pairflow.config.data import Data
 from pairflow.config.fields import OwnFile
-from pairflow.config.methods import parse_method, tail_revises
+from pairflow.config.flows import DISCRETE, FLOWS, FlowName
+from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
 from pairflow.config.networks import Network
-from pairflow.config.sampling import Correlation, Evaluation, GuidedUpdate, RealDraws
+from pairflow.config.sampling import Correlation, Evaluation, FlowSampleSettings, RealDraws, SampleSettings
 from pairflow.config.steps import (
     AdoptSettings,
     CorrelateSettings,
     CoverSettings,
     DistillSettings,
-    FlowSampleSettings,
     PairSettings,
-    SampleSettings,
-    SolveSettings,
-    TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import BaseTraining, Distillations, Flow, Pool, Redraw, Training
+from pairflow.config.training import (
+    BaseTraining,
+    Distillations,
+    Pool,
+    Redraw,
+    SolveSettings,
+    TeachSettings,
+    Training,
+)
 from pairflow.errors import InputError
 from pairflow.kinds import list_settings
 from pairflow.limits import LONGEST_NAME
@@ -58,8 +63,8 @@ class CommonExperiment(Settings):
     scale: Literal["paper", "reduced"] = Field(
         description="`paper` if all numbers are those of the paper's protocol, otherwise `reduced`."
     )
-    flow: Flow = Field(
-        "discrete",
+    flow: FlowName = Field(
+        DISCRETE.name,
         description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
         "of images, whose pixels count as numbers from -1 to 1.",
     )
@@ -186,7 +191,7 @@ class CommonExperiment(Settings):
         method = parse_method(coupling)
         if method.own:
             return AdoptSettings(coupling=coupling, seed=seed)
-        steps = self.pairing.steps if method.base == "pairflow" else None
+        steps = self.pairing.steps if BASES[method.base].closed_form else None
         shared = {"steps": steps, "subsets": method.subsets, "seed": seed, "flow": self.flow}
         return PairSettings(coupling=method.base, **shared)
 
@@ -196,33 +201,27 @@ class CommonExperiment(Settings):
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         parsed = parse_method(method)
         redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
-        pool = self.pairing.pool if parsed.base == "ot" else None
+        pool = self.pairing.pool if parsed.couple != INDEPENDENT else None
         training = BaseTraining(**self.training.model_dump(), redraw=redraw, pool=pool)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
-        pairs = self._last_distillation(method).pairs
-        kind = SolveSettings if self.flow == "continuous" else TeachSettings
-        return kind(method=method, seed=seed, **pairs.model_dump())
+        how = self._last_distillation(method)
+        return how.drawing(method=method, seed=seed, **how.pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
         how = self._last_distillation(method).of_base(parse_method(method).base)
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings | FlowSampleSettings:
-        if self.flow == "continuous":
-            numbers = self._protocol(evaluation).model_dump(include={"samples", "trials"})
-            return FlowSampleSettings(**numbers, nfe=nfe, seed=seed)
-        shared = self._protocol(evaluation).model_dump(
-            exclude={"nfe", "methods", "shown", "temperatures", "guidances"}
-        )
-        return SampleSettings(**shared, nfe=nfe, seed=seed)
+        kind = FLOWS[self.flow].sampling
+        protocol = self._protocol(evaluation).model_dump(include={*kind.model_fields} - {"nfe"})
+        return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
         """Calls of the network that can change a sample, which every page counts; NFE is that of updates."""
-        if self.flow == "continuous":
-            return nfe
-        settings = self.evaluations.get(evaluation) or GuidedUpdate()
+        known = evaluation in self.evaluations
+        settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:

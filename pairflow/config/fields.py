@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pairflow.config.check import Settings
+from pairflow.config.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
@@ -33,7 +34,7 @@ class DataSettings(Settings):
     kind: ClassVar[str]  # the name of its folder
     names: ClassVar[tuple[str, ...]]  # of the data sets that it knows
     paper: ClassVar[tuple[str, ...]] = ()  # those among them that the paper's tables have
-    flows: ClassVar[tuple[str, ...]] = ("discrete",)  # that the kind allows
+    flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # the kind's own keys of an experiment
 
     if TYPE_CHECKING:  # each class defines them, with its own help

@@ -1,13 +1,21 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-SamplerName = Literal["ancestral", "euler"]
+# Sampler -> the module of pairflow.flow that has it under that name.
+SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}
+# Of a continuous flow: see `flow.continuous.solve`.
+SOLVERS = EULER, HEUN, DOPRI5 = "euler", "heun", "dopri5"
+if TYPE_CHECKING:
+    SamplerName = str
+    SolverName = str
+else:
+    SamplerName, SolverName = Literal[tuple(SAMPLERS)], Literal[SOLVERS]
 Sampler = Annotated[SamplerName, Field(description="Update rule of the sampler.")]
 Conversion = Annotated[
     Literal["exact", "none"],
@@ -89,6 +97,35 @@ class Sampling(GuidedUpdate):
 
     samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
     trials: Trials = 10
+
+
+class SampleSettings(Sampling):
+    """What a file of samples depends on, besides the model."""
+
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+
+class FlowSampleSettings(Settings):
+    """What a file of samples of a continuous flow depends on, besides the model."""
+
+    solver: SolverName = Field(
+        EULER,
+        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
+        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
+    )
+    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    trials: Trials = 10
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
+        """Calls of the network for a sample: one at each time, and no greedy tail."""
+        return nfe
 
 
 class Evaluation(Sampling):

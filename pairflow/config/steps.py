@@ -1,20 +1,26 @@
 """What the output of each step depends on besides its input files: the only parameter of its rule."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
+from pairflow.config.flows import DISCRETE, FlowName
+from pairflow.config.methods import BASES, KNOWN, PAIRED, Method
 from pairflow.config.networks import Network
-from pairflow.config.sampling import ModelCorrelation, Sampling, Trials
-from pairflow.config.training import AnyDistillation, BaseTraining, Flow, SolvedPairs, TeacherPairs
-from pairflow.limits import MOST_NFE, MOST_SAMPLES
+from pairflow.config.sampling import ModelCorrelation
+from pairflow.config.training import AnyDistillation, BaseTraining
+
+if TYPE_CHECKING:
+    CouplingName = str
+else:
+    CouplingName = Literal[tuple(PAIRED)]
 
 
 class PairSettings(Settings):
     """What a file of pairs depends on, besides the token rows."""
 
-    coupling: Literal["pairflow", "random"] = Field(
+    coupling: CouplingName = Field(
         "pairflow", description="Source states: closed-form (pairflow) or independent (random)."
     )
     steps: int | None = Field(
@@ -24,18 +30,18 @@ class PairSettings(Settings):
         1, ge=1, le=10**9, description="Random subsets (P) that are paired separately; only for pairflow."
     )
     seed: Seed = Field(0, description="Seed of the random numbers.")
-    flow: Flow = Field(
-        "discrete",
+    flow: FlowName = Field(
+        DISCRETE.name,
         description="`discrete` walks from token rows back to their sources, by Algorithm 1; `continuous` "
         "walks from Gaussian sources to the vectors or images that they belong to.",
     )
 
     @model_validator(mode="after")
     def _steps_for_pairflow(self) -> "PairSettings":
-        if self.coupling == "pairflow" and self.steps is None:
-            raise ValueError("steps: the coupling pairflow needs a number of steps")
-        if self.flow == "continuous" and (self.coupling != "pairflow" or self.subsets > 1):
-            raise ValueError("flow: a continuous flow is paired by pairflow, all rows at once")
+        if BASES[self.coupling].closed_form and self.steps is None:
+            raise ValueError(f"steps: the coupling {self.coupling} needs a number of steps")
+        if self.flow not in Method(name=self.coupling, base=self.coupling, subsets=self.subsets).flows:
+            raise ValueError(f"flow: a {self.flow} flow is paired by pairflow, all rows at once")
         return self
 
 
@@ -57,30 +63,11 @@ class TrainSettings(Settings):
     """What a model depends on, besides the token rows or pairs."""
 
     method: str = Field(
-        description="Base method: mdlm, udlm, random, pairflow, pairflow-sub<P> "
-        "(P random subsets, paired separately), or pairs-<name> (pairs of your own); in a continuous flow "
-        "condot, ot or pairflow."
+        description=f"Base method: {KNOWN} (P random subsets, paired separately; <name>: pairs of your own)."
     )
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: BaseTraining
-
-
-class TeachSettings(TeacherPairs):
-    """What a file of a teacher's pairs depends on, besides the teacher."""
-
-    method: str = Field(description="Method that will train on the pairs: <parent>+redi.")
-    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
-
-
-class SolveSettings(SolvedPairs):
-    """What a file of pairs for ReFlow depends on, besides the teacher."""
-
-    solver: Literal["euler"] = Field(
-        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
-    )
-    method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
-    seed: Seed = Field(0, description="Seed of the sources.")
 
 
 class DistillSettings(Settings):
@@ -90,34 +77,9 @@ class DistillSettings(Settings):
         description="Distilled method, whose name is its parent's and +<distillation>: pairflow+dcd."
     )
     seed: Seed = Field(0, description="Seed of data order, noise and dropout.")
-    distillation: AnyDistillation = Field(  # type: ignore[valid-type]
+    distillation: AnyDistillation = Field(
         description='Distillation as JSON, e.g. \'{"name": "dcd", "teacher_every": 2000, ...}\'.'
     )
-
-
-class SampleSettings(Sampling):
-    """What a file of samples depends on, besides the model."""
-
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
-    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
-
-
-class FlowSampleSettings(Settings):
-    """What a file of samples of a continuous flow depends on, besides the model."""
-
-    solver: Literal["euler", "heun", "dopri5"] = Field(
-        "euler",
-        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
-        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
-    )
-    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
-    trials: Trials = 10
-    nfe: int = Field(
-        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
-    )
-    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
 
 
 class ScoreSettings(Settings):

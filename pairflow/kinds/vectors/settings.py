@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed
 from pairflow.config.fields import DataSettings, OwnFile, TrainingRows
+from pairflow.config.flows import CONTINUOUS
 from pairflow.limits import MAX_LENGTH
 
 
@@ -14,7 +15,7 @@ class Vectors(DataSettings):
     """Vectors of d real numbers, for continuous flows."""
 
     kind = "vectors"
-    flows = ("continuous",)
+    flows = (CONTINUOUS.name,)
     names = ("two_moons", "vectors")
     paper = ("two_moons",)
 
