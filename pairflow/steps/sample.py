@@ -108,7 +108,7 @@ def _draw_trials(
         return samples.numpy().astype(token_dtype(model.corruption.symbols))
 
     nfe = settings.nfe
-    calls = nfe if isinstance(settings, FlowSampleSettings) else settings.count_calls(nfe)
+    calls = settings.count_calls(nfe)
     drawn = np.concatenate(table.make(batches, draw, partial(network_bar, model.network, calls, quiet)))
     trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
     size = model.vocabulary_size
