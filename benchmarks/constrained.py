@@ -23,11 +23,11 @@ from pairing import commit, machine
 from rdkit import Chem, rdBase
 
 from pairflow.artifacts import read_table
-from pairflow.config import DemandSettings
 from pairflow.generate.demand import MoleculeStream
 from pairflow.generate.given import OPEN
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.representations import tokenize
+from pairflow.kinds.molecules.settings import DemandSettings
 
 STARTS = ({}, {"prefix": "C=CC"}, {"prefix": "N#CC"}, {"template": "CC(*)C(*)"}, {"template": "C*1C*1"})
 SHARES = ("valid", "free", "kept", "known", "found")

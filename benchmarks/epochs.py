@@ -54,8 +54,7 @@ class Redrawn(FlowObjective):
         self.sources, self.every, self.draw = sources, every, 0
 
     def __call__(self, network: torch.nn.Module, iteration: int, rows: slice = WHOLE) -> torch.Tensor:
-        batches = self.batches
-        draw = iteration * batches.batch_size // batches.rows // self.every
+        draw = iteration * self.shape[0] // len(self.x1) // self.every
         if draw != self.draw:
             self.x0, self.draw = torch.tensor(self.sources(draw)), draw
         return super().__call__(network, iteration, rows)

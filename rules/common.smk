@@ -15,6 +15,8 @@ from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
 from pairflow.data.folders import listing
 from pairflow.errors import InputError
+from pairflow.kinds import load_settings
+from pairflow.kinds.text.settings import judge_settings
 
 try:
     for path in workflow.configfiles:
@@ -107,11 +109,14 @@ def own_pairs(wildcards):
 
 
 def settings_of(method, *names):
-    """A rule's parameter: the settings that this method of `Experiment` returns for these wildcards."""
+    """A rule's parameter: the settings by this method of `Experiment`, or this function of its kind."""
 
     def settings(wildcards):
         values = [value_of(wildcards, name) for name in names]
-        return as_json(getattr(experiment_of(wildcards), method)(*values))
+        experiment = experiment_of(wildcards)
+        if hasattr(experiment, method):
+            return as_json(getattr(experiment, method)(*values))
+        return as_json(getattr(load_settings(experiment.data.kind), method)(experiment, *values))
 
     return settings
 
@@ -125,15 +130,15 @@ def value_of(wildcards, name):
 
 def judge_gpu(wildcards):
     """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
-    return gpu(wildcards) if experiment_of(wildcards).judge_settings().gen_ppl else 0
+    return gpu(wildcards) if judge_settings(experiment_of(wildcards)).gen_ppl else 0
 
 
 def judge_memory(wildcards, attempt):
-    return attempt * (16000 if experiment_of(wildcards).judge_settings().gen_ppl else 4000)
+    return attempt * (16000 if judge_settings(experiment_of(wildcards)).gen_ppl else 4000)
 
 
 def judge_transformer(wildcards):
-    return as_json(experiment_of(wildcards).judge_settings().transformer)
+    return as_json(judge_settings(experiment_of(wildcards)).transformer)
 
 
 def teach_settings(wildcards):

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pairflow"
-# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of kinds,
-# the list and the settings stand with the configuration, and what is shown on pages with the report.
+# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan.
+# Of kinds, the list and the settings stand with the configuration, what is shown on pages with the report.
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),
     ("points", "published", "tokens"),
-    ("artifacts", "config", "kinds.list", "kinds.settings", "flow.schedule"),
+    ("artifacts", "config", "flow.schedule"),
     ("runtime",),
     ("data", "flow", "networks", "pairing", "plan"),
     ("metrics",),
@@ -37,8 +37,8 @@ def room_of(module: str) -> str:
     """The room of a module named below `pairflow`: mostly its first name."""
     first, *rest = module.split(".")
     if first == "kinds":
-        parts = {"page": "kinds.page", "settings": "kinds.settings"}
-        return parts.get(rest[1] if len(rest) > 1 else "", "kinds" if len(rest) > 1 else "kinds.list")
+        parts = {"page": "kinds.page", "settings": "config"}
+        return parts.get(rest[1], "kinds") if len(rest) > 1 else "config"
     special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
     if module.startswith(special):
         return "flow.schedule" if first == "flow" else "plan.jobs"

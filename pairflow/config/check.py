@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, Union, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +19,16 @@ class Settings(BaseModel):
     """Closed and immutable settings: an unknown key is an error, it is never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def by_name(*classes: type[Settings]) -> dict[str, Any]:
+    """Settings classes by the one value of the key `name` that each has."""
+    return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
+
+
+def any_of(classes: Mapping[str, type[Settings]]) -> Any:
+    """The type of settings that are of one of these classes, as their `name` says."""
+    return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pairflow.config.check import Settings
+from pairflow.config.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 TrainingRows = Annotated[
@@ -32,7 +33,9 @@ class DataSettings(Settings):
 
     kind: ClassVar[str]  # the name of its folder
     names: ClassVar[tuple[str, ...]]  # of the data sets that it knows
-    flows: ClassVar[tuple[str, ...]] = ("discrete",)  # that the kind allows
+    paper: ClassVar[tuple[str, ...]] = ()  # those among them that the paper's tables have
+    flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # that the kind allows
+    experiment_keys: ClassVar[type[Settings]] = Settings  # the kind's own keys of an experiment
 
     if TYPE_CHECKING:  # each class defines them, with its own help
         source: Any
@@ -46,3 +49,10 @@ class DataSettings(Settings):
     def claims(cls, values: Mapping[str, Any]) -> bool:
         """Whether a section `data` with these values is of this kind, by its source."""
         raise NotImplementedError
+
+    def conditions(self) -> tuple[str, ...]:
+        """The classes that samples may be asked for, such as qed=high."""
+        return ()
+
+    def require_consistency(self, experiment: Any) -> None:
+        """ValueError, with the names of the settings, unless an experiment goes with such data."""

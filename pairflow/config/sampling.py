@@ -1,18 +1,21 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-SamplerName = Literal["ancestral", "euler"]
+# Sampler -> the module of pairflow.flow that has it under that name.
+SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}
+# Of a continuous flow: see `flow.continuous.solve`.
+SOLVERS = EULER, HEUN, DOPRI5 = "euler", "heun", "dopri5"
+if TYPE_CHECKING:
+    SamplerName = str
+    SolverName = str
+else:
+    SamplerName, SolverName = Literal[tuple(SAMPLERS)], Literal[SOLVERS]
 Sampler = Annotated[SamplerName, Field(description="Update rule of the sampler.")]
 Conversion = Annotated[
     Literal["exact", "none"],
@@ -52,7 +55,7 @@ class Update(Settings):
         True,
         description="After the last sampling step, take the symbols that the denoiser finds most likely.",
     )
-    temperature: Temperature = Field(1.0, exclude_if=lambda value: value == 1)
+    temperature: Temperature = Field(1.0)
 
 
 GuidanceWeight = Annotated[
@@ -74,9 +77,8 @@ class GuidedUpdate(Update):
         None,
         min_length=1,
         description="Class of the property that the model was trained with, such as qed=high.",
-        exclude_if=lambda value: value is None,
     )
-    guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
+    guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
         """Calls of the network for a sample, with the greedy tail unless it revises nothing; two at each time
@@ -97,6 +99,35 @@ class Sampling(GuidedUpdate):
     trials: Trials = 10
 
 
+class SampleSettings(Sampling):
+    """What a file of samples depends on, besides the model."""
+
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+
+class FlowSampleSettings(Settings):
+    """What a file of samples of a continuous flow depends on, besides the model."""
+
+    solver: SolverName = Field(
+        EULER,
+        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
+        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
+    )
+    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    trials: Trials = 10
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
+        """Calls of the network for a sample: one at each time, and no greedy tail."""
+        return nfe
+
+
 class Evaluation(Sampling):
     """A named protocol: numbers of sampling steps (NFE), samples and trials."""
 
@@ -109,23 +140,16 @@ class Evaluation(Sampling):
     temperatures: tuple[Temperature, ...] = Field(
         (),
         description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
-        exclude_if=lambda values: not values,
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
-        exclude_if=lambda values: not values,
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
         description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
     )
-
-    @model_serializer(mode="wrap")
-    def _leave_out_what_is_not_shown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `shown` the settings are those of earlier versions, so that no report is made again."""
-        return {key: value for key, value in dump(self).items() if key != "shown" or value}
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
@@ -178,7 +202,6 @@ class Correlation(ModelCorrelation):
         min_length=1,
         description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
         "if the experiment has them.",
-        exclude_if=lambda value: value is None,
     )
 
 

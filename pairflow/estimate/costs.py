@@ -8,7 +8,8 @@ from typing import NamedTuple
 from pairflow.config import Experiment, TrainSettings
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
-from pairflow.kinds.text.settings import JudgeTransformer
+from pairflow.kinds.molecules.settings import chemistry_settings
+from pairflow.kinds.text.settings import JudgeTransformer, judge_settings
 from pairflow.plan.jobs import Job
 
 
@@ -84,7 +85,7 @@ def _apart_from_long_work(
     if modality in ("text", "tokens"):
         preprocess = (1.0 + 5e-8 * every * sizes.length, 150.0 + 2e-5 * every * sizes.length)
         evaluate = (2.0 + samples * (1.1e-10 * pixels + 4e-7 * sizes.length), 250.0 + 2e-6 * pixels)
-        evaluate = _UNKNOWN if experiment.judge_settings().gen_ppl else evaluate
+        evaluate = _UNKNOWN if judge_settings(experiment).gen_ppl else evaluate
     elif modality == "vectors":
         rows_on_disk = numbers
         preprocess = (1.0 + 1e-7 * every * sizes.length, 200.0 + 3e-5 * every * sizes.length)
@@ -98,7 +99,7 @@ def _apart_from_long_work(
         preprocess = (1.0 + per_token * every * sizes.length, 200.0 + 1.4e-3 * every)
         described = every * (sizes.length / 4 + 12)
         seconds = 1.0 + samples * (1.6e-4 + 1.5e-8 * rows)
-        evaluate = _UNKNOWN if experiment.chemistry_settings().fcd else (seconds, 450.0 + 3e-4 * rows)
+        evaluate = _UNKNOWN if chemistry_settings(experiment).fcd else (seconds, 450.0 + 3e-4 * rows)
 
     def features(count: int) -> tuple[float | None, float | None]:
         return (3.0 + 7e-4 * count, in_torch) if extractor_known else _UNKNOWN
@@ -115,7 +116,7 @@ def _apart_from_long_work(
         "gather": (2.0, 300.0, 2 * rows * numbers),
         "adopt": (2.0, 300.0, 2 * rows * rows_on_disk),
         "cover": (1.0, None, 1e4),
-        "train_judge": (3.0 + _judge_seconds(experiment.judge_settings().transformer, sizes), 950.0, 1e6),
+        "train_judge": (3.0 + _judge_seconds(judge_settings(experiment).transformer, sizes), 950.0, 1e6),
         "train": (3.0 + _assignment_seconds(job, sizes), None, weights),
         "distill": (3.0, None, weights),
         "teach": (3.0, None, 2 * count_draws(job)[0] * numbers),

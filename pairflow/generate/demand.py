@@ -12,10 +12,10 @@ import torch
 
 from pairflow import published
 from pairflow.artifacts import Metadata, atomic, read_metadata, require_apart
-from pairflow.config import DemandSettings
 from pairflow.errors import InputError, Interrupted
 from pairflow.generate.choice import choose, no_molecules
 from pairflow.generate.given import describe_kept, given_molecule, given_places
+from pairflow.kinds.molecules.settings import DemandSettings
 from pairflow.limits import USABLE
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from pairflow.config import DemandSettings
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
+from pairflow.kinds.molecules.settings import DemandSettings
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pandas as pd
 import torch
 
 from pairflow.artifacts import as_cell, require_apart
-from pairflow.config import DemandSettings
 from pairflow.errors import InputError
 from pairflow.generate.choice import choose
 from pairflow.generate.demand import PATIENCE, GrowingTable, TooFewAccepted, require_writable
 from pairflow.generate.given import given_places, given_text
+from pairflow.kinds.molecules.settings import DemandSettings
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.runtime.progress import bar
 from pairflow.training.model import Model

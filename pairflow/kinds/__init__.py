@@ -13,7 +13,12 @@ KINDS = ("images", "text", "tokens", "vectors", "molecules")
 
 def list_settings() -> list[Any]:
     """The class of the section `data` of each kind, which its module `settings` calls DATA."""
-    return [import_module(f"pairflow.kinds.{name}.settings").DATA for name in KINDS]
+    return [load_settings(name).DATA for name in KINDS]
+
+
+def load_settings(name: str) -> Any:
+    """The module of the settings of the kind of that name."""
+    return import_module(f"pairflow.kinds.{name}.settings")
 
 
 def kind_of(data: Any) -> "Kind":

@@ -12,6 +12,9 @@ from typing import Any
 
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment, Settings, parse_method
+from pairflow.kinds.images import settings as image_settings
+from pairflow.kinds.molecules import settings as molecule_settings
+from pairflow.kinds.text.settings import judge_settings, judged_draws
 from pairflow.plan import paths
 
 Files = Mapping[str, Path | Sequence[Path]]
@@ -88,9 +91,9 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
             yield from _judge(root, experiment)
         for name in experiment.evaluations:
             out = {"metrics": paths.floor(root, name)}
-            settings = experiment.judged_draws(name) if of_text else experiment.real_draws(name)
+            settings = judged_draws(experiment, name) if of_text else experiment.real_draws(name)
             real = _real_text(root, experiment) if of_text else _real_rows(root)
-            yield Job("floor", real, out, settings, gpu=experiment.judge_settings().gen_ppl)
+            yield Job("floor", real, out, settings, gpu=judge_settings(experiment).gen_ppl)
         return
     if experiment.modality == "molecules":
         smiles = {"smiles": files["smiles"]}
@@ -100,7 +103,7 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
         return
     if trained := paths.extractor_files(root, experiment):
         weights = {"weights": trained["classifier"], "description": trained["description"]}
-        yield Job("classify", _real_rows(root), weights, experiment.classify_settings())
+        yield Job("classify", _real_rows(root), weights, image_settings.classify_settings(experiment))
     for extractor in paths.extractors(experiment):
         yield from _real_images(root, experiment, extractor)
 
@@ -108,13 +111,19 @@ def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
 def _real_images(root: Path, experiment: Experiment, extractor: str) -> Iterator[Job]:
     """The statistics of real images by an extractor, and how far they are from one another."""
     files = paths.extractor_files(root, experiment, extractor)
-    settings = experiment.extractor_settings(extractor)
+    settings = image_settings.extractor_settings(experiment, extractor)
     for split, path in paths.references(root, experiment, extractor).items():
         inputs = {"tokens": paths.images(root, split), **files}
         yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
     for name in experiment.evaluations:
         inputs, out = paths.compared_images(root, experiment, extractor), paths.floor(root, name, extractor)
-        yield Job("floor", inputs, {"metrics": out}, experiment.floor_settings(name, extractor), gpu=True)
+        yield Job(
+            "floor",
+            inputs,
+            {"metrics": out},
+            image_settings.floor_settings(experiment, name, extractor),
+            gpu=True,
+        )
 
 
 def _real_rows(root: Path) -> dict[str, Path]:
@@ -126,7 +135,7 @@ def _judge(root: Path, experiment: Experiment) -> Iterator[Job]:
     """The training of the second judge of text, if there is one."""
     if files := paths.judge_files(root, experiment):
         outputs = {"weights": files["judge_weights"], "description": files["judge_description"]}
-        yield Job("train_judge", _judge_text(root), outputs, experiment.judge_settings().transformer)
+        yield Job("train_judge", _judge_text(root), outputs, judge_settings(experiment).transformer)
 
 
 def _judge_text(root: Path) -> dict[str, Path]:
@@ -210,7 +219,7 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
     molecules, images = experiment.modality == "molecules", experiment.modality == "images"
-    gpu = images or experiment.judge_settings().gen_ppl
+    gpu = images or judge_settings(experiment).gen_ppl
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
@@ -226,15 +235,15 @@ def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
 def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
     """What samples are compared with, and the settings of the comparison."""
     if experiment.modality == "text":
-        return _real_text(root, experiment), experiment.judge_settings()
+        return _real_text(root, experiment), judge_settings(experiment)
     if experiment.modality in ("tokens", "vectors"):
         return _real_rows(root), None
     if experiment.modality == "images":
-        settings = experiment.comparison_settings(extractor)
+        settings = image_settings.comparison_settings(experiment, extractor)
         return paths.compared_images(root, experiment, extractor), settings
     data = paths.data_files(root, experiment)
     files = {"vocabulary": data["vocabulary"], "smiles": data["smiles"], "molecules": paths.molecules(root)}
-    return files | paths.chemnet_files(root, experiment), experiment.chemistry_settings()
+    return files | paths.chemnet_files(root, experiment), molecule_settings.chemistry_settings(experiment)
 
 
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from pairflow import published
 from pairflow.config import Experiment, parse_method
+from pairflow.kinds.images import settings as image_settings
+from pairflow.kinds.molecules.settings import chemistry_settings
+from pairflow.kinds.text.settings import judge_settings
 
 
 class SampleRun(NamedTuple):
@@ -74,12 +77,12 @@ def molecules(root: Path) -> Path:
 
 def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """Statistics of the training molecules' ChemNet features, if the experiment asks for FCD."""
-    return {"chemnet": root / "reference" / "chemnet.parquet"} if experiment.chemistry_settings().fcd else {}
+    return {"chemnet": root / "reference" / "chemnet.parquet"} if chemistry_settings(experiment).fcd else {}
 
 
 def extractors(experiment: Experiment) -> list[str]:
     """The extractors of an experiment as its files name them: the first, which leads, has an empty name."""
-    return ["", *[*experiment.extractors()][1:]]
+    return ["", *[*image_settings.extractors(experiment)][1:]]
 
 
 def _ending(extractor: str) -> str:
@@ -89,7 +92,7 @@ def _ending(extractor: str) -> str:
 def extractor_files(root: Path, experiment: Experiment, extractor: str | None = None) -> dict[str, Path]:
     """The files of a network that images are compared by (any one by default), if the workflow trains it."""
     names = extractors(experiment) if extractor is None else [extractor]
-    settings = [experiment.extractor_settings(name) for name in names]
+    settings = [image_settings.extractor_settings(experiment, name) for name in names]
     if not any(chosen.extractor == "classifier" and not chosen.weights for chosen in settings):
         return {}
     weights = root / "reference" / "classifier.safetensors"
@@ -119,7 +122,7 @@ def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The files of the second judge of text, if the experiment has one."""
-    if not experiment.judge_settings().transformer:
+    if not judge_settings(experiment).transformer:
         return {}
     weights = root / "reference" / "judge.safetensors"
     return {"judge_weights": weights, "judge_description": weights.with_suffix(".json")}
@@ -128,7 +131,7 @@ def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 def references(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
     """Statistics of the real images, train and test."""
     end = f"{_ending(extractor)}.parquet"
-    return {split: root / "reference" / f"{split}{end}" for split in experiment.references()}
+    return {split: root / "reference" / f"{split}{end}" for split in image_settings.references(experiment)}
 
 
 def compared_images(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:

@@ -15,10 +15,15 @@ import numpy as np
 
 from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
-from pairflow.config import NewSettings
 from pairflow.config.own import describe, place, require_free
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.settings import LONGEST, MOLECULE_SOURCES, Molecules, Standardisation
+from pairflow.kinds.molecules.settings import (
+    LONGEST,
+    MOLECULE_SOURCES,
+    Molecules,
+    NewSettings,
+    Standardisation,
+)
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, model_folder, quiet

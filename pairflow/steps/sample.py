@@ -9,28 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Provenance, token_column, token_dtype
-from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
+from pairflow.config import FlowSampleSettings, SampleSettings
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import DemandSettings
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import model_folder, on_device, out, resumable
 
-
-def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Accept the former `--steps` for `--nfe`, and the former `--valid`, which is the default now."""
-    if value is not None:
-        former = {"nfe": value} if option.name == "steps" else {"raw": False}
-        context.default_map = {**(context.default_map or {}), **former}
-
-
 AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
-
-former = partial(click.option, hidden=True, is_eager=True, expose_value=False, callback=_former_option)
 
 
 @step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
-@former("--steps", type=int)
-@former("--valid", is_flag=True, default=None)
 @model_folder(
     "--model",
     required=True,
@@ -119,7 +108,7 @@ def _draw_trials(
         return samples.numpy().astype(token_dtype(model.corruption.symbols))
 
     nfe = settings.nfe
-    calls = nfe if isinstance(settings, FlowSampleSettings) else settings.count_calls(nfe)
+    calls = settings.count_calls(nfe)
     drawn = np.concatenate(table.make(batches, draw, partial(network_bar, model.network, calls, quiet)))
     trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
     size = model.vocabulary_size

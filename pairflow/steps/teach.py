@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Provenance, row_column, token_column, token_dtype
-from pairflow.config import SolveSettings, TeachSettings, parse_method
+from pairflow.config import DISTILLATIONS, SolveSettings, TeachSettings, parse_method
 from pairflow.errors import InputError
 from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
@@ -59,21 +60,19 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
 
 def _drawer(settings: AnySettings, teacher: "Model") -> Callable[[BlockKey], np.ndarray]:
     """What draws a batch of pairs (2, rows, N); InputError unless the settings are for this teacher."""
-    from pairflow.training import redi, rf
-
-    parent = parse_method(settings.method).parent
-    if parent != teacher.method:
+    method = parse_method(settings.method)
+    if method.parent != teacher.method:
         raise InputError(
-            f"{teacher.folder}: a model of {teacher.method}, but {settings.method} needs {parent}"
+            f"{teacher.folder}: a model of {teacher.method}, but {settings.method} needs {method.parent}"
         )
-    if teacher.continuous != isinstance(settings, SolveSettings):
+    distillation = method.distillations[-1]
+    if type(settings) is not getattr(DISTILLATIONS[distillation], "drawing", None):
         raise InputError(f"{teacher.folder}: --solver is needed with a continuous flow, and only then")
+    draw_pairs = import_module(f"pairflow.training.{distillation}").draw_pairs
 
     def draw(block: BlockKey) -> np.ndarray:
-        if isinstance(settings, SolveSettings):
-            return rf.draw_pairs(teacher, settings, *block).numpy()
-        tokens = redi.draw_pairs(teacher, settings, *block).numpy()
-        return tokens.astype(token_dtype(teacher.corruption.symbols))
+        pairs = draw_pairs(teacher, settings, *block).numpy()
+        return pairs if teacher.continuous else pairs.astype(token_dtype(teacher.corruption.symbols))
 
     return draw
 

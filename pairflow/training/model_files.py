@@ -117,7 +117,7 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a model description of pairflow: {error}") from error
     if version != FORMAT:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
-    if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version
+    if facts.pop("checksum", None) != _checksum(facts):
         raise InputError(f"{path}: altered since it was written")
     if missing := [key for key in NEEDED if key not in facts]:
         raise InputError(

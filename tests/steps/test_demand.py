@@ -14,10 +14,10 @@ import pytest
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
-from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.settings import DemandSettings
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {
@@ -222,16 +222,6 @@ def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
     assert all(Chem.MolFromSmiles(smiles) for smiles in smiles_of(tmp_path / "y.smi"))
 
 
-def test_the_former_options_are_accepted_and_hidden(step, model, tmp_path):
-    options = {"model": model, "count": 20, "quiet": True}
-    assert step("sample", **options, steps=8, valid=True, out=tmp_path / "a.smi").exit_code == 0
-    assert step("sample", **options, nfe=8, out=tmp_path / "b.smi").exit_code == 0
-    assert (tmp_path / "a.smi").read_bytes() == (tmp_path / "b.smi").read_bytes()
-    text = step("sample", help=True).output
-    assert "--valid" not in text
-    assert "--steps" not in text
-
-
 def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sample, tmp_path, monkeypatch):
     assert sample("a.parquet", unique=True).exit_code == 0
     assert sample("b.parquet", unique=True).exit_code == 0
@@ -290,7 +280,7 @@ def test_a_description_altered_anywhere_is_noticed(sample, model, refused):
 def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     refused(sample("x.smi", folder=made / "bare"), "sample", "bare/vocabulary.json: no such file")
     shutil.copy(made / "data/vocabulary.json", made / "bare")
-    assert sample("x.smi", folder=made / "bare").exit_code == 0  # a model of an earlier version
+    assert sample("x.smi", folder=made / "bare").exit_code == 0
     text = "bare/model.json: the model was saved without known.parquet, so --novel is not available"
     refused(sample("x.smi", folder=made / "bare", novel=True), "sample", text)
     (made / "bare/vocabulary.json").unlink()
@@ -565,7 +555,7 @@ def test_a_prefix_is_kept_and_the_share_with_its_structure_is_said(sample, tmp_p
     assert read_table(tmp_path / "p.parquet", "molecules")[1].parameters["prefix"] == "CO"
     assert sample("q.parquet").exit_code == 0
     parameters = read_table(tmp_path / "q.parquet", "molecules")[1].parameters
-    assert not {"prefix", "template"} & set(parameters)  # as in the files of earlier versions
+    assert (parameters["prefix"], parameters["template"]) == (None, None)
 
 
 def test_a_template_leaves_its_stars_open(sample, tmp_path):

@@ -19,7 +19,13 @@ from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.dinov2 import DinoV2
 from pairflow.kinds.images.measures import kernel_distance, nearest
 from pairflow.kinds.images.prepare import to_images
-from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
+from pairflow.kinds.images.settings import (
+    CLASSIFIERS,
+    ExtractorSettings,
+    classify_settings,
+    extractor_settings,
+    floor_settings,
+)
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.plan import paths
@@ -204,7 +210,7 @@ def test_the_halves_have_nothing_in_common(experiment):
     ours, theirs = image_reference.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
-    settings = Experiment.model_validate(experiment()).floor_settings("main")
+    settings = floor_settings(Experiment.model_validate(experiment()), "main")
     for _, rows in draw_trials(settings, "train", ours):
         assert len(np.unique(rows)) == 70
         assert not set(rows) & set(theirs)
@@ -373,10 +379,16 @@ def experiment(miniature):
 
 def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
-    assert images.classify_settings().model_dump() == {"iterations": 30, "seed": 0}
+    assert classify_settings(images).model_dump() == {"iterations": 30, "seed": 0}
     extractor = {"extractor": "classifier", "weights": None, "sha256": None}
-    assert images.extractor_settings().model_dump() == extractor
-    assert images.floor_settings("main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
+    assert extractor_settings(images).model_dump() == extractor
+    assert floor_settings(images, "main").model_dump() == {
+        **extractor,
+        "pixels": True,
+        "samples": 70,
+        "trials": 2,
+        "seed": 3,
+    }
     assert set(paths.extractor_files(Path("r"), images)) == {"classifier", "description"}
     assert paths.report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),
@@ -384,7 +396,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     ]
     shipped = Experiment.model_validate(experiment(features=None))
     known = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
-    assert shipped.extractor_settings().model_dump() == known
+    assert extractor_settings(shipped).model_dump() == known
     assert paths.extractor_files(Path("r"), shipped) == {}
     inception = Experiment.model_validate(experiment(features="inception"))
     assert paths.extractor_files(Path("r"), inception) == {}
@@ -406,11 +418,11 @@ def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     assert "classifier" not in floor.inputs
     last = table[Path("r/seed0/metrics/udlm/main/nfe1-classifier.parquet")]
     assert last.inputs["classifier"] == Path("r/reference/classifier.safetensors")
-    assert several.classify_settings().iterations == 9
+    assert classify_settings(several).iterations == 9
     samples = [job for job in jobs(Path("r"), several) if job.rule == "sample"]
     assert len(samples) == sum(job.rule == "sample" for job in jobs(Path("r"), alone))
     with pytest.raises(InputError, match="features: no extractor 'dinov2'"):
-        alone.extractor_settings("dinov2")
+        extractor_settings(alone, "dinov2")
 
 
 def test_molecules_are_not_compared_by_features(experiment):
@@ -418,6 +430,6 @@ def test_molecules_are_not_compared_by_features(experiment):
     molecules = Experiment.model_validate(experiment(data=data, features=None))
     assert paths.report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="only images are compared by features"):
-        molecules.classify_settings()
+        classify_settings(molecules)
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data))

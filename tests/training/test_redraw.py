@@ -80,7 +80,6 @@ def test_own_pairs_cannot_be_drawn_again(rows, model):
 
 def test_without_the_setting_nothing_changes(rows, model):
     settings = BaseTraining(**TRAINING)
-    assert "redraw" not in settings.model_dump()
     model = replace(model, training=settings)
     objective = base_objective(model, rows("pairflow"))
     objective(model.network, 11)

@@ -5,83 +5,12 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from pairflow.config.check import Seed, Settings
+from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.fields import DataSettings, Share, TrainingRows
+from pairflow.config.flows import DISCRETE, FLOWS
 from pairflow.config.sampling import RealDraws
-
-
-class Images(DataSettings):
-    """Raw images to token rows: N = channels x height x width, K grey levels."""
-
-    kind = "images"
-    flows = ("discrete", "continuous")
-
-    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
-        description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
-        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
-    )
-    folder: str | None = Field(
-        None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
-    )
-    size: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="Side in pixels: the central square of every image is "
-        "resized to it; only for image_folder.",
-    )
-    mode: Literal["L", "RGB"] | None = Field(
-        None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
-    )
-    levels: int | None = Field(
-        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
-    )
-    flips: bool = Field(False, description="Append the mirror image of every training image.")
-    training_rows: TrainingRows = None
-    validation_fraction: Share = Field(
-        0.1,
-        description="Share that is held out as test images; only without a published test set. With 0 there "
-        "is no validation loss, and samples are compared with training images only.",
-    )
-    split_seed: Seed = Field(42, description="Seed of the random split and subset.")
-
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") in cls.names
-
-    @property
-    def file(self) -> None:
-        """No single file: images come from a folder, or have a name that the workflow knows."""
-
-    @field_validator("levels")
-    @classmethod
-    def _levels_divide(cls, levels: int | None) -> int | None:
-        if levels and 256 % levels:
-            raise ValueError(f"{levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
-        return levels
-
-    @model_validator(mode="after")
-    def _fits_the_source(self) -> "Images":
-        if self.source == "image_folder":
-            if self.folder is None:
-                raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
-            return self
-        for key in ("folder", "size", "mode", "levels"):
-            if getattr(self, key) is not None:
-                why = f"only the source image_folder takes this key, {self.source} has its own"
-                raise ValueError(f"{key}: {why}")
-        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
-            raise ValueError(f"validation_fraction: {self.source} has a published test set")
-        return self
-
-    @property
-    def labelled(self) -> bool:
-        """Whether each image has a label, which the classifier learns from."""
-        return self.source not in ("ffhq64", "image_folder")
-
-
-IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
-
+from pairflow.errors import InputError
+from pairflow.limits import MAX_LENGTH
 
 ClassifierIterations = Annotated[
     int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
@@ -146,7 +75,6 @@ class ComparisonSettings(ExtractorSettings):
     pixels: bool = Field(
         True,
         description="Also measure the distance of pixels to the nearest training image.",
-        exclude_if=lambda value: value,  # as in the files of earlier versions, which always measured it
     )
 
 
@@ -181,6 +109,154 @@ class ClassifySettings(Settings):
 
 class FloorSettings(RealDraws, ComparisonSettings):
     """What the distance of real images from real images depends on, besides the images."""
+
+
+class ImagesExperiment(Settings):
+    """The keys of an experiment that only images have."""
+
+    features: Extractors | None = Field(
+        None,
+        description="The network by whose features images are compared, or a list of several: "
+        "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
+    )
+
+
+class Images(DataSettings):
+    """Raw images to token rows: N = channels x height x width, K grey levels."""
+
+    kind = "images"
+    paper = ("mnist_binary", "mnist", "cifar10", "ffhq64")
+    flows = tuple(FLOWS)
+    experiment_keys = ImagesExperiment
+
+    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
+        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
+    )
+    folder: str | None = Field(
+        None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
+    )
+    size: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="Side in pixels: the central square of every image is "
+        "resized to it; only for image_folder.",
+    )
+    mode: Literal["L", "RGB"] | None = Field(
+        None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
+    )
+    levels: int | None = Field(
+        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
+    )
+    flips: bool = Field(False, description="Append the mirror image of every training image.")
+    training_rows: TrainingRows = None
+    validation_fraction: Share = Field(
+        0.1,
+        description="Share that is held out as test images; only without a published test set. With 0 there "
+        "is no validation loss, and samples are compared with training images only.",
+    )
+    split_seed: Seed = Field(42, description="Seed of the random split and subset.")
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return values.get("source") in cls.names
+
+    @property
+    def file(self) -> None:
+        """No single file: images come from a folder, or have a name that the workflow knows."""
+
+    @field_validator("levels")
+    @classmethod
+    def _levels_divide(cls, levels: int | None) -> int | None:
+        if levels and 256 % levels:
+            raise ValueError(f"{levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
+        return levels
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Images":
+        if self.source == "image_folder":
+            if self.folder is None:
+                raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
+            return self
+        for key in ("folder", "size", "mode", "levels"):
+            if getattr(self, key) is not None:
+                why = f"only the source image_folder takes this key, {self.source} has its own"
+                raise ValueError(f"{key}: {why}")
+        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
+            raise ValueError(f"validation_fraction: {self.source} has a published test set")
+        return self
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each image has a label, which the classifier learns from."""
+        return self.source not in ("ffhq64", "image_folder")
+
+    def require_consistency(self, experiment: Any) -> None:
+        names = [features.extractor for features in compared_features(experiment)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"features: {names} names one twice")
+        if "classifier" in names and not self.labelled:
+            raise ValueError(
+                "features: the images of a folder have no labels, which the default extractor `classifier` "
+                "learns from; set features: {extractor: inception} or {extractor: dinov2}"
+            )
+        length = (self.size or 1) ** 2 * (3 if self.mode == "RGB" else 1)
+        if experiment.flow == DISCRETE.name and experiment.couplings() and length > MAX_LENGTH:
+            raise ValueError(
+                f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
+            )
+
+
+IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
+
+
+def compared_features(experiment: Any) -> tuple[Features, ...]:
+    """The networks by whose features images are compared; the first one leads."""
+    if not isinstance(experiment.data, Images):
+        raise InputError(
+            "only images are compared by features, but the data of this experiment are not images"
+        )
+    source = experiment.data.source
+    features = experiment.features or Features(weights=source if source in CLASSIFIERS else None)
+    return features if isinstance(features, tuple) else (features,)
+
+
+def extractors(experiment: Any) -> dict[str, Features]:
+    """The `compared_features` by name."""
+    return {features.extractor: features for features in compared_features(experiment)}
+
+
+def references(experiment: Any) -> tuple[str, ...]:
+    """The sets of real images that samples are compared with."""
+    return ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
+
+
+def classify_settings(experiment: Any) -> ClassifySettings:
+    """Settings of the classifier that the workflow trains."""
+    return ClassifySettings(iterations=extractors(experiment).get("classifier", Features()).iterations)
+
+
+def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
+    """Settings of the extractor of that name, by default of the first."""
+    known = extractors(experiment)
+    extractor = extractor or next(iter(known))
+    if extractor not in known:
+        raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
+    return ExtractorSettings(**known[extractor].model_dump(exclude={"iterations"}))
+
+
+def comparison_settings(experiment: Any, extractor: str = "") -> ComparisonSettings:
+    """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
+    settings = extractor_settings(experiment, extractor)
+    pixels = settings.extractor == next(iter(extractors(experiment)))
+    return ComparisonSettings(**settings.model_dump(), pixels=pixels)
+
+
+def floor_settings(experiment: Any, evaluation: str, extractor: str = "") -> FloorSettings:
+    """Settings of the noise floor of images."""
+    draws = experiment.real_draws(evaluation)
+    return FloorSettings(**comparison_settings(experiment, extractor).model_dump(), **draws.model_dump())
 
 
 DATA = Images

@@ -1,12 +1,14 @@
-"""Settings of molecules: of the raw data, and of what is measured on samples."""
+"""Settings of molecules: of the raw data, what is measured on samples, and molecules on demand."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.fields import DataSettings, Share, TrainingRows, without_braces
+from pairflow.config.sampling import GuidedUpdate
 from pairflow.kinds import list_settings
 
 Split = Annotated[
@@ -35,10 +37,7 @@ MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
 
 
 class Standardisation(Settings):
-    """Rules that are applied to each molecule before it is written as canonical SMILES.
-
-    The last three are not written into files where they have their defaults: earlier versions lack them.
-    """
+    """Rules that are applied to each molecule before it is written as canonical SMILES."""
 
     fragments: Literal["keep", "largest", "reject"] = Field(
         "keep",
@@ -53,19 +52,16 @@ class Standardisation(Settings):
     dummies: Literal["keep", "reject"] = Field(
         "keep",
         description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
-        exclude_if=lambda value: value == "keep",
     )
     metals: Literal["keep", "reject"] = Field(
         "keep",
         description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row.",
-        exclude_if=lambda value: value == "keep",
     )
     min_heavy_atoms: int = Field(
         1,
         ge=1,
         le=LONGEST,
         description="Leave out molecules with fewer heavy atoms.",
-        exclude_if=lambda value: value == 1,
     )
 
 
@@ -100,18 +96,45 @@ class Conditioning(Settings):
         return self
 
 
+class Chemistry(Settings):
+    """Measures on molecules beyond those that are always computed."""
+
+    fcd: bool = Field(
+        False,
+        description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
+    )
+    useful: bool = Field(
+        False,
+        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
+        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
+    )
+    moses: bool = Field(
+        False,
+        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
+        "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
+    )
+
+
+class MoleculesExperiment(Settings):
+    """The keys of an experiment that only molecules have."""
+
+    chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
+
+
 class Molecules(Standardisation, DataSettings):
     """Raw molecules to token rows."""
 
     kind = "molecules"
     names = MOLECULE_SOURCES
+    paper = ("qm9", "zinc250k")
+    experiment_keys = MoleculesExperiment
 
     source: str = Field(
         description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
         "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
     )
     column: str = Field("smiles", description="SMILES column of a CSV file.")
-    representation: Notation = Field("smiles", exclude_if=lambda value: value == "smiles")
+    representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
     drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
     split: Split = "random"
@@ -127,7 +150,6 @@ class Molecules(Standardisation, DataSettings):
     condition: Conditioning | None = Field(
         None,
         description="Train conditional models, which can be guided, on the classes of a property.",
-        exclude_if=lambda value: value is None,
     )
 
     @classmethod
@@ -148,30 +170,150 @@ class Molecules(Standardisation, DataSettings):
         """The user's own file; None if the source is the name of a data set."""
         return None if self.source in MOLECULE_SOURCES else self.source
 
+    def conditions(self) -> tuple[str, ...]:
+        if self.condition is None:
+            return ()
+        return tuple(f"{self.condition.name()}={label}" for label in self.condition.labels())
+
     @property
     def standardisation(self) -> Standardisation:
         return Standardisation(**{key: getattr(self, key) for key in Standardisation.model_fields})
 
 
-class Chemistry(Settings):
-    """Measures on molecules beyond those that are always computed."""
+def chemistry_settings(experiment: Any) -> Chemistry:
+    """Settings of the measures on samples."""
+    return experiment.chemistry or Chemistry()
 
-    fcd: bool = Field(
-        False,
-        description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
+
+class NewSettings(Standardisation):
+    """What an experiment on a user's own file depends on, besides the file."""
+
+    name: Name | None = Field(
+        None,
+        description="Name of the experiment; none: derived from the file's name.",
     )
-    useful: bool = Field(
-        False,
-        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
-        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
-        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
+    column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
+    representation: Notation = "selfies"
+    fragments: Literal["keep", "largest", "reject"] = Field(
+        "largest", description=Standardisation.model_fields["fragments"].description
     )
-    moses: bool = Field(
-        False,
-        exclude_if=lambda value: not value,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
-        "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
+    dummies: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["dummies"].description
     )
+    metals: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["metals"].description
+    )
+    split: Split = "random"
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the molecules that is held out for validation."
+    )
+    max_too_long_share: LongShare = 0.001
+    hours: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Hours that the experiment may take on this machine, to which its training is fitted. If "
+        "not given: half an hour, but minutes for short molecules, and a training of fixed length on a GPU.",
+    )
+    compare: bool = Field(
+        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
+    )
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """The bounds of a range LOW:HIGH, an open one infinite; ValueError if the text is not such a range."""
+    low, colon, high = text.partition(":")
+    try:
+        bounds = float(low or "-inf"), float(high or "inf")
+    except ValueError:
+        bounds = math.nan, math.nan
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"expected the smaller number first, found {text!r}")
+    if not colon or not (low or high) or not bounds[0] <= bounds[1]:
+        raise ValueError(f"expected a range such as 1:3, 1: or :3, found {text!r}")
+    return bounds
+
+
+def _require_range(text: str | None) -> str | None:
+    if text is not None:
+        parse_range(text)
+    return text
+
+
+Range = Annotated[str | None, AfterValidator(_require_range)]
+
+
+class DemandSettings(GuidedUpdate):
+    """What a file of molecules on demand depends on, besides the model."""
+
+    count: int = Field(
+        ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
+    )
+    nfe: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
+        "the folder of an experiment, whose metrics then decide.",
+    )
+    prefix: str | None = Field(
+        None,
+        min_length=1,
+        description="Start of every sample, as SMILES or text, which all updates keep.",
+    )
+    template: str | None = Field(
+        None,
+        min_length=1,
+        description="Like --prefix, but each `*` leaves one token open.",
+    )
+    raw: bool = Field(
+        False,
+        description="Write every sample as the string that the model made, whether or not RDKit can read it.",
+    )
+    unique: bool = Field(False, description="Drop duplicates.")
+    novel: bool = Field(False, description="Drop molecules of the training data set.")
+    min_qed: float | None = Field(
+        None, ge=0, le=1, description="Smallest drug-likeness (QED, 0 to 1) to keep."
+    )
+    logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
+    weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
+    smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must have. May be given several times."
+    )
+    not_smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must not have. May be given several times."
+    )
+    properties: bool = Field(
+        False,
+        description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
+        "InChIKey.",
+    )
+    nearest: bool = Field(
+        False,
+        description="Add the most similar training molecule, its name in your library, and the similarity "
+        "(Tanimoto; Morgan fingerprints, radius 2, 2,048 bits).",
+    )
+    three_d: bool = Field(
+        False,
+        description="Write coordinates in space and all hydrogens (.sdf), by RDKit's ETKDGv3 and MMFF94. "
+        "Drops molecules for which there are none.",
+    )
+    seed: Seed = Field(0, description="Seed of the source states, of the sampler and of --3d.")
+
+    @model_validator(mode="after")
+    def _one_start(self) -> "DemandSettings":
+        if self.prefix is not None and self.template is not None:
+            raise ValueError("template: does not go with prefix; write the start into the template")
+        return self
+
+    @model_validator(mode="after")
+    def _raw_strings_are_not_filtered(self) -> "DemandSettings":
+        filters = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts")
+        needing = (*filters, "properties", "nearest", "three_d")
+        given = [name for name in needing if getattr(self, name) not in (None, False, ())]
+        if self.raw and given:
+            raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")
+        return self
 
 
 DATA = Molecules

@@ -14,6 +14,65 @@ from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
+class JudgeTransformer(Settings):
+    """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""
+
+    width: int = Field(64, ge=8, le=4096, description="Width of the judge's transformer.")
+    blocks: int = Field(2, ge=1, le=64, description="Blocks of the judge's transformer.")
+    heads: int = Field(4, ge=1, le=64, description="Attention heads in each block.")
+    dropout: float = Field(0.2, ge=0, lt=1, description="Dropout, which a short text needs.")
+    batch_size: int = Field(64, ge=1, le=2**16, description="Rows per iteration.")
+    iterations: int = Field(
+        1000,
+        ge=1,
+        le=10**9,
+        description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
+        "rows, which is held back.",
+    )
+    learning_rate: float = Field(3e-3, gt=0, le=1, description="Peak learning rate of AdamW.")
+    seed: Seed = Field(0, description="Seed of the judge's weights and of its batches.")
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> "JudgeTransformer":
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width: {self.width} is no multiple of 2 x heads, {2 * self.heads}")
+        return self
+
+
+class Judge(Settings):
+    """The models whose perplexity samples of text have; the n-gram model leads."""
+
+    order: int = Field(
+        6,
+        ge=1,
+        le=16,
+        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
+    )
+    transformer: JudgeTransformer | None = Field(
+        None,
+        description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
+        "transformer with these settings; {} for the defaults.",
+    )
+    gen_ppl: bool = Field(
+        False,
+        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
+    )
+
+
+class JudgedDraws(RealDraws, Judge):
+    """What the floor and the controls of text depend on, besides the text."""
+
+
+class TextExperiment(Settings):
+    """The keys of an experiment that only text has."""
+
+    judge: Judge | None = Field(
+        None,
+        description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
+        "characters, 3 for pieces of words.",
+    )
+
+
 class Text(DataSettings):
     """Text to token rows of N symbols, and the rows of a judge that no generator trains on.
 
@@ -22,6 +81,8 @@ class Text(DataSettings):
 
     kind = "text"
     names = TEXT_SOURCES
+    paper = ("lm1b",)
+    experiment_keys = TextExperiment
 
     source: OwnFile = Field(
         description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
@@ -111,55 +172,18 @@ class Text(DataSettings):
         return self.own if self.file is None else None
 
 
-class JudgeTransformer(Settings):
-    """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""
-
-    width: int = Field(64, ge=8, le=4096, description="Width of the judge's transformer.")
-    blocks: int = Field(2, ge=1, le=64, description="Blocks of the judge's transformer.")
-    heads: int = Field(4, ge=1, le=64, description="Attention heads in each block.")
-    dropout: float = Field(0.2, ge=0, lt=1, description="Dropout, which a short text needs.")
-    batch_size: int = Field(64, ge=1, le=2**16, description="Rows per iteration.")
-    iterations: int = Field(
-        1000,
-        ge=1,
-        le=10**9,
-        description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
-        "rows, which is held back.",
-    )
-    learning_rate: float = Field(3e-3, gt=0, le=1, description="Peak learning rate of AdamW.")
-    seed: Seed = Field(0, description="Seed of the judge's weights and of its batches.")
-
-    @model_validator(mode="after")
-    def _heads_fit(self) -> "JudgeTransformer":
-        if self.width % (2 * self.heads):
-            raise ValueError(f"width: {self.width} is no multiple of 2 x heads, {2 * self.heads}")
-        return self
+def judge_settings(experiment: Any) -> Judge:
+    """Settings of the judges of samples."""
+    judge = experiment.judge or Judge()
+    if isinstance(experiment.data, Text) and "order" not in judge.model_fields_set:
+        return judge.model_copy(update={"order": 6 if experiment.data.tokeniser == "characters" else 3})
+    return judge
 
 
-class Judge(Settings):
-    """The models whose perplexity samples of text have; the n-gram model leads."""
-
-    order: int = Field(
-        6,
-        ge=1,
-        le=16,
-        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
-    )
-    transformer: JudgeTransformer | None = Field(
-        None,
-        description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
-        "transformer with these settings; {} for the defaults.",
-        exclude_if=lambda value: value is None,
-    )
-    gen_ppl: bool = Field(
-        False,
-        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
-        exclude_if=lambda value: not value,
-    )
-
-
-class JudgedDraws(RealDraws, Judge):
-    """What the floor and the controls of text depend on, besides the text."""
+def judged_draws(experiment: Any, evaluation: str) -> JudgedDraws:
+    """Settings of the floor and of the controls of text."""
+    draws = experiment.real_draws(evaluation)
+    return JudgedDraws(**judge_settings(experiment).model_dump(), **draws.model_dump())
 
 
 DATA = Text

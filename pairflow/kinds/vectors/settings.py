@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed
 from pairflow.config.fields import DataSettings, OwnFile, TrainingRows
+from pairflow.config.flows import CONTINUOUS
 from pairflow.limits import MAX_LENGTH
 
 
@@ -14,8 +15,9 @@ class Vectors(DataSettings):
     """Vectors of d real numbers, for continuous flows."""
 
     kind = "vectors"
-    flows = ("continuous",)
+    flows = (CONTINUOUS.name,)
     names = ("two_moons", "vectors")
+    paper = ("two_moons",)
 
     source: Literal["two_moons", "vectors"] = Field(
         description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "

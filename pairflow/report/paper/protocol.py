@@ -22,6 +22,8 @@ _FREE = (  # settings that change no value of the tables
     *(
         "evaluations.*.nfe",
         "evaluations.*.shown",
+        "evaluations.*.temperatures",
+        "evaluations.*.guidances",
         "distillation.*.ema_decay",
     ),  # an inherited average keeps the base's decay
 )

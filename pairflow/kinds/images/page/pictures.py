@@ -113,8 +113,9 @@ def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.n
 def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
     """The share of test images that the classifier names correctly, where images are compared by one."""
     from pairflow.kinds.images.classifier import SHIPPED
+    from pairflow.kinds.images.settings import extractors
 
-    settings = experiment.extractors().get("classifier")
+    settings = extractors(experiment).get("classifier")
     if settings is None:
         return {}
     trained = paths.extractor_files(root, experiment).get("description")
