@@ -407,7 +407,7 @@ def _expect_time(
     """A sentence on the time that the experiment takes on a device of this machine."""
     from pairflow.config import Experiment, check
     from pairflow.estimate.forecast import forecast
-    from pairflow.kinds.text import outlook as text
+    from pairflow.estimate import outlook as text
     from pairflow.runtime.threads import available_cpus
 
     experiment = check(Experiment, entry, root.name)

@@ -23,7 +23,7 @@ from pairflow.artifacts import (
 from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
-from pairflow.kinds.images.prepare import points_of
+from pairflow.data.numbers import points_of
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
 from pairflow.training.loop import Trained, optimise

@@ -22,7 +22,7 @@ from pairflow.config import (
 )
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
-from pairflow.kinds.molecules.condition import Classes
+from pairflow.data.classes import Classes
 from pairflow.training.model_files import (
     Description,
     read_description,

@@ -19,7 +19,7 @@ from pairflow.estimate import collect, measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.sizes import sizes
-from pairflow.kinds.text.outlook import describe_duration, head
+from pairflow.estimate.outlook import describe_duration, head
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 
