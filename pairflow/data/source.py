@@ -40,7 +40,9 @@ class DatasetSize:
     @property
     def row_bytes(self) -> float:
         """Bytes of a row on disk: of random tokens, or of numbers in float32."""
-        return self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
+        return (
+            self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
+        )
 
 
 class DataSource(ABC):

@@ -5,10 +5,15 @@ their own kind only.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pairflow.config import DataSettings
+from pairflow.config import DataSettings, DemandSettings
+
+if TYPE_CHECKING:
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.training.model import Model
 
 
 class Kind(ABC):
@@ -31,5 +36,28 @@ class Kind(ABC):
     # The page
 
     # On demand
+
+    rows: ClassVar[str]  # what messages call its rows
+    on_demand: ClassVar[bool] = False  # whether `sample --count` and `score` know what to do with them
+    chosen_by: ClassVar[
+        tuple[str, ...]
+    ] = ()  # metrics by which `sample` chooses a model, the first one first
+    chosen_lowest: ClassVar[bool] = False  # whether the lowest value is chosen, or the largest count
+
+    @abstractmethod
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls
+        them; either may be unknown, and is then empty. Asked before a model is used, one kind after another."""
+
+    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
+        """InputError for settings of `sample --count` that this kind has no use for. `folder` is the model's."""
+
+    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
+        """How the model's samples leave on demand. Asked by `sample --count` if `on_demand`."""
+        raise NotImplementedError
+
+    def scored(self, model: "Model") -> "Scored":
+        """How a file becomes rows that the model can score. Asked by `score` if `on_demand`."""
+        raise NotImplementedError
 
     # Costs

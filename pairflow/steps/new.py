@@ -406,8 +406,8 @@ def _expect_time(
 ) -> str:
     """A sentence on the time that the experiment takes on a device of this machine."""
     from pairflow.config import Experiment, check
-    from pairflow.estimate.forecast import forecast
     from pairflow.estimate import outlook as text
+    from pairflow.estimate.forecast import forecast
     from pairflow.runtime.threads import available_cpus
 
     experiment = check(Experiment, entry, root.name)

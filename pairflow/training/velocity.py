@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
 from pairflow.config import FlowSampleSettings
+from pairflow.data.numbers import from_points
 from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.data.numbers import from_points
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
 

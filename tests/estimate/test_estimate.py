@@ -17,9 +17,9 @@ from pairflow.config.file import read
 from pairflow.data.source import DatasetSize
 from pairflow.estimate import collect, measure, rates
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
+from pairflow.estimate.outlook import describe_duration, head
 from pairflow.estimate.rates import Rate, Work
 from pairflow.estimate.sizes import sizes
-from pairflow.estimate.outlook import describe_duration, head
 from pairflow.plan.jobs import Job, jobs
 from pairflow.plan.lineage import done
 

@@ -77,7 +77,7 @@ def test_the_last_lines_say_what_is_known_what_is_replaced_and_what_is_not_usabl
     assert f"20 molecules ({count} of them in the data set) from " in first
     assert "replaces" not in first
     assert "not usable" not in first
-    monkeypatch.setattr(demand, "USABLE", 1.01)
+    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.USABLE", 1.01)
     *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")
@@ -222,16 +222,6 @@ def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
     assert all(Chem.MolFromSmiles(smiles) for smiles in smiles_of(tmp_path / "y.smi"))
 
 
-def test_the_former_options_are_accepted_and_hidden(step, model, tmp_path):
-    options = {"model": model, "count": 20, "quiet": True}
-    assert step("sample", **options, steps=8, valid=True, out=tmp_path / "a.smi").exit_code == 0
-    assert step("sample", **options, nfe=8, out=tmp_path / "b.smi").exit_code == 0
-    assert (tmp_path / "a.smi").read_bytes() == (tmp_path / "b.smi").read_bytes()
-    text = step("sample", help=True).output
-    assert "--valid" not in text
-    assert "--steps" not in text
-
-
 def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sample, tmp_path, monkeypatch):
     assert sample("a.parquet", unique=True).exit_code == 0
     assert sample("b.parquet", unique=True).exit_code == 0
@@ -369,7 +359,7 @@ def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path,
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
     settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"], three_d=True)
-    molecules = demand.MoleculeStream(made / "udlm", settings)
+    molecules = demand.SampleStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
     with pytest.raises(
@@ -413,7 +403,7 @@ def at_sample(monkeypatch):
                     call()
                 yield length * "C"
 
-        monkeypatch.setattr(demand.MoleculeStream, "_strings", decoded)
+        monkeypatch.setattr(demand.SampleStream, "_strings", decoded)
 
     return strings
 

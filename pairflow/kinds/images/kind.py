@@ -1,5 +1,6 @@
 """Images, as pixels."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ class ImagesKind(Kind):
     # The page
 
     # On demand
+
+    rows = "images"
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols == "image" or description.get("shape") is not None
 
     # Costs
 

@@ -1,5 +1,6 @@
 """Token rows of a user's own."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ class TokensKind(Kind):
     # The page
 
     # On demand
+
+    rows = "token rows"
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols == "tokens" or description.get("vocabulary", "") is None
 
     # Costs
 

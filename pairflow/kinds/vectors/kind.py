@@ -1,5 +1,6 @@
 """Vectors of real numbers."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ class VectorsKind(Kind):
     # The page
 
     # On demand
+
+    rows = "vectors"
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols == "vectors"
 
     # Costs
 

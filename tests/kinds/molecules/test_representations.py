@@ -10,9 +10,9 @@ from rdkit import Chem
 from pairflow.config import DemandSettings, check
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
-from pairflow.generate.given import given_molecule
 from pairflow.kinds.molecules import library, representations
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.on_demand import given_molecule
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import join_selfies, tokenize_selfies
 from pairflow.kinds.molecules.settings import Molecules
