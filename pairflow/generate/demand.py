@@ -25,7 +25,7 @@ class TooFewAccepted(InputError):
 
 
 class SampleStream:
-    """Samples on demand: iterating gives `settings.count` molecules (SMILES), or texts, of a model in `folder`.
+    """Samples on demand: iterating gives `settings.count` SMILES, or texts, of the model in `folder`.
 
     `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
     steps if the settings have none. The samples are a function of the model, the settings and the kind of
@@ -94,11 +94,9 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
 
     started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
     table.fill(collect)
-    summary = delivery.summarise(table.rows, time.perf_counter() - started)
-    warning = delivery.warn()
-    return f"{settings.count:,} {summary}, seed {settings.seed} -> {out}{replaced}" + f"\n{warning}" * bool(
-        warning
-    )
+    seconds = time.perf_counter() - started
+    summary = f"{settings.count:,} {delivery.summarise(table.rows, seconds)}, seed {settings.seed}"
+    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
 
 
 class GrowingTable:

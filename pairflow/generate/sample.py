@@ -1,4 +1,4 @@
-"""Samples of a trained model in trials: token rows, or rows of numbers with what is measured on their paths."""
+"""Samples of a trained model in trials: token rows, or numbers with what is measured on their paths."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

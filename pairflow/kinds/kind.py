@@ -39,18 +39,17 @@ class Kind(ABC):
 
     rows: ClassVar[str]  # what messages call its rows
     on_demand: ClassVar[bool] = False  # whether `sample --count` and `score` know what to do with them
-    chosen_by: ClassVar[
-        tuple[str, ...]
-    ] = ()  # metrics by which `sample` chooses a model, the first one first
+    chosen_by: ClassVar[tuple[str, ...]] = ()  # metrics by which `sample` chooses a model, best first
     chosen_lowest: ClassVar[bool] = False  # whether the lowest value is chosen, or the largest count
 
     @abstractmethod
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls
-        them; either may be unknown, and is then empty. Asked before a model is used, one kind after another."""
+        them; either may be unknown, and is then empty. Asked before a model is used, in the order of KINDS."""
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        """InputError for settings of `sample --count` that this kind has no use for. `folder` is the model's."""
+        """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
+        return
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         """How the model's samples leave on demand. Asked by `sample --count` if `on_demand`."""

@@ -132,7 +132,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
-        """The attributes that only models of this flow have, of one to train; InputError if the loss is not its own."""
+        """The attributes that only models of this flow have, of one to train; InputError for another loss."""
 
     @classmethod
     @abstractmethod

@@ -13,7 +13,7 @@ from pairflow.config import PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.pair import make_pairer
 from pairflow.training.fit import TrainingRows, labels_of
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
 from pairflow.training.velocity import VelocityObjective
 
@@ -21,7 +21,7 @@ from pairflow.training.velocity import VelocityObjective
 def base_objective(model: Model, rows: TrainingRows) -> Objective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
-    if model.continuous:
+    if not isinstance(model, DiscreteModel):
         pool = training.pool or training.batch_size if model.method == "ot" else None
         return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, pool)
     if training.ignore_padding and rows.padding is None:

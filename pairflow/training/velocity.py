@@ -12,7 +12,7 @@ from pairflow.config import FlowSampleSettings
 from pairflow.data.numbers import from_points
 from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.training.model import Model
+from pairflow.training.model import VelocityModel
 from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
 
 
@@ -90,7 +90,7 @@ class Transported:
 
 @torch.no_grad()
 def walk(
-    model: Model, seed: int, rows: int, *labels: str | int, steps: int, solver: str = "euler"
+    model: VelocityModel, seed: int, rows: int, *labels: str | int, steps: int, solver: str = "euler"
 ) -> tuple[Tensor, Trajectories]:
     """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
 
@@ -99,10 +99,9 @@ def walk(
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
-    shape: Sequence[int] = model.shape or [model.length]
 
     def part(x: Tensor, t: Tensor) -> Tensor:
-        return model.network(x.unflatten(1, tuple(shape)), t).flatten(1)
+        return model.network(x.unflatten(1, model.row_shape), t).flatten(1)
 
     def velocity(x: Tensor, t: float) -> Tensor:
         return in_parts(part, x, torch.full((len(x),), t, device=x.device))
@@ -114,7 +113,9 @@ def walk(
     return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
 
 
-def follow(model: Model, settings: FlowSampleSettings, rows: int, trial: int, first: int) -> np.ndarray:
+def follow(
+    model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
+) -> np.ndarray:
     """A batch of a trial's samples (B, d + 2): token rows of images or vectors, and the energy and the
     straightness of their paths as two further columns; float32 for images, float64 for vectors."""
     labels = ("sample", trial, first)

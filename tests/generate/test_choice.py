@@ -74,7 +74,9 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     weights = root / "model.safetensors"
     weights.touch()
     facts = dict.fromkeys(NEEDED) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
-    write_description(root / "model.json", facts | {"length": 4, "vocabulary_size": 5}, weights)
+    write_description(
+        root / "model.json", facts | {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}, weights
+    )
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)

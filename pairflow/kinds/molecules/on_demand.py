@@ -49,7 +49,7 @@ class MoleculeDelivery(Delivery):
         self.model, self.settings = model, settings
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
-        self.known = KnownMolecules.load(model.known_file()) if settings.novel else None
+        self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
         self.inputs = (_training_smiles(model),) if settings.nearest else ()
         self.begin()
 
