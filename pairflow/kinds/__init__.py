@@ -33,6 +33,11 @@ def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
     return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
 
 
+def kind_of_file(file: Path) -> "Kind":
+    """The kind that takes a user's own file, the one that takes most being asked first."""
+    return next(kind for kind in map(load_kind, reversed(KINDS)) if kind.takes(file))
+
+
 def source_of(data: Any, folder: Path = Path()) -> Any:
     """The source that the data settings of an experiment name; relative paths are those below `folder`."""
     return kind_of(data).source(data, folder)

@@ -9,7 +9,9 @@ from pairflow.kinds.kind import Kind
 from pairflow.kinds.text.settings import Text
 
 if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
     from pairflow.training.model import Model
 
 
@@ -43,6 +45,14 @@ class TextKind(Kind):
 
         require_text(folder, settings)
 
+    def takes(self, file: Path) -> bool:
+        return file.is_dir() or file.suffix.lower() == ".txt"
+
+    def draft(self, request: "DraftRequest") -> "Draft":
+        from pairflow.kinds.text.survey import draft_text
+
+        return draft_text(request)
+
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         from pairflow.kinds.text.on_demand import TextDelivery
 
@@ -54,6 +64,11 @@ class TextKind(Kind):
         return ScoredText(model)
 
     # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.text.costs import text_costs
+
+        return text_costs(job)
 
 
 KIND = TextKind()

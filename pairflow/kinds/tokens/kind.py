@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairflow.kinds.kind import Kind
 from pairflow.kinds.tokens.settings import Tokens
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
 
 
 class TokensKind(Kind):
@@ -32,6 +35,11 @@ class TokensKind(Kind):
         return symbols == "tokens" or description.get("vocabulary", "") is None
 
     # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.data.costs import token_costs
+
+        return token_costs(job)
 
 
 KIND = TokensKind()

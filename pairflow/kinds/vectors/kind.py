@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairflow.kinds.kind import Kind
 from pairflow.kinds.vectors.settings import Vectors
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
 
 
 class VectorsKind(Kind):
@@ -32,6 +35,11 @@ class VectorsKind(Kind):
         return symbols == "vectors"
 
     # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.vectors.costs import vector_costs
+
+        return vector_costs(job)
 
 
 KIND = VectorsKind()
