@@ -46,10 +46,6 @@ class DataSettings(Settings):
         """How many rows an experiment trains on if the data set has so many for training."""
         return min(rows, self.training_rows or rows)
 
-    def read_from(self) -> dict[str, str | None]:
-        """The user's own file or folder that the data are read from, by the key that names it, if any."""
-        return {"file" if "file" in type(self).model_fields else "source": self.file}
-
     @classmethod
     def claims(cls, values: Mapping[str, Any]) -> bool:
         """Whether a section `data` with these values is of this kind, by its source."""

@@ -2,23 +2,19 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pandas as pd
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
 from pairflow.kinds import kind_of_model
+from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
 if TYPE_CHECKING:
     from pairflow.kinds.kind import Kind
-
-CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
 
 
 class ModelChoice(NamedTuple):
@@ -119,22 +115,3 @@ def not_on_demand(folder: Path, kind: "Kind") -> InputError:
         return InputError(f"{folder}: --count makes molecules; this model makes {kind.rows}: use {options}")
     options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
     return InputError(f"{folder}: --count makes molecules; its models make {kind.rows}: use {options}")
-
-
-def leading_evaluation(names: Iterable[str]) -> str:
-    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
-    return min(names, key=lambda name: (name != "main", name))
-
-
-def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
-    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
-    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
-    means = of_seeds.groupby(["method", "nfe"]).mean()
-    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
-
-
-def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
-    best = (min if lowest else max)(means.values())
-    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
-    return min(close, key=lambda run: (run[1], abs(means[run] - best)))

@@ -6,6 +6,9 @@ from pairflow import published
 from pairflow.config import Experiment, nearest
 from pairflow.errors import InputError
 from pairflow.files import require_regular
+from pairflow.kinds.images.settings import Images
+from pairflow.kinds.text.settings import Text
+from pairflow.kinds.tokens.settings import Tokens
 from pairflow.plan.jobs import Job, jobs
 
 
@@ -29,8 +32,13 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
 
 def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
     """What a job reads of the user's own, by the key of the experiment that names it; None for nothing."""
+    data = experiment.data
     if job.rule == "preprocess":
-        return {f"data.{key}": path for key, path in experiment.data.read_from().items()}
+        if isinstance(data, Images):
+            return {"data.folder": data.folder}
+        if isinstance(data, Text):
+            return {"data.source": data.own}
+        return {"data.file" if isinstance(data, Tokens) else "data.source": data.file}
     if job.rule == "adopt":
         return {
             f"pairs.{name}": file for name, file in experiment.pairs.items() if job.method == f"pairs-{name}"

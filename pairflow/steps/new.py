@@ -5,6 +5,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,8 +68,8 @@ def main(
     require_free(configuration, name, force)
     rejects = configuration.parent / f"{name}.rejected.csv"
     require_apart({"--name": rejects}, [file])
+    source, device = _relative(file, configuration), _device(device)
     start = (published.name_of(parent) or _relative(parent, configuration)) if parent else ""
-    device, source = _device(device), _relative(file, configuration)
     request = DraftRequest(file, source, settings, parent, start, rejects, device, quiet)
     draft = kind_of_file(file).draft(request)
     root = configuration.resolve().parent / "results" / name
@@ -76,11 +77,18 @@ def main(
     _write(configuration, target, experiment, draft, force)
     _write_rejected(rejects, draft.rejected)
     outlook = _outlook(draft, root, experiment, expected, device, estimate, quiet)
-    click.echo("\n\n".join([draft.table, *draft.advice, *outlook]))
+    _print(draft, outlook, configuration, target)
+
+
+def _print(draft: Draft, outlook: Iterator[str], configuration: Path, target: Path) -> None:
+    """Print what the file holds and what to expect, where the experiment is, and how to run it."""
+    click.echo(draft.table)
+    for paragraph in chain(draft.advice, outlook):
+        click.echo(f"\n{paragraph}")
     folder = configuration.resolve().parent
     where = "" if folder == Path.cwd() else f" in {shlex.quote(str(folder))}"
-    click.echo(f"\nExperiment '{name}' is in {target}. Run it{where} with:\n")
-    click.echo(f"  pairflow run {name}")
+    click.echo(f"\nExperiment '{target.stem}' is in {target}. Run it{where} with:\n")
+    click.echo(f"  pairflow run {target.stem}")
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:

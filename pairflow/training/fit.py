@@ -20,9 +20,9 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
+from pairflow.artifacts.points import points_of
 from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
-from pairflow.data.numbers import points_of
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states

@@ -77,9 +77,6 @@ class Images(DataSettings):
     def count_rows(self, rows: int) -> int:
         return super().count_rows(rows) * (2 if self.flips else 1)
 
-    def read_from(self) -> dict[str, str | None]:
-        return {"folder": self.folder}
-
     @property
     def labelled(self) -> bool:
         """Whether each image has a label, which the classifier learns from."""

@@ -110,9 +110,6 @@ class Text(DataSettings):
         """The user's own folder."""
         return self.own if self.file is None else None
 
-    def read_from(self) -> dict[str, str | None]:
-        return {"source": self.own}
-
 
 class JudgeTransformer(Settings):
     """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""

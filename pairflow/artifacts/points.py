@@ -1,14 +1,14 @@
-"""Rows as real numbers, as continuous flows see them: vectors as they are, grey levels from -1 to 1."""
+"""Rows of a file as points of a continuous flow: vectors as they are, grey levels as numbers from -1 to 1."""
 
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, token_array, token_dtype
+from pairflow.artifacts.tables import Metadata, token_array, token_dtype
 from pairflow.errors import InputError
 
 
 def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Token rows as numbers from -1 (black) to 1 (white), float32: as continuous flows see pixels."""
+    """Token rows as numbers from -1 (black) to 1 (white), float32: pixels of continuous flows."""
     return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
 
 
