@@ -36,10 +36,10 @@ from pairflow.estimate.rates import Work
 from pairflow.kinds.molecules import chemistry, library, training_molecules
 from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.draft import plan
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.settings import NewSettings, chemistry_settings
 from pairflow.kinds.molecules.survey import survey
-from pairflow.steps.new import plan
 
 METRICS = (
     "useful_strict",

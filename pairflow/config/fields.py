@@ -45,6 +45,10 @@ class DataSettings(Settings):
         def file(self) -> str | None:
             """The user's own file; None for a folder, and for the name of a data set."""
 
+    def count_rows(self, rows: int) -> int:
+        """How many rows an experiment trains on if the data set has so many for training."""
+        return min(rows, self.training_rows or rows)
+
     @classmethod
     def claims(cls, values: Mapping[str, Any]) -> bool:
         """Whether a section `data` with these values is of this kind, by its source."""

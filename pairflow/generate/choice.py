@@ -2,25 +2,19 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
+from pairflow.kinds import kind_of_model
+from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
-CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
-_OTHER_ROWS = {
-    "tokens": "token rows",
-    "image": "images",
-    "vectors": "vectors",
-}  # by the kind that a vocabulary.json names
-_TEXT = ("characters", "subwords", "bert")  # likewise, the kinds of text
+if TYPE_CHECKING:
+    from pairflow.kinds.kind import Kind
 
 
 class ModelChoice(NamedTuple):
@@ -40,52 +34,68 @@ class ModelChoice(NamedTuple):
 def choose(folder: Path, nfe: int | None) -> ModelChoice:
     """The model in `folder`, or the best one of the finished experiment in `folder`.
 
-    Of an experiment: the `best_run` in its leading evaluation by the share of useful samples if it was
-    measured, or else of valid ones, and of text by its perplexity under the judge. With `nfe`, the best
-    method at that number of steps, if the experiment was evaluated there. Raises InputError for what makes
-    neither molecules nor text, for a model without `nfe`, and for an experiment without such a metric.
+    Of an experiment: the `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that
+    was measured. With `nfe`, the best method at that number of steps, if the experiment was evaluated there.
+    Raises InputError if samples of its kind do not leave on demand, for a model without `nfe`, and for an
+    experiment without such a metric.
     """
-    metrics = folder / "metrics.parquet"
-    if (folder / "model.json").is_file() or not metrics.is_file():
-        _require_decodable(folder, folder / VOCABULARY)
+    kind, metrics = kind_in(folder), folder / "metrics.parquet"
+    if not kind.on_demand:
+        raise not_on_demand(folder, kind)
+    if _is_model(folder):
         read_description(folder / "model.json")
         if nfe is None:
             raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
         return ModelChoice(folder, nfe)
-    _require_decodable(folder, paths.data(folder, VOCABULARY))
-    text = makes_text(folder)
     rows = read_table(metrics, "metrics")[0].to_pandas()
-    useful = "useful_strict" in set(rows.metric)
-    metric = "judge_ppl" if text else "useful_strict" if useful else "valid"
+    metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
     rows = rows[(rows.metric == metric) & rows.nfe.notna()]
     if rows.empty:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
     rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
     rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
-    means = mean_values(rows if text else rows.assign(value=rows.value / rows.samples))
+    counts = not kind.chosen_lowest  # of samples, and then the more the better
+    means = mean_values(rows.assign(value=rows.value / rows.samples) if counts else rows)
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
-    method, evaluated = best_run(at_nfe or means, lowest=text)
+    method, evaluated = best_run(at_nfe or means, lowest=kind.chosen_lowest)
     steps, mean = nfe or evaluated, means[method, evaluated]
-    quality = (
-        f"its {metric} is {mean:.4g}"
-        if text
-        else f"{mean:.1%} of its samples are {metric.removesuffix('_strict')}"
-    )
+    share = f"{mean:.1%} of its samples are {metric.removesuffix('_strict')}"
+    quality = share if counts else f"its {metric} is {mean:.4g}"
     reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 
 
 def choose_for_scores(folder: Path) -> ModelChoice:
-    """The model that `choose` takes without a number of steps, of which scores need none.
+    """The model that `choose` would take. Scoring needs no number of steps.
 
-    Raises InputError for what makes neither molecules nor text.
+    Raises InputError if rows of its kind cannot be scored.
     """
-    for vocabulary in (folder / VOCABULARY, paths.data(folder, VOCABULARY)):
-        if kind := _OTHER_ROWS.get(_kind(vocabulary)):
-            raise InputError(f"{folder}: scores are for molecules and text; this makes {kind}")
-    finished = (folder / "metrics.parquet").is_file() and not (folder / "model.json").is_file()
-    choice = choose(folder, None if finished else 1)
-    return choice._replace(reason=f"{folder}: takes {choice.folder.name}" if finished else "")
+    kind = kind_in(folder)
+    if not kind.on_demand:
+        raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
+    model = _is_model(folder)
+    choice = choose(folder, 1 if model else None)
+    return choice._replace(reason="" if model else f"{folder}: takes {choice.folder.name}")
+
+
+def kind_in(folder: Path) -> "Kind":
+    """The kind of the rows that the model in `folder` makes, or the models of the experiment there."""
+    description = _content(folder / "model.json")
+    vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
+    return kind_of_model(description, str(vocabulary.get("kind", "")))
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The content of a JSON file; nothing where it cannot be read, which others report."""
+    try:
+        return read_object(path)
+    except (OSError, ValueError):
+        return {}
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder is that of a model, or at least not that of a finished experiment."""
+    return (folder / "model.json").is_file() or not (folder / "metrics.parquet").is_file()
 
 
 def _source(root: Path) -> Path | None:
@@ -98,48 +108,10 @@ def _source(root: Path) -> Path | None:
     return None
 
 
-def makes_text(folder: Path) -> bool:
-    """Whether the model in `folder`, or the experiment whose folder it is, is one of text."""
-    return any(_kind(path) in _TEXT for path in (folder / VOCABULARY, paths.data(folder, VOCABULARY)))
-
-
-def _require_decodable(folder: Path, vocabulary: Path) -> None:
-    """InputError if a vocabulary.json says that its rows are none of molecules or text."""
-    if (kind := _kind(vocabulary)) in _OTHER_ROWS:
-        raise no_molecules(folder, _OTHER_ROWS[kind])
-
-
-def _kind(vocabulary: Path) -> str:
-    """The kind of rows that a vocabulary.json names; empty where it cannot be read, which others report."""
-    try:
-        return str(read_object(vocabulary)["kind"])
-    except (OSError, ValueError, LookupError):
-        return ""
-
-
-def no_molecules(folder: Path, rows: str) -> InputError:
-    """The error for a model, or an experiment with models, of `rows` where molecules are asked for."""
+def not_on_demand(folder: Path, kind: "Kind") -> InputError:
+    """The error for a model, or an experiment with models, whose samples do not leave on demand."""
     options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
     if not models:
-        return InputError(f"{folder}: --count makes molecules; this model makes {rows}: use {options}")
+        return InputError(f"{folder}: --count makes molecules; this model makes {kind.rows}: use {options}")
     options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
-    return InputError(f"{folder}: --count makes molecules; its models make {rows}: use {options}")
-
-
-def leading_evaluation(names: Iterable[str]) -> str:
-    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
-    return min(names, key=lambda name: (name != "main", name))
-
-
-def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
-    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
-    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
-    means = of_seeds.groupby(["method", "nfe"]).mean()
-    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
-
-
-def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
-    best = (min if lowest else max)(means.values())
-    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
-    return min(close, key=lambda run: (run[1], abs(means[run] - best)))
+    return InputError(f"{folder}: --count makes molecules; its models make {kind.rows}: use {options}")

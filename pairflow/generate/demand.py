@@ -1,175 +1,111 @@
-"""Molecules on demand: samples of a model, decoded and filtered, until there are as many as wanted."""
+"""Samples on demand: of a model, decoded and filtered as their kind is, until there are as many as wanted."""
 
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import torch
 
 from pairflow import published
-from pairflow.artifacts import Metadata, atomic, read_metadata, require_apart
+from pairflow.artifacts import atomic, require_apart
+from pairflow.config import DemandSettings
+from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
-from pairflow.generate.choice import choose, no_molecules
-from pairflow.generate.given import describe_kept, given_molecule, given_places
-from pairflow.kinds.molecules.settings import DemandSettings
-from pairflow.limits import USABLE
+from pairflow.generate.choice import choose, kind_in, not_on_demand
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
-from pairflow.runtime.threads import available_cpus
-from pairflow.training.model import Model
-
-if TYPE_CHECKING:
-    from pairflow.kinds.molecules.selection import Selection
+from pairflow.training.model import DiscreteModel, Model
 
 PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
 
 
 class TooFewAccepted(InputError):
-    """None of the last 20,000 samples passed the filters, so that the next are not worth waiting for."""
+    """None of the last 20,000 samples was delivered, so that the next are not worth waiting for."""
 
 
-class MoleculeStream:
-    """Molecules on demand: iterating gives `settings.count` SMILES strings of the model in `folder`.
+class SampleStream:
+    """Samples on demand: iterating gives `settings.count` SMILES, or texts, of the model in `folder`.
 
     `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
-    steps if the settings have none. The molecules are a function of the model, the settings and the kind of
+    steps if the settings have none. The samples are a function of the model, the settings and the kind of
     device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
-    samples passed the filters. `inputs` are the files that are read; `selection` counts all samples.
+    samples passed the filters. `inputs` are the files that are read; `delivery` counts all samples.
 
-        for smiles in MoleculeStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
+        for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
-    Needs RDKit.
+    Molecules need RDKit.
     """
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
-        from pairflow.data.known import KnownMolecules
-        from pairflow.kinds.molecules.filters import filters_from
-        from pairflow.kinds.molecules.prepare import Vocabulary
-
         folder = published.locate(folder)
+        kind_in(folder).require_deliverable(folder, settings)
         self.choice = choose(folder, settings.nfe)
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
-        self.inputs = self.choice.files
-        if self.choice.reason:
-            self.inputs.append(folder / "metrics.parquet")
-        self.filters = filters_from(settings)
-        self.model = Model.load(self.choice.folder, device=device)
-        if self.model.shape or not self.model.vocabulary:
-            raise no_molecules(folder, "images" if self.model.shape else "token rows")
-        self.vocabulary = Vocabulary.load(self.model.vocabulary_file())
-        self.given = given_molecule(settings, self.vocabulary, self.model.length)
-        self.known: Any = KnownMolecules.load(self.model.known_file()) if settings.novel else None
-        self.training_smiles = self._training_smiles() if settings.nearest else None
-
-    def _training_smiles(self) -> Path:
-        """The file of the training molecules; InputError if there is none, or only that of other data."""
-        from pairflow.kinds.molecules.nearest import training_smiles
-
-        model, folder = self.model, self.choice.folder
-        path = training_smiles(folder)
-        metadata = read_metadata(path)
-        metadata.require_same_vocabulary(model.vocabulary, path, folder)
-        metadata.require_same_data(model.data, path, folder)
-        self.inputs.append(path)
-        return path
+        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
+        if not isinstance(model, DiscreteModel):
+            raise not_on_demand(folder, kind)
+        self.model, self.delivery = model, kind.delivery(model, self.settings)
+        chosen_by = [folder / "metrics.parquet"] if self.choice.reason else []
+        self.inputs = [*self.choice.files, *chosen_by, *self.delivery.inputs]
 
     def __iter__(self) -> Iterator[str]:
-        from pairflow.kinds.molecules.selection import Selection
-
-        settings, delivered = self.settings, 0
-        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters)
+        self.delivery.begin()
+        delivered = dropped = 0
         for text in self._strings():
-            smiles = self.selection.keep(text)
-            if smiles is not None:
-                yield smiles
-                delivered += 1
-            if delivered == settings.count:
+            kept = self.delivery.keep(text)
+            if kept is None:
+                dropped += 1
+            else:
+                yield kept
+                delivered, dropped = delivered + 1, 0
+            if delivered == self.settings.count:
                 return
-            if self.selection.since.total() >= PATIENCE:
-                raise TooFewAccepted(_reason(self.selection.since))
+            if dropped >= PATIENCE:
+                raise TooFewAccepted(f"none of the last {dropped:,} samples was {self.delivery.explain()}")
 
     def _strings(self) -> Iterator[str]:
-        """Decoded samples without end; `early` counts those that end within the template."""
-        from pairflow.kinds.molecules.prepare import EOS
-
-        self.early = 0
-        places = 0 if self.given is None else given_places(self.given)
-        for ids in self.model.rows_without_end(self.settings, self.choice.nfe, self.given):
-            self.early += EOS in ids[:places]
-            yield self.vocabulary.decode(ids)
+        """Decoded samples without end."""
+        rows = self.model.rows_without_end(self.settings, self.choice.nfe, self.delivery.given)
+        return map(self.delivery.decode, rows)
 
 
-_ADVICE = {
-    "invalid": "try a larger --nfe or a model trained longer",
-    "known": "the model makes little beside what it was trained on; leave out --novel",
-    "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
-}
+def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:
+    """Write the samples of a stream to `out`; a line about their number, the shares kept and the time.
 
-
-def _reason(since: Counter[str]) -> str:
-    shares = ", ".join(f"{count / since.total():.0%} {verdict}" for verdict, count in since.most_common())
-    [(most, _)] = since.most_common(1)
-    advice = _ADVICE.get(most, f"widen or leave out {most.removeprefix('refused by ')}")
-    return f"none of the last {since.total():,} samples was accepted ({shares}): {advice}"
-
-
-def deliver(stream: MoleculeStream, out: Path, quiet: bool, threads: int | None = None) -> str:
-    """Write the molecules of a stream to `out`; a line about their number, the shares kept and the time.
-
-    If the search is interrupted or accepts too few samples, the molecules found so far are written to
-    `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes them there too, and
+    If the search is interrupted or accepts too few samples, what was found so far is written to
+    `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes it there too, and
     the search continues.
     """
-    from pairflow.kinds.molecules import files as molecule_files
-
-    settings, model = stream.settings, stream.model
-    columns = settings.properties or settings.nearest
-    write = molecule_files.writer(out, not settings.raw, columns, settings.three_d)
+    settings, delivery = stream.settings, stream.delivery
+    write = delivery.writer(out)
     require_apart({"--out": out}, stream.inputs)
     require_writable(out)
-    metadata = Metadata(
-        kind="molecules",
-        vocabulary=model.vocabulary,
-        parameters={"method": model.method, **settings.model_dump(mode="json")},
-        inputs={"model": str(model.weights)},
-    )
-    table = GrowingTable(
-        out, settings.count, "molecules", lambda path, rows: write(path, pd.DataFrame(rows), metadata)
-    )
-    describe = _describer(stream, quiet, threads)
+    table = GrowingTable(out, settings.count, delivery.noun, write)
+    describe = delivery.describer(quiet, threads)
+
+    def collect() -> None:
+        """Append a row per sample that is delivered, under a bar with the share of these."""
+        with bar(total=settings.count, unit=f" {delivery.noun}", quiet=quiet) as progress:
+            for number, text in enumerate(stream, 1):
+                table.rows.append({"name": f"pairflow-{number}", **describe(text)})
+                progress.set_postfix_str(f"{number / delivery.drawn:.1%} of samples kept", refresh=False)
+                progress.update()
+
     started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
-    table.fill(lambda: _collect(stream, table.rows, describe, quiet))
+    table.fill(collect)
     seconds = time.perf_counter() - started
-    noun = "strings" if settings.raw else "molecules"
-    summary = (
-        f"{settings.count:,} {noun}{_describe_known(stream, table.rows)}"
-        f"{describe_kept(settings, [row['smiles'] for row in table.rows])} from {_shares(stream.selection)}"
-        f"{_early_ends(stream)}, "
-        f"{seconds:,.1f} s, seed {settings.seed} -> {out}{replaced}"
-    )
-    valid = stream.selection.shares()["valid"]
-    if valid >= USABLE or settings.raw:
-        return summary
-    culprit = (
-        "The model is not usable yet" if stream.given is None else "The model rarely completes this start"
-    )
-    return (
-        f"{summary}\n{culprit}: only {valid:.1%} of its samples are valid. Valid means "
-        "that RDKit can read them, not that they are stable: look at the structures before you use them."
-    )
+    summary = f"{settings.count:,} {delivery.summarise(table.rows, seconds)}, seed {settings.seed}"
+    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
 
 
 class GrowingTable:
-    """The molecules or texts found so far (`noun`); `write(path, rows)` puts them into a file."""
+    """What was delivered so far, which `noun` names; `write(path, rows)` puts it into a file."""
 
-    def __init__(self, out: Path, count: int, noun: str, write: Callable[[Path, list[dict[str, Any]]], None]):
+    def __init__(self, out: Path, count: int, noun: str, write: Callable[[Path, Rows], None]):
         self.out, self.count, self.noun, self.write = out, count, noun, write
         self.part, self.part_saved = out.with_name(f"{out.stem}.part{out.suffix}"), False
-        self.rows: list[dict[str, Any]] = []
+        self.rows: Rows = []
 
     def fill(self, collect: Callable[[], None]) -> None:
         """Save the rows that `collect` appends; see `deliver` for what happens if that is cut short."""
@@ -201,69 +137,6 @@ class GrowingTable:
         """Remove the file of `save_part`, if this search has written one."""
         if self.part_saved:
             self.part.unlink(missing_ok=True)
-
-
-def _describer(
-    stream: MoleculeStream, quiet: bool, threads: int | None
-) -> Callable[[str], Mapping[str, Any]]:
-    """The function that gives the columns of a molecule that the settings ask for, beside name and SMILES."""
-    from rdkit import Chem
-
-    from pairflow.kinds.molecules.conformers import embed
-    from pairflow.kinds.molecules.descriptors import describe
-    from pairflow.kinds.molecules.nearest import TrainingNeighbours
-
-    settings, parts = stream.settings, list[Callable[[str], Mapping[str, Any]]]()
-    if settings.properties:
-        parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
-    if stream.training_smiles:
-        neighbours = TrainingNeighbours(stream.training_smiles, threads or available_cpus(), not quiet)
-        parts.append(neighbours.describe)
-    if settings.three_d:
-        parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
-    return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
-
-
-def _collect(
-    stream: MoleculeStream,
-    rows: list[dict[str, Any]],
-    describe: Callable[[str], Mapping[str, Any]],
-    quiet: bool,
-) -> None:
-    """Append a row per molecule, under a bar with the share of accepted samples."""
-    settings = stream.settings
-    with bar(total=settings.count, unit=" molecules", quiet=quiet) as molecules:
-        for number, smiles in enumerate(stream, 1):
-            rows.append({"name": f"pairflow-{number}", "smiles": smiles, **describe(smiles)})
-            molecules.set_postfix_str(
-                f"{number / stream.selection.counts.total():.1%} of samples kept", refresh=False
-            )
-            molecules.update()
-
-
-def _describe_known(stream: MoleculeStream, rows: list[dict[str, Any]]) -> str:
-    """How many of the molecules are in the model's data set, if the model has a list of those."""
-    if stream.settings.raw or stream.settings.novel or stream.model.known is None:
-        return ""
-    from pairflow.data.known import KnownMolecules
-
-    known = KnownMolecules.load(stream.model.known_file())
-    return f" ({sum(row['smiles'] in known for row in rows):,} of them in the data set)"
-
-
-def _early_ends(stream: MoleculeStream) -> str:
-    """The share of samples that lack the rest of a template, as their string ends in an open place."""
-    if stream.settings.template is None:
-        return ""
-    return f", {stream.early / stream.selection.counts.total():.1%} of them end within the template"
-
-
-def _shares(selection: "Selection") -> str:
-    """The number of samples, the share of valid ones, and what each filter kept of those that reached it."""
-    valid, *filters = selection.shares().items()
-    kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-    shares = f"{valid[1]:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
-    return f"{selection.counts.total():,} samples ({shares})"
 
 
 def require_writable(out: Path) -> None:

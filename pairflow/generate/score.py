@@ -1,9 +1,7 @@
-"""Scores of molecules and texts: the bound on -log p that a model gives to each row of a file."""
+"""Scores of rows: the bound on -log p that a model gives to each row of a file."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,25 +10,13 @@ import torch
 from pairflow import published
 from pairflow.artifacts import Metadata, as_cell, atomic, digest, require_apart, write_table
 from pairflow.config import ScoreSettings
+from pairflow.data.delivery import Candidate
 from pairflow.errors import InputError
-from pairflow.files import read_text
 from pairflow.generate.bound import bound_row
-from pairflow.generate.choice import choose_for_scores, makes_text
+from pairflow.generate.choice import choose_for_scores, kind_in, not_on_demand
 from pairflow.generate.demand import require_writable
-from pairflow.kinds.text.sources import MOST_BYTES
-from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.runtime.progress import bar
-from pairflow.training.model import Model
-
-
-class Candidate(NamedTuple):
-    """A row of a file: its number there, its name, its text, and its tokens (N,) or why it has none."""
-
-    number: int
-    name: str
-    text: str
-    tokens: np.ndarray | None
-    reason: str = ""
+from pairflow.training.model import DiscreteModel, Model
 
 
 class Scorer:
@@ -44,27 +30,17 @@ class Scorer:
 
     def __init__(self, folder: str | Path, settings: ScoreSettings, device: str | torch.device = "cpu"):
         folder = published.locate(folder)
-        self.settings, self.text = settings, makes_text(folder)
-        self.noun = "text" if self.text else "molecule"
-        self.choice = choose_for_scores(folder)
+        self.settings, self.choice = settings, choose_for_scores(folder)
         self.inputs = self.choice.files
-        self.model = Model.load(self.choice.folder, device=device)
-        if self.model.shape or not self.model.vocabulary:
-            rows = "images" if self.model.shape else "token rows"
-            raise InputError(f"{folder}: scores are for molecules and text; this makes {rows}")
-        vocabulary = self.model.vocabulary_file()
-        self.padding: int | None
-        if self.text:
-            self.tokeniser = load_tokeniser(vocabulary)
-            self.padding = self.tokeniser.padding
-        else:
-            from pairflow.kinds.molecules.prepare import PAD, Vocabulary
-
-            self.vocabulary, self.padding = Vocabulary.load(vocabulary), PAD
+        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
+        if not isinstance(model, DiscreteModel):
+            raise not_on_demand(folder, kind)
+        self.model, self.rows = model, kind.scored(model)
+        self.noun = self.rows.noun
 
     def read(self, path: Path, column: str = "smiles") -> list[Candidate]:
         """The rows of a file; InputError if it cannot be read or no row of it can be scored."""
-        rows = list(self._texts(path) if self.text else self._molecules(path, column))
+        rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
             first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
             raise InputError(f"{path}: no {self.noun} can be scored{first}")
@@ -74,21 +50,17 @@ class Scorer:
         """A line for each row, in their order, of which those without tokens have only a reason."""
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [
-                {"line": row.number, "name": row.name, self._column: row.text}
+                {"line": row.number, "name": row.name, self.rows.column: row.text}
                 | ({} if row.tokens is None else self._measure(row.tokens))
                 | {"reason": row.reason}
                 for row in candidates
             ]
         measured = ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
-        columns = ["line", "name", self._column, "tokens", *measured, "reason"]
+        columns = ["line", "name", self.rows.column, "tokens", *measured, "reason"]
         return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
 
-    @property
-    def _column(self) -> str:
-        return "text" if self.text else "smiles"
-
     def _measure(self, tokens: np.ndarray) -> dict[str, float]:
-        model, settings = self.model, self.settings
+        model, settings, padding = self.model, self.settings, self.rows.padding
         ignored = model.training is not None and model.training.ignore_padding
         bound = bound_row(
             model.network,
@@ -97,57 +69,17 @@ class Scorer:
             tokens,
             draws=settings.draws,
             seed=settings.seed,
-            padding=self.padding if ignored else None,
+            padding=padding if ignored else None,
             device=model.device,
         )
         if not np.isfinite(bound.value):
             raise InputError(
                 f"{self.choice.folder}: the network gives no finite numbers: its training diverged"
             )
-        number = len(tokens) if self.padding is None else int(np.count_nonzero(tokens != self.padding))
+        number = len(tokens) if padding is None else int(np.count_nonzero(tokens != padding))
         low, high = bound.interval
         values = {"nll_bound": bound.value, "standard_error": bound.error, "low": low, "high": high}
         return {"tokens": number, **values, "nll_per_token": bound.value / number}
-
-    def _molecules(self, path: Path, column: str) -> Iterator[Candidate]:
-        from rdkit import rdBase
-
-        from pairflow.kinds.molecules import prepare as molecules
-        from pairflow.kinds.molecules.library import Unreadable, numbered_rows
-
-        with rdBase.BlockLogs():
-            for number, raw, name in numbered_rows(path, column):
-                text = raw.text if isinstance(raw, Unreadable) else raw
-                try:
-                    molecule = molecules.read_molecule(raw)
-                    _, text = molecules.canonicalise(molecule, molecules.ONLY_CANONICAL)
-                    tokens = np.array(self.vocabulary.encode(text, self.model.length))
-                except InputError as reason:
-                    yield Candidate(number, name, text, None, str(reason))
-                    continue
-                yield Candidate(number, name, text, tokens)
-
-    def _texts(self, path: Path) -> Iterator[Candidate]:
-        """The lines of a file, or pieces of N tokens of its text, whichever the model's rows are."""
-        tokeniser, length, text = self.tokeniser, self.model.length, _read_text(path)
-        if not tokeniser.lines:
-            width = length - tokeniser.margins
-            tokens = tokeniser.encode_all([text])
-            pieces = tokeniser.frame(tokens[: len(tokens) // width * width].reshape(-1, width))
-            for number, row in enumerate(pieces, 1):
-                unknown = tokeniser.unknown is not None and tokeniser.unknown in row
-                reason = "unknown symbol" if unknown else ""
-                yield Candidate(number, "", tokeniser.decode(row), None if unknown else row, reason)
-            return
-        for number, line in enumerate(text.splitlines(), 1):
-            try:
-                row = tokeniser.line(tokeniser.encode(line), length)
-                if tokeniser.unknown is not None and tokeniser.unknown in row:
-                    raise InputError("unknown symbol")
-            except InputError as reason:
-                yield Candidate(number, "", line, None, str(reason))
-                continue
-            yield Candidate(number, "", line, row)
 
 
 def write_scores(scorer: Scorer, rows: Path, out: Path, column: str = "smiles", quiet: bool = False) -> str:
@@ -183,10 +115,3 @@ def _summary(table: pd.DataFrame, noun: str) -> str:
         named = ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common(3))
         text += f"; {reasons.total():,} rows have no score ({named}{', ...' * (len(reasons) > 3)})"
     return text
-
-
-def _read_text(path: Path) -> str:
-    """A text file; InputError if it is no UTF-8 text."""
-    if path.suffix != ".txt":
-        raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt for a model of text")
-    return read_text(path, MOST_BYTES)

@@ -1,5 +1,6 @@
 """The kinds of data, a folder for each. What the workflow asks of a kind is in `kind`."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,17 @@ def kind_of(data: Any) -> "Kind":
 def load_kind(name: str) -> "Kind":
     """The kind of that name."""
     return import_module(f"pairflow.kinds.{name}.kind").KIND
+
+
+def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
+    """The kind of the rows that a model makes, by its model.json and by what its vocabulary.json calls them;
+    either may be unknown, and is then empty."""
+    return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
+
+
+def kind_of_file(file: Path) -> "Kind":
+    """The kind that takes a user's own file, the one that takes most being asked first."""
+    return next(kind for kind in map(load_kind, reversed(KINDS)) if kind.takes(file))
 
 
 def source_of(data: Any, folder: Path = Path()) -> Any:

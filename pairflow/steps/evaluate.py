@@ -110,7 +110,7 @@ def _in_class(metadata: Metadata, molecules: list[str]) -> np.ndarray | None:
 
     None without a condition, and where it is a column that RDKit cannot compute.
     """
-    from pairflow.kinds.molecules.condition import Classes
+    from pairflow.data.classes import Classes
     from pairflow.kinds.molecules.properties import COMPUTED, compute
 
     condition = metadata.parameters.get("condition")

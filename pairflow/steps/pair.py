@@ -131,7 +131,7 @@ def _pair_points(
     threads: int | None,
 ) -> None:
     """Write pairs of sources and data points, with the data point's row and how far the walk's end was."""
-    from pairflow.kinds.images.prepare import points_of
+    from pairflow.artifacts.points import points_of
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.runtime.device import choose
 

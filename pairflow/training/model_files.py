@@ -22,8 +22,8 @@ from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import BaseTraining, Settings, check, nearest
 from pairflow.config.networks import Network
+from pairflow.data.classes import Classes
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.condition import Classes
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
 

@@ -14,11 +14,11 @@ from pairflow.errors import InputError
 from pairflow.flow.couple import load
 from pairflow.pairing.pair import make_pairer
 from pairflow.training.fit import TrainingRows, labels_of
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
 
 
-def base_objective(model: Model, rows: TrainingRows) -> Objective:
+def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
     if training.ignore_padding and rows.padding is None:

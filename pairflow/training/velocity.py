@@ -1,6 +1,5 @@
 """Continuous flows: the loss of a velocity, and the paths along one. See docs/continuous.md."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
+from pairflow.artifacts.points import from_points
 from pairflow.config import FlowSampleSettings, parse_method
 from pairflow.config.sampling import DOPRI5, EULER
 from pairflow.flow.continuous import Trajectories, interpolate, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
 from pairflow.flow.couple import Coupling, load
-from pairflow.kinds.images.prepare import from_points
 from pairflow.training.fit import TrainingRows
-from pairflow.training.model import Model
+from pairflow.training.model import VelocityModel
 from pairflow.training.objectives import INDEPENDENT, WHOLE, Batches, Objective, random_generator
 
 
@@ -59,7 +58,7 @@ class VelocityObjective(Objective):
         return torch.randn(self.shape, generator=generator, device=self.device)
 
 
-def base_objective(model: Model, rows: TrainingRows) -> VelocityObjective:
+def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
     """The loss of a base model."""
     training = model.base_training
     count = (training.pool or training.batch_size) // training.batch_size
@@ -69,7 +68,7 @@ def base_objective(model: Model, rows: TrainingRows) -> VelocityObjective:
 
 @torch.no_grad()
 def walk(
-    model: Model, seed: int, rows: int, *labels: str | int, steps: int, solver: str = EULER
+    model: VelocityModel, seed: int, rows: int, *labels: str | int, steps: int, solver: str = EULER
 ) -> tuple[Tensor, Trajectories]:
     """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
 
@@ -78,10 +77,9 @@ def walk(
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
-    shape: Sequence[int] = model.shape or [model.length]
 
     def part(x: Tensor, t: Tensor) -> Tensor:
-        return model.network(x.unflatten(1, tuple(shape)), t).flatten(1)
+        return model.network(x.unflatten(1, model.row_shape), t).flatten(1)
 
     def velocity(x: Tensor, t: float) -> Tensor:
         return in_parts(part, x, torch.full((len(x),), t, device=x.device))
@@ -93,7 +91,9 @@ def walk(
     return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
 
 
-def follow(model: Model, settings: FlowSampleSettings, rows: int, trial: int, first: int) -> np.ndarray:
+def follow(
+    model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
+) -> np.ndarray:
     """A batch of a trial's samples (B, d + 2): token rows of images or vectors, and the energy and the
     straightness of their paths as two further columns; float32 for images, float64 for vectors."""
     labels = ("sample", trial, first)

@@ -8,7 +8,8 @@ import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.errors import InputError
-from pairflow.generate.choice import best_run, choose, leading_evaluation
+from pairflow.generate.choice import choose
+from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.training.model_files import NEEDED, write_description
 
 
@@ -74,7 +75,9 @@ def test_the_folder_of_a_model_is_taken_as_it_is(experiment):
     weights = root / "model.safetensors"
     weights.touch()
     facts = dict.fromkeys(NEEDED) | {"method": "udlm", "network": {"name": "mlp"}, "prediction": "posterior"}
-    write_description(root / "model.json", facts | {"length": 4, "vocabulary_size": 5}, weights)
+    write_description(
+        root / "model.json", facts | {"length": 4, "vocabulary_size": 5, "vocabulary": "v"}, weights
+    )
     assert choose(root, 4) == (root, 4, "")
     with pytest.raises(InputError, match="a model does not say how many steps to take; add --nfe"):
         choose(root, None)

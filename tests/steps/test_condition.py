@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import read_metadata, read_table, token_array
-from pairflow.kinds.molecules.condition import Classes
+from pairflow.data.classes import Classes
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.kinds.molecules.properties import compute

@@ -13,7 +13,7 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
 from pairflow.metrics.correlation import data_total_correlation, total_correlation
 from pairflow.plan import paths
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel
 
 SETTINGS = {"sources": 30, "samples": 5, "steps": 2, "quiet": True}
 
@@ -61,8 +61,8 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate,
             batches.append(tokens.view(-1, 5, 8).numpy())
         return rows
 
-    draw = Model.draw
-    monkeypatch.setattr(Model, "draw", record)
+    draw = DiscreteModel.draw
+    monkeypatch.setattr(DiscreteModel, "draw", record)
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 39)  # 7 source states and a rest
     assert correlate().exit_code == 0
     assert [batch.shape for batch in samples] == [(7, 5, 8)] * 4 + [(2, 5, 8)]

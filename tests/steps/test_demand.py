@@ -14,10 +14,10 @@ import pytest
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
+from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import DemandSettings
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {
@@ -77,7 +77,7 @@ def test_the_last_lines_say_what_is_known_what_is_replaced_and_what_is_not_usabl
     assert f"20 molecules ({count} of them in the data set) from " in first
     assert "replaces" not in first
     assert "not usable" not in first
-    monkeypatch.setattr(demand, "USABLE", 1.01)
+    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.USABLE", 1.01)
     *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")
@@ -359,7 +359,7 @@ def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path,
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
     settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"], three_d=True)
-    molecules = demand.MoleculeStream(made / "udlm", settings)
+    molecules = demand.SampleStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
     with pytest.raises(
@@ -403,7 +403,7 @@ def at_sample(monkeypatch):
                     call()
                 yield length * "C"
 
-        monkeypatch.setattr(demand.MoleculeStream, "_strings", decoded)
+        monkeypatch.setattr(demand.SampleStream, "_strings", decoded)
 
     return strings
 

@@ -16,7 +16,7 @@ from pairflow import networks
 from pairflow.config import SampleSettings
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_description, write_description
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0}
@@ -32,7 +32,9 @@ def folder(tmp_path):
 
 def described(network):
     sizes = {"length": 4, "vocabulary_size": 5, "vocabulary": "v", "mask": None}
-    return Model(network=network, network_settings=NETWORK, method="udlm", prediction="posterior", **sizes)
+    return DiscreteModel(
+        network=network, network_settings=NETWORK, method="udlm", prediction="posterior", **sizes
+    )
 
 
 def test_raw_and_averaged_weights_come_back(folder):
@@ -48,7 +50,7 @@ def test_raw_and_averaged_weights_come_back(folder):
 def test_loading_needs_no_compiler(folder):
     """PyTorch's compiler takes two seconds to import, which every step that loads a model would pay."""
     code = (
-        "import sys; from pairflow.training.model import Model; Model.load(sys.argv[1]); "
+        "import sys; from pairflow.training.model import DiscreteModel, Model; Model.load(sys.argv[1]); "
         "assert 'torch._dynamo' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, folder[0]], check=True)

@@ -17,10 +17,10 @@ _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 
 _IMAGES: tuple[ImageSource, ...] = (
-    EmbeddedDigits("digits", DatasetSize.for_images(1_617, 180, 2, (1, 8, 8))),
+    EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
     PublishedImages(
         name="mnist_binary",
-        size=DatasetSize.for_images(60_000, 10_000, 2, (1, 28, 28)),
+        size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
         torchvision="MNIST",
         cached="MNIST",
         url=_MNIST,
@@ -30,7 +30,7 @@ _IMAGES: tuple[ImageSource, ...] = (
     # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
     PublishedImages(
         name="mnist",
-        size=DatasetSize.for_images(60_000, 10_000, 256, (1, 32, 32)),
+        size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)),
         torchvision="MNIST",
         cached="MNIST",
         url=_MNIST,
@@ -40,7 +40,7 @@ _IMAGES: tuple[ImageSource, ...] = (
     ),
     PublishedImages(
         name="cifar10",
-        size=DatasetSize.for_images(50_000, 10_000, 256, (3, 32, 32)),
+        size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),
         torchvision="CIFAR10",
         cached="cifar-10-batches-py",
         url=_CIFAR,
@@ -53,7 +53,7 @@ _IMAGES: tuple[ImageSource, ...] = (
     # Faces at 64 x 64: a folder of that size, or NVIDIA's thumbnails of 128 x 128.
     PublishedFolder(
         name="ffhq64",
-        size=DatasetSize.for_images(70_000, 0, 256, (3, 64, 64)),
+        size=DatasetSize.shaped(70_000, 0, 256, (3, 64, 64)),
         folders=("ffhq64", "thumbnails128x128"),
     ),
 )

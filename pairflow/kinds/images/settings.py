@@ -187,6 +187,9 @@ class Images(DataSettings):
             raise ValueError(f"validation_fraction: {self.source} has a published test set")
         return self
 
+    def count_rows(self, rows: int) -> int:
+        return super().count_rows(rows) * (2 if self.flips else 1)
+
     @property
     def labelled(self) -> bool:
         """Whether each image has a label, which the classifier learns from."""

@@ -193,7 +193,7 @@ class ImageFolder(ImageSource):
         paths = files(self.path, "images")
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
         held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
-        size = DatasetSize.for_images(len(paths) - held_out, held_out, levels, (channels, height, width))
+        size = DatasetSize.shaped(len(paths) - held_out, held_out, levels, (channels, height, width))
         return size.limited(settings)
 
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:

@@ -5,10 +5,10 @@ from typing import Any
 
 from rdkit import Chem, rdBase
 
+from pairflow.config import DemandSettings, parse_range
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.conformers import embed
 from pairflow.kinds.molecules.descriptors import PROPERTIES
-from pairflow.kinds.molecules.settings import DemandSettings, parse_range
 
 Filter = Callable[[Chem.Mol], bool]
 

@@ -1,10 +1,14 @@
 """Vectors of real numbers."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairflow.kinds.kind import Kind
 from pairflow.kinds.vectors.settings import Vectors
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
 
 
 class VectorsKind(Kind):
@@ -25,7 +29,17 @@ class VectorsKind(Kind):
 
     # On demand
 
+    rows = "vectors"
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols == "vectors"
+
     # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.vectors.costs import vector_costs
+
+        return vector_costs(job)
 
 
 KIND = VectorsKind()

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.data.classes import Classes
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.condition import Classes, label_molecules
+from pairflow.kinds.molecules.condition import label_molecules
 from pairflow.kinds.molecules.properties import COMPUTED, compute
 from pairflow.kinds.molecules.settings import Conditioning
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from rdkit import Chem
 
-from pairflow.config import check
+from pairflow.config import DemandSettings, check
 from pairflow.errors import InputError
 from pairflow.flow.samplers import FREE
-from pairflow.generate.given import given_molecule
 from pairflow.kinds.molecules import library, representations
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.on_demand import given_molecule
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, SPECIALS, Vocabulary, prepare
 from pairflow.kinds.molecules.representations import join_selfies, tokenize_selfies
-from pairflow.kinds.molecules.settings import DemandSettings, Molecules
+from pairflow.kinds.molecules.settings import Molecules
 
 SMILES = list(islice(library.rows(MOLECULES["small_molecules"].fetch()), 0, None, 40))
 ROWS = ["CCO", "C=O", "*CC", "C1CC", "[13CH4]", "CI(=O)=O", "N"]

@@ -10,7 +10,7 @@ import pytest
 from pairflow.config import Experiment, check
 from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH, scale
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.quality import _FROM_SCRATCH, _PRECEDENTS, describe
+from pairflow.kinds.molecules.quality import _FROM_SCRATCH, _PRECEDENTS, describe
 from pairflow.report.paper import printed
 
 ROOT = Path(__file__).parents[2]

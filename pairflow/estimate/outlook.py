@@ -91,6 +91,21 @@ def wall_time(forecast: Forecast) -> str:
     return f"{describe_duration(seconds)} on {_count(forecast.cores, 'core')}{gpu}"
 
 
+def expect(name: str, forecast: Forecast) -> str:
+    """Sentences on the time that a new experiment takes on this machine."""
+    return (
+        f"Time: {wall_time(forecast)}, give or take a factor of two. "
+        f"`pairflow estimate {name}` has the details."
+    )
+
+
+def describe_fit(forecast: Forecast, iterations: int, hours: float) -> str:
+    """A sentence on how the number of iterations was fitted to a time."""
+    if forecast.wall_seconds <= 3600 * hours:
+        return f"Training is fitted to {hours:g} hours: {iterations:,} iterations."
+    return f"{hours:g} hours are too short: training has the fewest iterations, {iterations:,}."
+
+
 def _untimed(forecast: Forecast) -> list[Job]:
     return [job for job in forecast.todo if forecast.costs[job].seconds is None]
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pairflow.config import Experiment, suggest
 from pairflow.data.source import DatasetSize
+from pairflow.kinds.molecules.settings import Molecules
 
 
 class Precedent(NamedTuple):
@@ -55,7 +56,7 @@ _NETWORKS = {
 def describe(experiment: Experiment, sizes: DatasetSize) -> str:
     """Sentences on the quality to expect, from what was measured with the same kind of network."""
     name, iterations = _kind(experiment), experiment.training.iterations
-    selfies = getattr(experiment.data, "representation", "smiles") == "selfies"
+    selfies = isinstance(experiment.data, Molecules) and experiment.data.representation == "selfies"
     precedent = "No experiment with such a network has been measured so far."
     if name in _PRECEDENTS:
         precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
