@@ -79,9 +79,8 @@ def test_vocabulary_file(tmp_path):
         Vocabulary.load(tmp_path / "v.json")
 
 
-def test_the_setting_is_written_only_where_it_is_no_default():
+def test_an_unknown_representation_is_refused():
     plain = {"source": "qm9", "length": 32}
-    assert "representation" not in check(Molecules, plain, "x").model_dump()
     settings = check(Molecules, {**plain, "representation": "selfies"}, "x")
     assert settings.model_dump()["representation"] == "selfies"
     with pytest.raises(InputError, match=r"representation"):
