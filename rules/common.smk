@@ -13,8 +13,8 @@ from pairflow.plan import paths
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
-from pairflow.data.folders import listing
 from pairflow.errors import InputError
+from pairflow.kinds import KINDS, kind_of, load_kind
 
 try:
     for path in workflow.configfiles:
@@ -54,19 +54,17 @@ wildcard_constraints:
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
-    extractor=r"|-[a-z0-9]+",
+    comparison=r"|-[a-z0-9]+",
 
 
-def only(*modalities):
-    """The pattern of experiments of some modalities; a name that is not configured counts as molecules."""
-    molecules = "molecules" in modalities
+def only(kind):
+    """The pattern of experiments on a kind of data; a name that is not configured counts as the last kind."""
+    others = kind == KINDS[-1]
     names = [
-        re.escape(name)
-        for name, settings in EXPERIMENTS.items()
-        if (settings.modality in modalities) != molecules
+        re.escape(name) for name, settings in EXPERIMENTS.items() if (settings.data.kind == kind) != others
     ]
     pattern = "|".join(names) or "(?!)"
-    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if molecules else pattern
+    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if others else pattern
 
 
 def experiment_of(wildcards):
@@ -80,6 +78,20 @@ def experiment_of(wildcards):
     return EXPERIMENTS[name]
 
 
+def kind_for(wildcards):
+    return kind_of(experiment_of(wildcards).data)
+
+
+def comparison_of(wildcards):
+    """The name of a comparison: files of the first have none, those of others end in `-<name>`."""
+    return wildcards.comparison.removeprefix("-")
+
+
+def options(files, names=None):
+    """Files of a job as options of its step, all of them or those with a name."""
+    return [f"--{key.replace('_', '-')}={path}" for key, path in files.items() if names is None or key in names]
+
+
 def as_json(settings):
     """One line with sorted keys: the order of keys in the configuration changes no parameter."""
     return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
@@ -87,18 +99,6 @@ def as_json(settings):
 
 def data_settings(wildcards):
     return as_json(experiment_of(wildcards).data)
-
-
-def own_folder(wildcards):
-    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    experiment = experiment_of(wildcards)
-    folder = experiment.data.folder
-    return listing(folder, experiment.modality) if folder else ""
-
-
-def raw_file(wildcards):
-    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
-    return experiment_of(wildcards).data.file or []
 
 
 def own_pairs(wildcards):
@@ -117,23 +117,10 @@ def settings_of(method, *names):
 
 
 def value_of(wildcards, name):
-    """A wildcard as a setting. Files of the first extractor have no name of it, others end in `-<name>`."""
-    if name == "extractor":
-        return wildcards[name].removeprefix("-")
+    """A wildcard as a setting."""
+    if name == "comparison":
+        return comparison_of(wildcards)
     return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
-
-
-def judge_gpu(wildcards):
-    """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
-    return gpu(wildcards) if experiment_of(wildcards).judge_settings().gen_ppl else 0
-
-
-def judge_memory(wildcards, attempt):
-    return attempt * (16000 if experiment_of(wildcards).judge_settings().gen_ppl else 4000)
-
-
-def judge_transformer(wildcards):
-    return as_json(experiment_of(wildcards).judge_settings().transformer)
 
 
 def teach_settings(wildcards):
@@ -150,26 +137,6 @@ def root_of(wildcards):
 
 def distilled(wildcards):
     return f"{wildcards.parent}+{wildcards.distillation}"
-
-
-def chemnet_statistics(wildcards):
-    return paths.chemnet_files(root_of(wildcards), experiment_of(wildcards))
-
-
-def extractor_files(wildcards):
-    return paths.extractor_files(
-        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
-    )
-
-
-def judge_files(wildcards):
-    return paths.judge_files(root_of(wildcards), experiment_of(wildcards))
-
-
-def compared_images(wildcards):
-    return paths.compared_images(
-        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
-    )
 
 
 def training_data(wildcards):

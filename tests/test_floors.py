@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pairflow"
-# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of kinds,
-# the list and the settings stand with the configuration, and what is shown on pages with the report.
+# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of
+# kinds, the list and the settings stand with the configuration, and what is shown on pages with the report.
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),
@@ -38,7 +38,8 @@ def room_of(module: str) -> str:
     first, *rest = module.split(".")
     if first == "kinds":
         parts = {"page": "kinds.page", "settings": "kinds.settings"}
-        return parts.get(rest[1] if len(rest) > 1 else "", "kinds" if len(rest) > 1 else "kinds.list")
+        in_list = len(rest) < 2 and rest != ["kind"]
+        return "kinds.list" if in_list else parts.get(rest[1] if len(rest) > 1 else "", "kinds")
     special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
     if module.startswith(special):
         return "flow.schedule" if first == "flow" else "plan.jobs"

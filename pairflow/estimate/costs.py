@@ -9,7 +9,7 @@ from pairflow.config import Experiment, TrainSettings
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
 from pairflow.kinds.text.settings import JudgeTransformer
-from pairflow.plan.jobs import Job
+from pairflow.plan.job import Job
 
 
 class JobCost(NamedTuple):

@@ -37,7 +37,9 @@ def preprocess(step):
             Path(source).write_text("\n".join(["smiles", *rows]) + "\n")
         files = {name: f"{folder}/{name}.parquet" for name in TABLES}
         files["vocabulary"] = f"{folder}/vocabulary.json"
-        return step("preprocess", source=source, quiet=True, **files, **(options or {"length": 16}))
+        return step(
+            "preprocess", "molecules", source=source, quiet=True, **files, **(options or {"length": 16})
+        )
 
     return run
 
@@ -65,7 +67,7 @@ def evaluate(step):
     def run(folder="data"):
         files = {"vocabulary": f"{folder}/vocabulary.json", "smiles": f"{folder}/smiles.parquet"}
         files |= {name: f"{name}.parquet" for name in ("samples", "molecules", "properties")}
-        return step("evaluate", out="metrics.parquet", quiet=True, **files)
+        return step("evaluate", "molecules", out="metrics.parquet", quiet=True, **files)
 
     return run
 

@@ -179,7 +179,7 @@ def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Sample
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
     for run in paths.runs(experiment):
         if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-            table, _ = read_table(paths.properties(root, run), "property histograms")
+            table, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
             by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
             by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
