@@ -21,7 +21,7 @@ def test_help_lists_every_command_and_two_ways_to_start():
     finished = CliRunner().invoke(main, ["--help"])
     assert finished.exit_code == 0
     assert all(f"\n  {name} " in finished.output for name in (*COMMANDS, *STEPS))
-    groups = ("Molecules and results:\n  sample ", "Before you start:\n  doctor ", "workflow:\n  preprocess ")
+    groups = ("Where to start:\n  new ", "Before you start:\n  init ", "workflow:\n  preprocess ")
     places = [finished.output.index(start) for start in groups]
     assert places == sorted(places)
     text = " ".join(finished.output.split())

@@ -20,10 +20,10 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
+from pairflow.artifacts.points import points_of
 from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
-from pairflow.kinds.images.prepare import points_of
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
 from pairflow.training.loop import Trained, optimise

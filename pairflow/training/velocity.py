@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
+from pairflow.artifacts.points import from_points
 from pairflow.config import FlowSampleSettings
 from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.kinds.images.prepare import from_points
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
 

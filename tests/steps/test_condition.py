@@ -261,7 +261,12 @@ def preprocess_own(step, tmp_path):
         names = ("train", "validation", "smiles", "known", "rejected")
         files = {name: tmp_path / f"{name}.parquet" for name in names}
         return step(
-            "preprocess", "molecules", settings=settings, quiet=True, vocabulary=tmp_path / "vocabulary.json", **files
+            "preprocess",
+            "molecules",
+            settings=settings,
+            quiet=True,
+            vocabulary=tmp_path / "vocabulary.json",
+            **files,
         )
 
     return run

@@ -53,8 +53,6 @@ def options(job: Job) -> dict:
     settings = {"settings": job.settings.model_dump(mode="json")} if job.settings else {}
     if job.rule == "diagnose":
         return {**inputs, "method": job.method, "out": job.record}
-    if job.rule in ("floor", "evaluate"):
-        inputs["train_reference"] = inputs.pop("train")
     if job.rule == "sample":
         inputs = {"model": inputs["model"].parent}
     if job.rule not in ("preprocess", "train"):

@@ -183,9 +183,7 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, re
     names = ("train", "validation", "judge", "known", "rejected")
     files = {name: f"{name}.parquet" for name in names} | {"vocabulary": "vocabulary.json"}
     settings = {"source": "a.txt", "tokeniser": "characters", "length": 8}
-    refused(
-        step("preprocess", "text", settings=settings, **files), "preprocess", "a.txt: not UTF-8 text"
-    )
+    refused(step("preprocess", "text", settings=settings, **files), "preprocess", "a.txt: not UTF-8 text")
     Path("folder").mkdir()
     Path("folder/a.txt").write_bytes(b"\xff")
     Path("folder/b.txt").write_text("plain text " * 99)

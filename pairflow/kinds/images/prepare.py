@@ -15,9 +15,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from pairflow.artifacts import Metadata, token_array, token_dtype
+from pairflow.artifacts import token_dtype
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.images.files import RawImages, Shape
@@ -39,27 +38,6 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
     values = np.arange(levels) * 255 // (levels - 1)
     planes = values.astype(np.uint8)[tokens].reshape(-1, channels, height, width)
     return np.ascontiguousarray(np.moveaxis(planes, 1, 3))
-
-
-def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Token rows as numbers from -1 (black) to 1 (white), float32: pixels of continuous flows."""
-    return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
-
-
-def from_points(points: np.ndarray, levels: int) -> np.ndarray:
-    """The nearest token of each number: the way back from `to_points`; numbers beyond -1 and 1 are cut."""
-    tokens = np.rint((points.clip(-1, 1) + 1) * ((levels - 1) / 2))
-    return tokens.astype(token_dtype(levels))
-
-
-def points_of(table: pa.Table, metadata: Metadata) -> np.ndarray:
-    """The rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
-    if metadata.kind == "vectors":
-        return token_array(table["values"])
-    if metadata.shape is None:
-        raise InputError("a continuous flow needs vectors or images, found token rows")
-    tokens = token_array(table["tokens"])
-    return to_points(tokens, metadata.dimensions[1]).reshape(-1, *metadata.shape)
 
 
 def contract(shape: Shape, levels: int) -> str:

@@ -77,7 +77,7 @@ def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
     rows = rng.random_order(seed, len(table))[:number]
     x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
     if metadata.kind == "vector pairs":
-        from pairflow.kinds.images.prepare import from_points
+        from pairflow.artifacts.points import from_points
 
         states = np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1)
         x1, states, x0 = (from_points(part, metadata.dimensions[1]) for part in (x1, states, x0))
