@@ -84,12 +84,14 @@ def kind_for(wildcards):
 
 def comparison_of(wildcards):
     """The name of a comparison: files of the first have none, those of others end in `-<name>`."""
-    return wildcards.comparison.removeprefix("-")
+    return value_of(wildcards, "comparison")
 
 
 def options(files, names=None):
     """Files of a job as options of its step, all of them or those with a name."""
-    return [f"--{key.replace('_', '-')}={path}" for key, path in files.items() if names is None or key in names]
+    return [
+        f"--{key.replace('_', '-')}={path}" for key, path in files.items() if names is None or key in names
+    ]
 
 
 def as_json(settings):
@@ -118,9 +120,7 @@ def settings_of(method, *names):
 
 def value_of(wildcards, name):
     """A wildcard as a setting."""
-    if name == "comparison":
-        return comparison_of(wildcards)
-    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
+    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name].removeprefix("-")
 
 
 def teach_settings(wildcards):
@@ -137,6 +137,56 @@ def root_of(wildcards):
 
 def distilled(wildcards):
     return f"{wildcards.parent}+{wildcards.distillation}"
+
+
+def raw_file(wildcards):
+    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
+    return experiment_of(wildcards).data.file or []
+
+
+def own_folder(wildcards):
+    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
+    return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)
+
+
+def preparing(need):
+    """A resource of preprocessing: what the kind of data needs, times the attempt."""
+    return lambda wildcards, input, attempt: attempt * getattr(
+        kind_for(wildcards).preparing(input.size_mb), need
+    )
+
+
+def real_files(wildcards):
+    """What samples are compared with."""
+    return kind_for(wildcards).real_files(
+        root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
+    )
+
+
+def real_options(wildcards, input):
+    """The same as options of the step."""
+    return options(input, kind_for(wildcards).real._fields)
+
+
+def comparison_settings(wildcards):
+    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
+    return as_json(kind.comparison_settings(experiment, comparison_of(wildcards)))
+
+
+def floor_settings(wildcards):
+    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
+    return as_json(kind.floor_settings(experiment, wildcards.evaluation, comparison_of(wildcards)))
+
+
+def measuring(need):
+    """A resource of measuring: what the kind of data needs, times the attempt."""
+    return lambda wildcards, attempt: attempt * getattr(
+        kind_for(wildcards).measuring(experiment_of(wildcards)), need
+    )
+
+
+def measuring_gpu(wildcards):
+    return gpu(wildcards) if kind_for(wildcards).measuring(experiment_of(wildcards)).gpu else 0
 
 
 def training_data(wildcards):

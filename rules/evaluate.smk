@@ -1,38 +1,5 @@
 # Samples -> metric rows, and histograms of their properties for kinds of data with any; real data -> metric rows of real
 # data in the place of samples, at the numbers of an evaluation. A rule for each kind.
-def real_files(wildcards):
-    """What samples are compared with."""
-    return kind_for(wildcards).real_files(
-        root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
-    )
-
-
-def real_options(wildcards, input):
-    """The same as options of the step."""
-    return options(input, kind_for(wildcards).real._fields)
-
-
-def comparison_settings(wildcards):
-    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.comparison_settings(experiment, comparison_of(wildcards)))
-
-
-def floor_settings(wildcards):
-    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
-    return as_json(kind.floor_settings(experiment, wildcards.evaluation, comparison_of(wildcards)))
-
-
-def measuring(need):
-    """A resource of measuring: what the kind of data needs, times the attempt."""
-    return lambda wildcards, attempt: attempt * getattr(
-        kind_for(wildcards).measuring(experiment_of(wildcards)), need
-    )
-
-
-def measuring_gpu(wildcards):
-    return gpu(wildcards) if kind_for(wildcards).measuring(experiment_of(wildcards)).gpu else 0
-
-
 for kind in map(load_kind, KINDS):
 
     rule:
@@ -54,7 +21,6 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: 1
         resources:
             gpu=measuring_gpu,
             mem_mb=measuring("memory_mb"),
@@ -86,7 +52,6 @@ for kind in map(load_kind, KINDS):
                 experiment=only(kind.name),
             conda:
                 "../envs/cpu.yaml"
-            threads: 1
             resources:
                 gpu=measuring_gpu,
                 mem_mb=measuring("memory_mb"),

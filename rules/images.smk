@@ -1,11 +1,6 @@
 from pairflow.kinds.images.kind import classifier_files
 
 
-def classifier(wildcards):
-    """The classifier that compares images, if the workflow trains one."""
-    return classifier_files(root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards))
-
-
 # Images with labels -> a classifier, whose features images are compared by.
 rule classify:
     input:
@@ -22,7 +17,6 @@ rule classify:
         experiment=only("images"),
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(4000),
         runtime=grown(60),
@@ -37,7 +31,11 @@ rule classify:
 # Real images -> their statistics, train or test, once per experiment.
 rule reference:
     input:
-        unpack(classifier),
+        unpack(
+            lambda wildcards: classifier_files(
+                root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
+            )
+        ),
         tokens=lambda wildcards: paths.real_rows(root_of(wildcards), wildcards.reference),
     output:
         reference="results/{experiment}/reference/{reference}{comparison}.parquet",
@@ -50,7 +48,6 @@ rule reference:
         reference="train|test",
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         mem_mb=grown(4000),

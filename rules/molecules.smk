@@ -16,30 +16,24 @@ rule describe_molecules:
     resources:
         mem_mb=grown(4000),
         runtime=grown(60),
+    params:
+        step="describe_molecules",
     shell:
-        "python -m pairflow.steps.describe_molecules --threads {threads} --smiles {input.smiles:q}"
-        " --out {output.molecules:q} > {log:q} 2>&1"
+        "python -m pairflow.steps.{params.step} --threads {threads} --smiles {input.smiles:q} --out {output:q} > {log:q} 2>&1"
 
 
 # Training molecules -> statistics of their ChemNet features, where the experiment asks for FCD.
-rule chemnet:
-    input:
-        smiles="results/{experiment}/data/smiles.parquet",
+use rule describe_molecules as chemnet with:
     output:
         chemnet="results/{experiment}/reference/chemnet.parquet",
     log:
         "results/{experiment}/logs/chemnet.log",
     benchmark:
         "results/{experiment}/benchmarks/chemnet.tsv"
-    wildcard_constraints:
-        experiment=only("molecules"),
-    conda:
-        "../envs/cpu.yaml"
     threads: 1
     resources:
         gpu=gpu,
         mem_mb=grown(4000),
         runtime=grown(60),
-    shell:
-        "python -m pairflow.steps.chemnet --threads {threads} --smiles {input.smiles:q}"
-        " --out {output.chemnet:q} > {log:q} 2>&1"
+    params:
+        step="chemnet",

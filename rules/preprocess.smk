@@ -1,22 +1,5 @@
 # Raw data -> rows for training and held-out ones, a vocabulary, and what else the kind of data has: a rule for each kind.
 # The rules that one kind has besides are in a file of its name.
-def raw_file(wildcards):
-    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
-    return experiment_of(wildcards).data.file or []
-
-
-def own_folder(wildcards):
-    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)
-
-
-def preparing(need):
-    """A resource of preprocessing: what the kind of data needs, times the attempt."""
-    return lambda wildcards, input, attempt: attempt * getattr(
-        kind_for(wildcards).preparing(input.size_mb), need
-    )
-
-
 for kind in map(load_kind, KINDS):
 
     rule:
@@ -35,7 +18,6 @@ for kind in map(load_kind, KINDS):
             experiment=only(kind.name),
         conda:
             "../envs/cpu.yaml"
-        threads: 1
         resources:
             mem_mb=preparing("memory_mb"),
             runtime=preparing("minutes"),

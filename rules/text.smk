@@ -14,7 +14,6 @@ rule train_judge:
         experiment=only("text"),
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(4000),
         runtime=grown(480),

@@ -81,7 +81,7 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     parts = [paths.shard(root, seed, name, number, shards) for number in range(1, shards + 1)]
     costs = [provenance_path(part) for part in parts]
     for part, cost in zip(parts, costs, strict=True):
-        yield job("pair_shard", tokens, {"shard": part, "costs": cost}, threads=2, gpu=True, shards=shards)
+        yield job("pair_shard", tokens, {"pairs": part, "costs": cost}, threads=2, gpu=True, shards=shards)
     yield job("gather", {"shards": parts, "costs": costs}, pairs)
 
 
