@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow import published
 from pairflow.plan import paths
+from pairflow.plan.jobs import report_inputs as graph_inputs
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
@@ -227,7 +228,7 @@ def distillation_data(wildcards):
 
 
 def report_inputs(wildcards):
-    return paths.report_inputs(root_of(wildcards), experiment_of(wildcards))
+    return graph_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
 def finished_experiments(wildcards):

@@ -14,7 +14,7 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 ROWS = {  # what every preprocessing writes, and the help of its option
     "train.parquet": "Rows for training (Parquet).",
@@ -119,10 +119,10 @@ class Kind(ABC):
         return Needs()
 
     @abstractmethod
-    def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measured":
+    def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
         """The metric rows of samples, against `real`. Asked by `pairflow evaluate`."""
 
-    def measure_floor(self, settings: Any, real: Any, machine: "Machine") -> "Measured":
+    def measure_floor(self, settings: Any, real: Any, machine: "Machine") -> "Measurement":
         """The metric rows of real data in the place of samples. Asked by `pairflow floor`."""
         raise NotImplementedError
 

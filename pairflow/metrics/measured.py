@@ -21,7 +21,7 @@ class Machine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Metric rows, and what they were measured on.
 
     `parameters` and `inputs` (the hashes of files) are for the metadata, where the settings follow the

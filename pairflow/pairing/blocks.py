@@ -48,7 +48,7 @@ class PairOptions(NamedTuple):
 
 
 @dataclass(eq=False)
-class Pairing(ABC):
+class FilePairing(ABC):
     """The pairing of the rows `first` to `last` - 1 of a file. `metadata` are those of the pairs."""
 
     points: np.ndarray
@@ -103,7 +103,7 @@ class Pairing(ABC):
         return [(start, min(start + size, last)) for start in range(first, last, size)]
 
 
-class TokenPairing(Pairing):
+class TokenPairing(FilePairing):
     """Sources of token rows, by Algorithm 1 or drawn independently."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
@@ -151,7 +151,7 @@ class TokenPairing(Pairing):
         self.provenance.device_memory_mb = gpu.held_memory_mb if self.pairer.on_gpu else None
 
 
-class PointPairing(Pairing):
+class PointPairing(FilePairing):
     """Data points of sources from N(0, I), each with its row and how far the walk's end was."""
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
@@ -192,7 +192,7 @@ class PointPairing(Pairing):
 
 def read_pairing(
     settings: PairSettings, path: Path, out: Path, options: PairOptions, provenance: Provenance
-) -> Pairing:
+) -> FilePairing:
     """The pairing of the rows in a file; InputError unless it can be written to a file named like `out`."""
     if out.suffix not in (".parquet", ".npy"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")

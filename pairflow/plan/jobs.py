@@ -29,6 +29,11 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
     return [*table, _report(root, experiment, table)]
 
 
+def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
+    """What the report reads, by kind: the inputs of the last job in the table."""
+    return jobs(root, experiment)[-1].groups
+
+
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Preprocessing, the jobs of the kind on its real data, and the floors."""
     kind, file = kind_of(experiment.data), experiment.data.file

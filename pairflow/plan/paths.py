@@ -117,13 +117,6 @@ def measured(root: Path, run: SampleRun, folder: str = "metrics", comparison: st
     return root / f"seed{run.seed}" / folder / run.method / run.evaluation / file
 
 
-def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
-    """What the report reads, by kind: the inputs of the last job in the table."""
-    from pairflow.plan.jobs import jobs
-
-    return jobs(root, experiment)[-1].groups
-
-
 def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:
     """The NFE of an evaluation whose samples the report draws: by default the lowest and the highest."""
     protocol = experiment.evaluations[evaluation]

@@ -23,8 +23,7 @@ from pairflow.kinds.images.prepare import to_images
 from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.plan import paths
-from pairflow.plan.jobs import jobs
+from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.steps import classify, evaluate, floor, preprocess, reference
 
 SHAPE = [1, 8, 8]
@@ -380,7 +379,7 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     assert images.extractor_settings().model_dump() == extractor
     assert images.floor_settings("main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
     assert set(classifier_files(Path("r"), images)) == {"classifier", "description"}
-    assert paths.report_inputs(Path("r"), images)["floors"] == [
+    assert report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),
         Path("r/reference/floor-check.parquet"),
     ]
@@ -418,7 +417,7 @@ def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
 def test_molecules_are_not_compared_by_features(experiment):
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
-    assert paths.report_inputs(Path("r"), molecules)["floors"] == []
+    assert report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="only images are compared by features"):
         molecules.classify_settings()
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):

@@ -16,14 +16,14 @@ from pairflow.kinds.images.reference import ImageComparison, halves
 from pairflow.kinds.images.settings import FloorSettings
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments
-from pairflow.metrics.measured import Machine, Measured
+from pairflow.metrics.measured import Machine, Measurement
 from pairflow.runtime.device import choose
 
 if TYPE_CHECKING:
     from pairflow.kinds.images.kind import RealImages
 
 
-def measure_floor(settings: FloorSettings, files: "RealImages", machine: Machine) -> Measured:
+def measure_floor(settings: FloorSettings, files: "RealImages", machine: Machine) -> Measurement:
     """The metric rows of the method `data`, at an evaluation's numbers."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
@@ -32,7 +32,7 @@ def measure_floor(settings: FloorSettings, files: "RealImages", machine: Machine
     counts = {name: (samples, moments.count) for name, (moments, _) in _sides(compared).items()}
     rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
     extractor = {"extractor": compared.extractor.name}
-    return Measured(
+    return Measurement(
         [{**row, **extractor, "method": "data"} for row in rows],
         compared.train.metadata.vocabulary,
         compared.inputs,

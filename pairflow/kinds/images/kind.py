@@ -12,7 +12,7 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 
 def references(root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
@@ -125,7 +125,7 @@ class ImagesKind(Kind):
 
     def measure(
         self, settings: ComparisonSettings, samples: Path, real: RealImages, machine: "Machine"
-    ) -> "Measured":
+    ) -> "Measurement":
         """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
         kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
         straightness of a continuous flow's paths."""
@@ -133,7 +133,7 @@ class ImagesKind(Kind):
 
         return measure_samples(settings, samples, real, machine)
 
-    def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measured":
+    def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
         """Compute the noise floor: the same distances as for samples, but measured between two sets of real
         images.
 

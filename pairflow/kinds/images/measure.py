@@ -12,7 +12,7 @@ from pairflow.kinds.images.reference import ImageComparison
 from pairflow.kinds.images.rows import ImageRows
 from pairflow.kinds.images.settings import ComparisonSettings
 from pairflow.metrics.continuous import average_paths
-from pairflow.metrics.measured import Machine, Measured
+from pairflow.metrics.measured import Machine, Measurement
 from pairflow.runtime.device import choose
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def measure_samples(
     settings: ComparisonSettings, samples: Path, files: "RealImages", machine: Machine
-) -> Measured:
+) -> Measurement:
     """The metric rows of samples and of the paths on which they were made, trial by trial."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
@@ -36,7 +36,7 @@ def measure_samples(
     count = sampling["samples"]
     counts = {name: (count, part.whole.count) for name, part in compared.references.items()}
     rows += image_rows.rank("evaluate", compared.extractor, counts)
-    return Measured(
+    return Measurement(
         [row | {"samples": count, "extractor": extractor} for row in rows],
         train.metadata.vocabulary,
         {"samples": digest(samples), **compared.inputs},

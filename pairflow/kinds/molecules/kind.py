@@ -11,7 +11,7 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 
 class MoleculeFiles(NamedTuple):
@@ -97,7 +97,7 @@ class MoleculesKind(Kind):
 
     def measure(
         self, settings: Chemistry, samples: Path, real: MoleculeFiles, machine: "Machine"
-    ) -> "Measured":
+    ) -> "Measurement":
         """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
         valid, and compare the distinct molecules with the training molecules."""
         from pairflow.kinds.molecules.measure import measure_samples

@@ -19,7 +19,7 @@ from pairflow.kinds.molecules.settings import Chemistry
 from pairflow.kinds.molecules.training_molecules import DatasetMolecules
 from pairflow.kinds.molecules.validity import count_reasons
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.measured import Machine, Measured
+from pairflow.metrics.measured import Machine, Measurement
 
 if TYPE_CHECKING:
     from pairflow.kinds.molecules.kind import MoleculeFiles
@@ -28,7 +28,9 @@ REFERENCES = chemistry.REFERENCES | moses.REFERENCES
 Compare = Callable[[np.ndarray], dict[str, Any]]
 
 
-def measure_samples(settings: Chemistry, samples: Path, files: "MoleculeFiles", machine: Machine) -> Measured:
+def measure_samples(
+    settings: Chemistry, samples: Path, files: "MoleculeFiles", machine: Machine
+) -> Measurement:
     """Count each trial's valid, unique and novel molecules and the reasons why others are not valid, and
     compare the distinct molecules with the training molecules."""
     with machine.provenance.uncounted():
@@ -45,7 +47,7 @@ def measure_samples(settings: Chemistry, samples: Path, files: "MoleculeFiles", 
         rows += _metric_rows(values, **shared)
         rows += _metric_rows(described.frechet(valid), **shared | {"samples": len(valid)})
     inputs = {"samples": samples, "smiles": files.smiles, "molecules": files.molecules}
-    return Measured(
+    return Measurement(
         rows,
         metadata.vocabulary,
         {name: digest(path) for name, path in inputs.items()},

@@ -12,7 +12,7 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 
 def _judge(root: Path) -> dict[str, Path]:
@@ -103,14 +103,14 @@ class TextKind(Kind):
         gpt2 = experiment.judge_settings().gen_ppl
         return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
 
-    def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measured":
+    def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
         """Measure each trial's samples of text: their perplexity under judges of text that no generator
         has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
         from pairflow.kinds.text.measure import measure_samples
 
         return measure_samples(settings, samples, real, machine)
 
-    def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measured":
+    def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
         """Compute the floor and the controls: the same metrics as for samples, but of other rows.
 
         Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from

@@ -27,7 +27,7 @@ from pairflow.kinds.text.settings import Judge, JudgedDraws
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.text.words import known_share, list_words
 from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.measured import Machine, Measured
+from pairflow.metrics.measured import Machine, Measurement
 from pairflow.metrics.real_rows import RealRows
 
 if TYPE_CHECKING:
@@ -179,18 +179,18 @@ def _row(metric: str, value: float, reference: str | None = None, extractor: str
     return {"metric": metric, "value": value, "reference": reference, "extractor": extractor}
 
 
-def measure_samples(settings: Judge, samples: Path, files: "TextFiles", machine: Machine) -> Measured:
+def measure_samples(settings: Judge, samples: Path, files: "TextFiles", machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
     text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
     trials, metadata = text.read_samples(samples)
     inputs = {"samples": digest(samples), **text.inputs}
-    return Measured(measure_trials(trials, text), metadata.vocabulary, inputs, metadata.parameters)
+    return Measurement(measure_trials(trials, text), metadata.vocabulary, inputs, metadata.parameters)
 
 
-def measure_floor(settings: JudgedDraws, files: "TextFiles", machine: Machine) -> Measured:
+def measure_floor(settings: JudgedDraws, files: "TextFiles", machine: Machine) -> Measurement:
     """The metric rows of held-out text and of the controls."""
     text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
-    return Measured(measure_real(text, settings), text.real.metadata.vocabulary, text.inputs)
+    return Measurement(measure_real(text, settings), text.real.metadata.vocabulary, text.inputs)
 
 
 def measure_trials(trials: Trials, real: RealText) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from pairflow.kinds.kind import Kind, RowFiles
 from pairflow.kinds.tokens.settings import Tokens
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 
 class TokensKind(Kind):
@@ -41,14 +41,14 @@ class TokensKind(Kind):
 
     # Metrics of samples
 
-    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measured":
+    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compare each trial's samples with the nearest training rows, and their n-gram frequencies with
         those of held-out rows."""
         from pairflow.kinds.tokens.measure import measure_samples
 
         return measure_samples(samples, real, machine)
 
-    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measured":
+    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compute the floor: the same metrics as for samples, but measured on real rows.
 
         Each trial draws training rows, whose n-gram frequencies are compared with those of all held-out rows.

@@ -13,12 +13,12 @@ from pairflow.artifacts import digest
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
 from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.measured import Machine, Measured
+from pairflow.metrics.measured import Machine, Measurement
 from pairflow.metrics.real_rows import RealRows
 from pairflow.pairing.cpu.compiled import compiled
 
 
-def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measured:
+def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
     real = RealRows.read(*files)
     drawn, trials, metadata = real.read_samples(samples)
@@ -31,10 +31,10 @@ def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measure
         for row in measure(drawn[trials == trial], real)
     ]
     inputs = {"samples": digest(samples), **real.inputs}
-    return Measured(rows, metadata.vocabulary, inputs, metadata.parameters)
+    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
 
-def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measured:
+def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
     real = RealRows.read(*files)
     with machine.provenance.uncounted():
@@ -48,7 +48,7 @@ def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Mea
         for trial, drawn in draw_trials(settings, split, np.arange(len(part)))
         for row in compare(part[drawn], real)
     ]
-    return Measured(rows, real.metadata.vocabulary, real.inputs)
+    return Measurement(rows, real.metadata.vocabulary, real.inputs)
 
 
 def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:

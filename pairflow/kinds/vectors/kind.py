@@ -9,7 +9,7 @@ from pairflow.kinds.kind import Kind, RowFiles
 from pairflow.kinds.vectors.settings import Vectors
 
 if TYPE_CHECKING:
-    from pairflow.metrics.measured import Machine, Measured
+    from pairflow.metrics.measured import Machine, Measurement
 
 
 class VectorsKind(Kind):
@@ -43,14 +43,14 @@ class VectorsKind(Kind):
 
     # Metrics of samples
 
-    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measured":
+    def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compare each trial's vectors with the training vectors, and average the energy and the straightness
         of the paths on which they were made."""
         from pairflow.kinds.vectors.measure import measure_samples
 
         return measure_samples(samples, real)
 
-    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measured":
+    def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compute the floor: the same metrics as for samples, with draws of held-out vectors instead."""
         from pairflow.kinds.vectors.measure import measure_floor
 

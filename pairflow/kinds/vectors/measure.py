@@ -13,7 +13,7 @@ from pairflow.config import RealDraws
 from pairflow.errors import InputError
 from pairflow.kinds.kind import RowFiles
 from pairflow.metrics.continuous import average_paths, chamfer, wasserstein
-from pairflow.metrics.measured import Measured
+from pairflow.metrics.measured import Measurement
 
 TRANSPORTED = 1000  # rows of each side whose exact Wasserstein distance is computed
 DRAWS = 10  # of held-out vectors, from which the floor and its deviation come
@@ -64,7 +64,7 @@ def compare(vectors: np.ndarray, real: RealVectors) -> Iterator[dict[str, Any]]:
         yield {"metric": metric, "value": value, "reference": "train"}
 
 
-def measure_samples(samples: Path, files: RowFiles) -> Measured:
+def measure_samples(samples: Path, files: RowFiles) -> Measurement:
     """The metric rows of samples and of the paths on which they were made, trial by trial."""
     real = RealVectors.read(*files)
     table, metadata = real.read_samples(samples)
@@ -75,10 +75,10 @@ def measure_samples(samples: Path, files: RowFiles) -> Measured:
         measured = [*compare(drawn[of_trial], real), *average_paths(table, of_trial)]
         rows += [{**row, "trial": int(trial), **shared} for row in measured]
     inputs = {"samples": digest(samples), **real.inputs}
-    return Measured(rows, metadata.vocabulary, inputs, metadata.parameters)
+    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
 
-def measure_floor(settings: RealDraws, files: RowFiles) -> Measured:
+def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
     """The metric rows of `DRAWS` draws of held-out vectors in the place of samples.
 
     Each metric takes as many of them as it takes samples, and compares them with the same training vectors.
@@ -92,4 +92,4 @@ def measure_floor(settings: RealDraws, files: RowFiles) -> Measured:
             rows = min(TRANSPORTED, len(drawn), len(real.train)) if row["metric"] == "w2" else len(drawn)
             if trial == 0 or rows < len(real.held_out):
                 measured.append({**row, "method": "data", "trial": trial, "samples": rows})
-    return Measured(measured, real.metadata.vocabulary, real.inputs)
+    return Measurement(measured, real.metadata.vocabulary, real.inputs)
