@@ -220,7 +220,8 @@ def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
 
 def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
     from pairflow.kinds.images import rows as image_rows
-    from pairflow.kinds.images.measures import RealImages, nearest
+    from pairflow.kinds.images.kind import RealImages
+    from pairflow.kinds.images.measures import nearest
     from pairflow.kinds.images.reference import ImageComparison
     from pairflow.metrics.frechet import Moments, frechet_distance
 

@@ -26,7 +26,7 @@ from pairing import commit, machine
 
 from pairflow.artifacts import Provenance
 from pairflow.config import SampleSettings, tail_revises
-from pairflow.kinds.text.files import TextFiles
+from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.measure import RealText
 from pairflow.kinds.text.settings import Judge
 from pairflow.training.model import Model

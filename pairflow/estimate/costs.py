@@ -9,7 +9,7 @@ from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import CONTINUOUS, Rate, Work, count_draws, redraws_of, task_of
 from pairflow.kinds import kind_of
-from pairflow.plan.jobs import Job
+from pairflow.plan.job import Job
 
 
 class JobCost(NamedTuple):

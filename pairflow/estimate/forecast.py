@@ -11,7 +11,8 @@ from pairflow.data.source import DatasetSize
 from pairflow.estimate.collect import collect
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work, needed
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
 from pairflow.runtime.threads import available_cpus
 

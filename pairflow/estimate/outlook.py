@@ -7,7 +7,7 @@ from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.costs import busy_seconds
 from pairflow.estimate.forecast import Forecast
-from pairflow.plan.jobs import Job
+from pairflow.plan.job import Job
 
 _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 

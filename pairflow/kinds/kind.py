@@ -17,6 +17,37 @@ if TYPE_CHECKING:
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.data.source import DatasetSize
     from pairflow.training.model import Model
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pairflow.config import Experiment, RealDraws, Settings
+from pairflow.plan import paths
+from pairflow.plan.job import Job
+
+if TYPE_CHECKING:
+    from pairflow.metrics.measured import Machine, Measurement
+
+ROWS = {  # what every preprocessing writes, and the help of its option
+    "train.parquet": "Rows for training (Parquet).",
+    "validation.parquet": "Held-out rows (Parquet).",
+    "vocabulary.json": "What models and rows must agree on (JSON).",
+    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
+}
+
+
+class Needs(NamedTuple):
+    """What a job asks of the machine, besides a core."""
+
+    memory_mb: int = 4000
+    minutes: int = 60
+    gpu: bool = False  # whether it uses a GPU if there is one
+
+
+class RowFiles(NamedTuple):
+    """Real rows in two files, which samples are compared with."""
+
+    tokens: Annotated[Path, "Training rows (Parquet)."]
+    validation: Annotated[Path, "Held-out rows (Parquet)."]
 
 
 class Kind(ABC):
@@ -27,14 +58,84 @@ class Kind(ABC):
 
     # Raw data
 
+    prepared: ClassVar[Mapping[str, str]] = ROWS  # the files that preprocessing writes, and their help
+    keeps_symbols: ClassVar[bool] = (
+        False  # whether the symbols of a parent's vocabulary come first in its own
+    )
+
     @abstractmethod
     def source(self, settings: Any, folder: Path = Path()) -> Any:
         """The source that the settings name; relative paths are those below `folder`. Asked by all that read,
         check or measure raw data."""
 
+    @abstractmethod
+    def prepare(self, settings: Any, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+        """Turn raw data into the files of `prepared`, by their stems. `parent` is the vocabulary of the model
+        that a training will start from. Asked by `pairflow preprocess`."""
+
+    def own_raw(self, settings: Any) -> dict[str, str | None]:
+        """The user's own raw data, by the key that names them. Asked before a run."""
+        return {"data.source": settings.file}
+
+    def folder_digest(self, settings: Any) -> str:
+        """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
+        preprocesses, which runs again if it changes."""
+        return ""
+
+    def preparing(self, raw_mb: float) -> Needs:
+        """What preprocessing asks of the machine, for `raw_mb` MB of the user's own. Asked by its rule."""
+        return Needs(memory_mb=int(2000 + 4 * raw_mb))
+
     # Jobs on real data
 
+    floor: ClassVar[type[Settings] | None] = (
+        RealDraws  # settings of the floor; None for a kind without floors
+    )
+    shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, which the report then waits for
+
+    def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
+        """The jobs between preprocessing and the floors, each after those that make its inputs. Asked by
+        `plan.jobs`; the kind's rules in rules/kinds have the same."""
+        return ()
+
+    def comparisons(self, experiment: Experiment) -> list[str]:
+        """The ways in which samples are compared with real data. Each has metric files of its own, which end
+        in its name; the name of the first is empty. Asked by `plan.jobs`."""
+        return [""]
+
+    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        """What samples are compared with, by the names of `real`. Asked by `plan.jobs` and by the rules."""
+        return paths.real_files(root)
+
+    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
+        """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
+        return experiment.real_draws(evaluation)
+
+    def shown_files(self, root: Path, experiment: Experiment) -> Iterable[Path]:
+        """Further files that the page shows. Asked by `plan.jobs`."""
+        return ()
+
     # Metrics of samples
+
+    real: ClassVar[type] = RowFiles  # what samples are compared with: a NamedTuple of files with their help
+    comparison: ClassVar[type[Settings]] = Settings  # settings of the comparison
+    measured: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
+
+    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Settings:
+        """The settings of a comparison, of the class `comparison`. Asked by `plan.jobs` and by the rule."""
+        return Settings()
+
+    def measuring(self, experiment: Experiment) -> Needs:
+        """What comparisons and floors ask of the machine. Asked by `plan.jobs` and by the rules."""
+        return Needs()
+
+    @abstractmethod
+    def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
+        """The metric rows of samples, against `real`. Asked by `pairflow evaluate`."""
+
+    def measure_floor(self, settings: Any, real: Any, machine: "Machine") -> "Measurement":
+        """The metric rows of real data in the place of samples. Asked by `pairflow floor`."""
+        raise NotImplementedError
 
     # The page
 

@@ -16,6 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent, logger_plugin_mo
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from pairflow.artifacts.atomic import disk_of
+from pairflow.kinds import KINDS
 from pairflow.runtime.resume import RERUN
 
 _NAME = "pairflow"  # of the plugin, for Snakemake
@@ -48,8 +49,10 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
         names["parent"] += f"+{names.pop('distillation')}"
     if "nfe" in names:
         names["nfe"] = f"nfe {names['nfe']}"
-    if "extractor" in names:
-        names["extractor"] = f"by {names['extractor'].removeprefix('-')}"
+    if "comparison" in names:
+        names["comparison"] = f"by {names['comparison'].removeprefix('-')}"
+    for kind in KINDS:
+        rule = rule.removesuffix(f"_{kind}")
     seed = wildcards.get("seed", "0")
     return " ".join([rule, *names.values(), *([] if seed == "0" else [f"seed {seed}"])])
 

@@ -16,6 +16,7 @@ from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, schema
 from pairflow.errors import InputError
 from pairflow.kinds import list_settings
 from pairflow.plan import paths
+from pairflow.plan.jobs import report_inputs
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
@@ -244,7 +245,7 @@ def test_chemistry_is_only_for_molecules():
 
 def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
     demo = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["demo"]
-    found = paths.report_inputs(tmp_path, demo)["properties"]
+    found = report_inputs(tmp_path, demo)["properties"]
     assert len(found) == 2 * len(demo.methods)
     assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
 
@@ -256,7 +257,7 @@ def test_an_evaluation_says_which_samples_reports_show(tmp_path):
         (0, "main", 64),
         (0, "main", 256),
     }
-    samples = paths.report_inputs(tmp_path, cifar10)["samples"]
+    samples = report_inputs(tmp_path, cifar10)["samples"]
     names = {(path.parent.name, path.name) for path in samples}
     assert names == {("main", "nfe64.parquet"), ("main", "nfe256.parquet"), ("check", "nfe1000.parquet")}
 

@@ -30,7 +30,7 @@ def made(tmp_path_factory, step, model_files):
     for folder, settings in (("plain", shared), ("data", shared | {"condition": CONDITION})):
         files = {name: root / folder / f"{name}.parquet" for name in names}
         files["vocabulary"] = root / folder / "vocabulary.json"
-        assert step("preprocess", settings=settings, quiet=True, **files).exit_code == 0
+        assert step("preprocess", "molecules", settings=settings, quiet=True, **files).exit_code == 0
     data = root / "data"
     run = step("pair", tokens=data / "train.parquet", out=root / "pairs.parquet", steps=3, quiet=True)
     assert run.exit_code == 0
@@ -79,7 +79,7 @@ def share_in_class(made, step, sample, tmp_path):
         assert sample(model, "drawn.parquet", **options).exit_code == 0
         out = {"out": tmp_path / "metrics.parquet", "properties": tmp_path / "properties.parquet"}
         rows = {"samples": tmp_path / "drawn.parquet", "molecules": described, **files, **out}
-        run = step("evaluate", **rows, threads=1, quiet=True)
+        run = step("evaluate", "molecules", **rows, threads=1, quiet=True)
         assert run.exit_code == 0, run.output
         values = pd.read_parquet(out["out"]).set_index("metric").value
         return values["in_class"] / values["valid"]
@@ -261,7 +261,12 @@ def preprocess_own(step, tmp_path):
         names = ("train", "validation", "smiles", "known", "rejected")
         files = {name: tmp_path / f"{name}.parquet" for name in names}
         return step(
-            "preprocess", settings=settings, quiet=True, vocabulary=tmp_path / "vocabulary.json", **files
+            "preprocess",
+            "molecules",
+            settings=settings,
+            quiet=True,
+            vocabulary=tmp_path / "vocabulary.json",
+            **files,
         )
 
     return run

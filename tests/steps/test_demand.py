@@ -39,7 +39,15 @@ def made(tmp_path_factory, step, model_files):
     beside = {"vocabulary": data["vocabulary"], "known": data["known"]}
     short = {**UDLM, "training": {**TRAINING, "iterations": 1}}
     for run in (
-        step("preprocess", source="small_molecules", length=16, max_heavy_atoms=5, quiet=True, **data),
+        step(
+            "preprocess",
+            "molecules",
+            source="small_molecules",
+            length=16,
+            max_heavy_atoms=5,
+            quiet=True,
+            **data,
+        ),
         step("train", settings=UDLM, **rows, **beside, **model_files(root / "udlm")),
         step("train", settings=short, **rows, **model_files(root / "bare")),
         step("distill", settings=DCD, parent=root / "udlm", **rows, **model_files(root / "udlm+dcd")),

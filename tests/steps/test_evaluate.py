@@ -67,7 +67,9 @@ def evaluate(step, folder):
         names = {name: name for name in ("samples", "smiles", "molecules", "properties")}
         names |= {"out": "metrics", **files}
         paths = {option: folder / f"{name}.parquet" for option, name in names.items()}
-        return step("evaluate", *flags, vocabulary=folder / "vocabulary.json", quiet=True, **paths)
+        return step(
+            "evaluate", "molecules", *flags, vocabulary=folder / "vocabulary.json", quiet=True, **paths
+        )
 
     return run
 

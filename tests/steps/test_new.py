@@ -185,7 +185,7 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     assert data.model_dump(include=set(options)) == options
     parts = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
     files = {part: part for part in parts}
-    assert step("preprocess", settings=data.model_dump(), quiet=True, **files).exit_code == 0
+    assert step("preprocess", "molecules", settings=data.model_dump(), quiet=True, **files).exit_code == 0
     rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
     assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
     assert rejected["row"].tolist() == [300, 301]

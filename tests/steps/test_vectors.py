@@ -205,7 +205,7 @@ def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch)
 
     def run(**settings):
         values = {"source": "vectors", "file": "mine.npy"} | settings
-        return step("preprocess_vectors", settings=values, vocabulary="vocabulary.json", **outputs)
+        return step("preprocess", "vectors", settings=values, vocabulary="vocabulary.json", **outputs)
 
     assert run().exit_code == 0
     parts = [

@@ -13,6 +13,7 @@ from pairflow.artifacts.rows import named_when_damaged
 from pairflow.data.folders import files
 from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
+from pairflow.kinds.images.settings import FILES
 from pairflow.runtime.progress import bar
 
 Shape = tuple[int, int, int]
@@ -123,7 +124,7 @@ def read_folder(
     Without them all images must have one size and mode. Raises InputError that names the first file that
     differs or cannot be read.
     """
-    paths = files(folder, "images")
+    paths = files(folder, *FILES)
     first = read_image(paths[0], size, mode)
     images = np.empty((len(paths), *first.shape), np.uint8)
     for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):

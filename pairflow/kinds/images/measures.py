@@ -6,8 +6,7 @@ these functions compare; pixels are the token rows themselves. See docs/method.m
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,19 +15,6 @@ from pairflow.errors import InputError
 
 if TYPE_CHECKING:
     import torch
-
-
-class RealImages(NamedTuple):
-    """Files of the images that samples are compared with, and of the classifier that compares them.
-
-    `test_reference` is not read if there are no test images.
-    """
-
-    tokens: Path
-    validation: Path
-    train_reference: Path
-    test_reference: Path | None
-    classifier: Path | None
 
 
 _KERNEL_ROWS = 2048  # rows of a kernel matrix at once: bounds the memory

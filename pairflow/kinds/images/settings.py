@@ -1,6 +1,6 @@
 """Settings of images: of the raw data, and of what samples are compared by."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
@@ -11,6 +11,8 @@ from pairflow.config.flows import DISCRETE, FLOWS
 from pairflow.config.sampling import RealDraws
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
+
+FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # of a folder: their name in messages, their suffixes
 
 ClassifierIterations = Annotated[
     int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
@@ -67,6 +69,14 @@ class ExtractorSettings(Settings):
         if self.sha256 is not None and self.weights is None:
             raise ValueError("sha256: there are no weights to which it could belong")
         return self
+
+    def recorded(self, parameters: Mapping[str, Any], hash_of: Callable[[str], str | None]) -> dict[str, Any]:
+        """A classifier has its hash in its name; where that is not known, any classifier is the right one."""
+        known = hash_of("classifier") or (self.sha256 if self.extractor == "classifier" else None)
+        if known:
+            return {"extractor": f"classifier-{known[:8]}"}
+        name = parameters.get("extractor", "")
+        return {"extractor": name if name.partition("-")[0] == self.extractor else self.extractor}
 
 
 class ComparisonSettings(ExtractorSettings):

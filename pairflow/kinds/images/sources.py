@@ -17,7 +17,7 @@ from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.images import files as image_files
 from pairflow.kinds.images.files import LabelledImages, RawImages
-from pairflow.kinds.images.settings import Images
+from pairflow.kinds.images.settings import FILES, Images
 
 if TYPE_CHECKING:
     from pairflow.kinds.images.prepare import PreparedImages
@@ -156,7 +156,7 @@ class PublishedFolder(ImageSource):
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
         folder = local_copy(self.folders)
-        total = len(files(folder, "images")) if folder else self.size.total
+        total = len(files(folder, *FILES)) if folder else self.size.total
         held_out = math.ceil(total * settings.validation_fraction)
         size = replace(self.size, rows=total - held_out, validation_rows=held_out)
         return size.limited(settings)
@@ -166,7 +166,7 @@ class PublishedFolder(ImageSource):
         if folder is None:
             return Finding.optional(f"not downloaded: {self.needed}")
         try:
-            lack = self._lack(folder, len(files(folder, "images")))
+            lack = self._lack(folder, len(files(folder, *FILES)))
         except InputError as error:
             return Finding.attention(str(error))
         return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
@@ -190,7 +190,7 @@ class ImageFolder(ImageSource):
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Images)
-        paths = files(self.path, "images")
+        paths = files(self.path, *FILES)
         height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
         held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
         size = DatasetSize.shaped(len(paths) - held_out, held_out, levels, (channels, height, width))

@@ -15,7 +15,6 @@ from pairflow.config import RealDraws
 from pairflow.errors import InputError
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.copied import longest_copies
-from pairflow.kinds.text.files import TextFiles
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import (
     distinct_share,
@@ -24,14 +23,16 @@ from pairflow.kinds.text.ngrams import (
     repeated_share,
     token_entropy,
 )
-from pairflow.kinds.text.settings import Judge
+from pairflow.kinds.text.settings import Judge, JudgedDraws
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.text.words import known_share, list_words
-from pairflow.kinds.tokens.measure import RealRows
 from pairflow.metrics.draws import draw_trials
+from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.real_rows import RealRows
 
 if TYPE_CHECKING:
     from pairflow.kinds.text.gpt2 import GPT2
+    from pairflow.kinds.text.kind import TextFiles
     from pairflow.kinds.text.transformer import TransformerJudge
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
@@ -68,7 +69,7 @@ class RealText:
 
     @classmethod
     def read(
-        cls, files: TextFiles, settings: Judge, device: str, threads: int | None, provenance: Provenance
+        cls, files: "TextFiles", settings: Judge, device: str, threads: int | None, provenance: Provenance
     ) -> "RealText":
         """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set.
 
@@ -176,6 +177,20 @@ def _load_gpt2(device: str, threads: int | None, provenance: Provenance) -> "GPT
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
     return {"metric": metric, "value": value, "reference": reference, "extractor": extractor}
+
+
+def measure_samples(settings: Judge, samples: Path, files: "TextFiles", machine: Machine) -> Measurement:
+    """The metric rows of samples, trial by trial."""
+    text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
+    trials, metadata = text.read_samples(samples)
+    inputs = {"samples": digest(samples), **text.inputs}
+    return Measurement(measure_trials(trials, text), metadata.vocabulary, inputs, metadata.parameters)
+
+
+def measure_floor(settings: JudgedDraws, files: "TextFiles", machine: Machine) -> Measurement:
+    """The metric rows of held-out text and of the controls."""
+    text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
+    return Measurement(measure_real(text, settings), text.real.metadata.vocabulary, text.inputs)
 
 
 def measure_trials(trials: Trials, real: RealText) -> Iterator[Row]:

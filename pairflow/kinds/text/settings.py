@@ -11,6 +11,7 @@ from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
 from pairflow.config.sampling import RealDraws
 from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
 
+FILES = (".txt", (".txt",))  # of a folder: their name in messages, their suffixes
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 

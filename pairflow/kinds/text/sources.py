@@ -19,7 +19,7 @@ from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.files import read_bytes, require_regular
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, join, prepare
-from pairflow.kinds.text.settings import Text
+from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 
 MOST_BYTES = 2**32  # of a file of text, which is held in memory as a whole
@@ -142,7 +142,7 @@ class OwnText(TextSource):
 
     def files(self) -> list[Path]:
         """The file, or those of the folder; InputError if there is none."""
-        return files(self.path, "text") if self.fetch().is_dir() else [self.path]
+        return files(self.path, *FILES) if self.fetch().is_dir() else [self.path]
 
     def digest(self) -> str:
         content = hashlib.sha256()

@@ -4,50 +4,51 @@ See docs/metrics.md, "Token rows". Rows are integers (B, N).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pairflow.artifacts import Metadata, digest, read_table, token_array
-from pairflow.errors import InputError
+from pairflow.artifacts import digest
+from pairflow.config import RealDraws
+from pairflow.kinds.kind import RowFiles
+from pairflow.metrics.draws import draw_trials
+from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.real_rows import RealRows
 from pairflow.pairing.cpu.compiled import compiled
 
 
-@dataclass(frozen=True)
-class RealRows:
-    """The training rows (M, N) and the held-out rows (V, N) that samples are compared with."""
+def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
+    """The metric rows of samples, trial by trial."""
+    real = RealRows.read(*files)
+    drawn, trials, metadata = real.read_samples(samples)
+    with machine.provenance.uncounted():
+        compile_for(real)
+    shared = {"samples": metadata.parameters["samples"]}
+    rows = [
+        {**row, "trial": int(trial), **shared}
+        for trial in np.unique(trials)
+        for row in measure(drawn[trials == trial], real)
+    ]
+    inputs = {"samples": digest(samples), **real.inputs}
+    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
-    train: np.ndarray
-    held_out: np.ndarray
-    path: Path
-    metadata: Metadata
-    inputs: dict[str, str]
 
-    @classmethod
-    def read(cls, train: Path, validation: Path) -> "RealRows":
-        """Read the files; InputError unless they are the two parts of one data set."""
-        (rows, metadata), (others, held_out) = (read_table(path, "tokens") for path in (train, validation))
-        metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
-        metadata.require_same_data(held_out.data, train, validation)
-        metadata.require_split("train", train)
-        held_out.require_split("validation", validation)
-        if not len(others):
-            raise InputError(f"{validation}: holds no rows; samples are compared with held-out rows")
-        inputs = {"tokens": digest(train), "validation": digest(validation)}
-        return cls(token_array(rows["tokens"]), token_array(others["tokens"]), train, metadata, inputs)
-
-    def read_samples(self, path: Path) -> tuple[np.ndarray, np.ndarray, Metadata]:
-        """Samples (B, N) of a model of these data, the trial of each, and their metadata."""
-        table, metadata = read_table(path, "samples")
-        metadata.require_same_data(self.metadata.data, path, self.path)
-        if metadata.dimensions != self.metadata.dimensions:
-            raise InputError(
-                f"{path}: expected (N, K) = {self.metadata.dimensions} as in {self.path}, "
-                f"found {metadata.dimensions}"
-            )
-        return token_array(table["tokens"]), table["trial"].to_numpy(), metadata
+def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
+    """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
+    real = RealRows.read(*files)
+    with machine.provenance.uncounted():
+        compile_for(real)
+    rows = [
+        {**row, "method": "data", "trial": trial, "samples": len(drawn)}
+        for split, part, compare in (
+            ("train", real.train, compare_frequencies),
+            ("test", real.held_out, compare_neighbours),
+        )
+        for trial, drawn in draw_trials(settings, split, np.arange(len(part)))
+        for row in compare(part[drawn], real)
+    ]
+    return Measurement(rows, real.metadata.vocabulary, real.inputs)
 
 
 def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:

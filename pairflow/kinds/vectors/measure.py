@@ -9,8 +9,11 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
+from pairflow.config import RealDraws
 from pairflow.errors import InputError
-from pairflow.metrics.continuous import chamfer, wasserstein
+from pairflow.kinds.kind import RowFiles
+from pairflow.metrics.continuous import average_paths, chamfer, wasserstein
+from pairflow.metrics.measured import Measurement
 
 TRANSPORTED = 1000  # rows of each side whose exact Wasserstein distance is computed
 DRAWS = 10  # of held-out vectors, from which the floor and its deviation come
@@ -61,26 +64,32 @@ def compare(vectors: np.ndarray, real: RealVectors) -> Iterator[dict[str, Any]]:
         yield {"metric": metric, "value": value, "reference": "train"}
 
 
-def measure_floor(real: RealVectors, samples: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The metric rows of `DRAWS` draws of held-out vectors in the place of samples (B, d).
+def measure_samples(samples: Path, files: RowFiles) -> Measurement:
+    """The metric rows of samples and of the paths on which they were made, trial by trial."""
+    real = RealVectors.read(*files)
+    table, metadata = real.read_samples(samples)
+    drawn, trials = token_array(table["values"]), table["trial"].to_numpy()
+    shared, rows = {"samples": metadata.parameters["samples"]}, []
+    for trial in np.unique(trials):
+        of_trial = trials == trial
+        measured = [*compare(drawn[of_trial], real), *average_paths(table, of_trial)]
+        rows += [{**row, "trial": int(trial), **shared} for row in measured]
+    inputs = {"samples": digest(samples), **real.inputs}
+    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+
+
+def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
+    """The metric rows of `DRAWS` draws of held-out vectors in the place of samples.
 
     Each metric takes as many of them as it takes samples, and compares them with the same training vectors.
     Where that is all of them there is one draw.
     """
+    real, measured = RealVectors.read(*files), []
     for trial in range(DRAWS):
-        order = rng.random_order(rng.stream_seed(seed, "floor", "test", trial), len(real.held_out))
-        drawn = real.held_out[order[:samples]]
+        order = rng.random_order(rng.stream_seed(settings.seed, "floor", "test", trial), len(real.held_out))
+        drawn = real.held_out[order[: settings.samples]]
         for row in compare(drawn, real):
             rows = min(TRANSPORTED, len(drawn), len(real.train)) if row["metric"] == "w2" else len(drawn)
             if trial == 0 or rows < len(real.held_out):
-                yield {**row, "trial": trial, "samples": rows}
-
-
-def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
-    """Metric rows of the paths of some samples of a table; none if it does not hold them."""
-    columns = {"path_energy": "energy", "straightness": "straightness"}
-    return [
-        {"metric": metric, "value": float(table[column].to_numpy()[rows].mean())}
-        for metric, column in columns.items()
-        if column in table.column_names
-    ]
+                measured.append({**row, "method": "data", "trial": trial, "samples": rows})
+    return Measurement(measured, real.metadata.vocabulary, real.inputs)

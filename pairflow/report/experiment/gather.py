@@ -15,7 +15,7 @@ from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.tokens.page import spelled as tokens
 from pairflow.kinds.vectors.page import clouds as vectors
 from pairflow.plan import paths
-from pairflow.plan.jobs import jobs
+from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.report.closing import sample_command
 from pairflow.report.experiment import bounds
 from pairflow.report.experiment.contents import Contents
@@ -53,7 +53,7 @@ def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
 
 
 def _metric_files(root: Path, experiment: Experiment) -> list[Path]:
-    inputs = paths.report_inputs(root, experiment)
+    inputs = report_inputs(root, experiment)
     return [path for kind in _METRICS for path in inputs.get(kind, [])]
 
 
@@ -179,7 +179,7 @@ def _read_molecules(root: Path, experiment: Experiment, samples: pictures.Sample
     properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
     for run in paths.runs(experiment):
         if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-            table, _ = read_table(paths.properties(root, run), "property histograms")
+            table, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
             by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
             by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens")

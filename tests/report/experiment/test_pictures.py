@@ -10,6 +10,7 @@ from pairflow.artifacts import Metadata, atomic, token_column, write_table
 from pairflow.kinds.images.page import pictures
 from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
+from pairflow.plan.jobs import report_inputs
 from pairflow.report.trajectory import draw_between
 
 TIMES = (0.75, 0.5, 0.25)
@@ -90,6 +91,6 @@ def test_pairs_are_of_the_same_data_points(experiment, folder):
 
 
 def test_the_report_declares_what_it_shows(experiment, tmp_path):
-    declared = paths.report_inputs(tmp_path, experiment)["pictured"]
+    declared = report_inputs(tmp_path, experiment)["pictured"]
     assert [path.name for path in declared[:2]] == ["pairflow.parquet", "random.parquet"]
     assert "classifier.json" in {path.name for path in declared}

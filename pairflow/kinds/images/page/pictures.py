@@ -12,6 +12,7 @@ from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.errors import InputError
+from pairflow.kinds.images.kind import classifier_files
 from pairflow.plan import paths
 from pairflow.report.trajectory import draw_between
 
@@ -118,6 +119,6 @@ def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
     settings = extractors(experiment).get("classifier")
     if settings is None:
         return {}
-    trained = paths.extractor_files(root, experiment).get("description")
+    trained = classifier_files(root, experiment).get("description")
     classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())
     return {f"classifier-{classifier['weights'][:8]}": classifier["accuracy"]}
