@@ -2,19 +2,16 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
+from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
 
-CLOSE = 0.01  # means that differ by no more, relative to the best, count as equal
 _OTHER_ROWS = {
     "tokens": "token rows",
     "image": "images",
@@ -124,22 +121,3 @@ def no_molecules(folder: Path, rows: str) -> InputError:
         return InputError(f"{folder}: --count makes molecules; this model makes {rows}: use {options}")
     options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
     return InputError(f"{folder}: --count makes molecules; its models make {rows}: use {options}")
-
-
-def leading_evaluation(names: Iterable[str]) -> str:
-    """The evaluation that models are judged by first: `main`, or else the first in alphabetical order."""
-    return min(names, key=lambda name: (name != "main", name))
-
-
-def mean_values(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
-    """(method, NFE) -> the mean over seeds of the mean over trials, from rows of one metric."""
-    of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
-    means = of_seeds.groupby(["method", "nfe"]).mean()
-    return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
-
-
-def best_run(means: Mapping[tuple[str, int], float], lowest: bool = False) -> tuple[str, int]:
-    """The (method, NFE) of the best mean; of means within one per cent of it, that of the fewest steps."""
-    best = (min if lowest else max)(means.values())
-    close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
-    return min(close, key=lambda run: (run[1], abs(means[run] - best)))

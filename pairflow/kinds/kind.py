@@ -5,10 +5,12 @@ their own kind only.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pairflow.config import DataSettings
+from pairflow.metrics.metric import Metric
 
 
 class Kind(ABC):
@@ -28,7 +30,19 @@ class Kind(ABC):
 
     # Metrics of samples
 
-    # The page
+    # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
+
+    metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
+    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
+
+    def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
+        """The metrics as they read with these settings. Asked by all pages and by the end of `run`."""
+        return self.metrics
+
+    def is_partial(self, settings: Any) -> bool:
+        """Whether the settings leave out a part of the data set. Asked by pages, whose numbers then do not
+        compare with the paper's."""
+        return settings.training_rows is not None
 
     # On demand
 

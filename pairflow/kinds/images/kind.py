@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pairflow.kinds.images.metrics import GROUPS, METRICS
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.kind import Kind
 
@@ -22,6 +23,8 @@ class ImagesKind(Kind):
     # Metrics of samples
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
 
     # On demand
 

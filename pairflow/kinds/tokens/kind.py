@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.kinds.kind import Kind
+from pairflow.kinds.tokens.metrics import GROUPS, METRICS
 from pairflow.kinds.tokens.settings import Tokens
 
 
@@ -22,6 +23,8 @@ class TokensKind(Kind):
     # Metrics of samples
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
 
     # On demand
 
