@@ -16,6 +16,7 @@ from pairflow.files import checked_path
 from pairflow.kinds import kind_of
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
+from pairflow.report.bounds import mean_bounds
 from pairflow.report.tables import REAL
 from pairflow.report.words import name_scale
 
@@ -50,6 +51,11 @@ class FinishedExperiment:
     @property
     def reduced(self) -> bool:
         return is_reduced(self.experiment) or bool(self.partial)
+
+    @property
+    def bounds(self) -> dict[str, dict[str, float]]:
+        """Name of a bound on the held-out rows -> method -> its mean over seeds."""
+        return mean_bounds(self.metrics)
 
     @property
     def scale(self) -> str:
