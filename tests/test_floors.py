@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pairflow"
-# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of kinds,
-# the list and the settings stand with the configuration, and what is shown on pages above the report.
+# Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan. Of
+# kinds, the list and the settings stand with the configuration, and what is shown on pages above the report.
 FLOORS = (
     ("_version", "errors", "limits", "rng"),
     ("arguments", "files"),
@@ -21,7 +21,8 @@ FLOORS = (
     ("training",),
     ("kinds",),
     ("generate",),
-    ("plan.jobs", "checkup", "estimate", "report"),
+    ("plan.jobs",),
+    ("checkup", "estimate", "report"),
     ("kinds.page",),
     ("steps",),
     ("cli",),
