@@ -5,27 +5,22 @@ their own kind only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
-from pairflow.config import DataSettings, DemandSettings
+from pairflow.config import DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.metrics.metric import Metric
+from pairflow.plan import paths
+from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.data.source import DatasetSize
-    from pairflow.training.model import Model
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-from pairflow.config import Experiment, RealDraws, Settings
-from pairflow.plan import paths
-from pairflow.plan.job import Job
-
-if TYPE_CHECKING:
     from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
 
 ROWS = {  # what every preprocessing writes, and the help of its option
     "train.parquet": "Rows for training (Parquet).",
@@ -138,6 +133,19 @@ class Kind(ABC):
         raise NotImplementedError
 
     # The page
+    # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
+
+    metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
+    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
+
+    def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
+        """The metrics as they read with these settings. Asked by all pages and by the end of `run`."""
+        return self.metrics
+
+    def is_partial(self, settings: Any) -> bool:
+        """Whether the settings leave out a part of the data set. Asked by pages, whose numbers then do not
+        compare with the paper's."""
+        return settings.training_rows is not None
 
     # On demand
 

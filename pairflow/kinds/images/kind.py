@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pairflow.config import Experiment
 from pairflow.data.folders import listing
 from pairflow.kinds.images import settings as images_settings
+from pairflow.kinds.images.metrics import GROUPS, METRICS
 from pairflow.kinds.images.settings import FILES, ComparisonSettings, FloorSettings, Images
 from pairflow.kinds.kind import Kind, Needs
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
     from pairflow.metrics.measured import Machine, Measurement
 
 
@@ -47,10 +49,6 @@ class RealImages(NamedTuple):
         Path | None, "Feature statistics of the test images (Parquet); not needed without any."
     ] = None
     classifier: Annotated[Path | None, "Weights of the classifier, if it is the extractor."] = None
-
-
-if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
 
 
 class ImagesKind(Kind):
@@ -153,6 +151,8 @@ class ImagesKind(Kind):
         return measure_floor(settings, real, machine)
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
 
     # On demand
 

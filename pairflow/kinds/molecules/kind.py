@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 from pairflow.config import DemandSettings, Experiment
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.molecules import settings as molecules_settings
+from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
 from pairflow.kinds.molecules.settings import Chemistry, Molecules
+from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.data.source import DatasetSize
     from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
 
 
 class MoleculeFiles(NamedTuple):
@@ -28,14 +35,6 @@ class MoleculeFiles(NamedTuple):
     chemnet: Annotated[
         Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
     ] = None
-
-
-if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
-    from pairflow.data.delivery import Delivery, Scored
-    from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.data.source import DatasetSize
-    from pairflow.training.model import Model
 
 
 class MoleculesKind(Kind):
@@ -114,6 +113,18 @@ class MoleculesKind(Kind):
         return measure_samples(settings, samples, real, machine)
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
+
+    def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
+        return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
+
+    def is_partial(self, settings: Molecules) -> bool:
+        return super().is_partial(settings) or settings.max_heavy_atoms is not None
+
+    def is_complete(self, settings: Molecules) -> bool:
+        """Whether the data hold every molecule that keeps their rules, so that any other one breaks these."""
+        return settings.source == "small_molecules" and not self.is_partial(settings)
 
     # On demand
 

@@ -8,12 +8,17 @@ from pairflow.config import DemandSettings, Experiment
 from pairflow.data.folders import listing
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.text import settings as text_settings
+from pairflow.kinds.text.metrics import GROUPS, METRICS
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
 
 
 def _judge(root: Path) -> dict[str, Path]:
@@ -36,13 +41,6 @@ class TextFiles(NamedTuple):
     judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
     vocabulary: Annotated[Path, "The tokeniser (JSON)."]
     judge_weights: Annotated[Path | None, "Weights of the second judge, if the settings have one."] = None
-
-
-if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
-    from pairflow.data.delivery import Delivery, Scored
-    from pairflow.data.draft import Draft, DraftRequest
-    from pairflow.training.model import Model
 
 
 class TextKind(Kind):
@@ -129,6 +127,12 @@ class TextKind(Kind):
         return measure_floor(settings, real, machine)
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
+
+    def is_partial(self, settings: Text) -> bool:
+        """The paper takes 3.5 million rows of LM1B; protocol.yaml of its page has their number."""
+        return settings.source != "lm1b" and super().is_partial(settings)
 
     # On demand
 

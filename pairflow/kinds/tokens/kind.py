@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import Kind, RowFiles
+from pairflow.kinds.tokens.metrics import GROUPS, METRICS
 from pairflow.kinds.tokens.settings import Tokens
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class TokensKind(Kind):
         return measure_floor(settings, real, machine)
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
 
     # On demand
 

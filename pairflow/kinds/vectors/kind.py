@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import Kind, RowFiles
+from pairflow.kinds.vectors.metrics import GROUPS, METRICS
 from pairflow.kinds.vectors.settings import Vectors
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class VectorsKind(Kind):
         return measure_floor(settings, real)
 
     # The page
+
+    metrics, groups = METRICS, GROUPS
 
     # On demand
 

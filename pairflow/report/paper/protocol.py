@@ -13,7 +13,6 @@ from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
 from pairflow.config.sampling import Correlation, Sampling
 from pairflow.config.training import DISTILLATIONS, Distillations, Training
-from pairflow.kinds.text.settings import Text
 from pairflow.report.results import FinishedExperiment
 
 FILE = Path(__file__).with_name("protocol.yaml")
@@ -60,7 +59,7 @@ def name_data(experiment: Experiment) -> str:
     data = experiment.data
     if data.source == "mnist" and experiment.flow == "continuous":
         return "mnist_continuous"
-    return f"lm1b_n{data.length}" if isinstance(data, Text) and data.source == "lm1b" else data.source
+    return f"lm1b_n{getattr(data, 'length', 0)}" if data.source == "lm1b" else data.source
 
 
 def settings_of_model(method: str) -> list[str]:

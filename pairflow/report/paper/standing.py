@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from pairflow.config import tail_revises
-from pairflow.generate.choice import leading_evaluation
+from pairflow.metrics.ranking import leading_evaluation
 from pairflow.report.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.report.results import FinishedExperiment
 

@@ -1,27 +1,43 @@
 """Reads what the page shows of images: samples, pairs with states between, nearest training images."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pairflow import rng
-from pairflow.artifacts import read_table, token_array
+from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.artifacts.points import from_points
 from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.kinds.images.kind import classifier_files
 from pairflow.plan import paths
-from pairflow.report.trajectory import draw_between
+from pairflow.report.contents import PagePart
+from pairflow.report.kind_page import Samples, choose_examples, draw_pairs
 
 SAMPLES = 64  # at most, for each method and NFE
 _PAIRS = 6
-TIMES = (0.75, 0.5, 0.25)
 _NEIGHBOURS = 12
 
-Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> token rows (B, N)
+
+@dataclass(frozen=True)
+class ImagePart(PagePart):
+    """What only pages of images show, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB).
+
+    images       method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
+    training_images  some training images (B, H, W, C)
+    pairs        coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
+                 at t = S/(S+1), ..., 1/(S+1), their sources
+    neighbours   method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
+                 (B, H, W, C), and how far apart they are (B,)
+    accuracies   extractor -> share of test images that it classifies correctly; None without test images
+    """
+
+    images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    training_images: np.ndarray | None = None
+    pairs: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    neighbours: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    accuracies: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,46 +64,33 @@ class TrainingImages:
         return to_images(tokens, self.shape, self.levels)
 
 
-def read_images(root: Path, experiment: Experiment, samples: Samples) -> dict[str, Any]:
-    """The fields of `Contents` that only images have."""
+def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
+    """What only the page of images shows."""
     train, seed = TrainingImages.read(root), experiment.seeds[0]
-    return {
-        "training_images": train.to_images(train.tokens[choose_examples(len(train.tokens), SAMPLES, seed)]),
-        "images": {
+    return ImagePart(
+        training_images=train.to_images(train.tokens[choose_examples(len(train.tokens), SAMPLES, seed)]),
+        images={
             method: {nfe: train.to_images(tokens) for nfe, tokens in by_nfe.items()}
             for method, by_nfe in samples.items()
         },
-        "pairs": {name: _pairs(root, seed, name, train) for name in experiment.couplings()},
-        "neighbours": _neighbours(samples, train),
-        "accuracies": _accuracies(root, experiment),
-    }
+        pairs={name: _pairs(root, seed, name, train) for name in experiment.couplings()},
+        neighbours=_neighbours(samples, train),
+        accuracies=_accuracies(root, experiment),
+    )
 
 
-def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
-    """Numbers of some random training rows."""
-    return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
-
-
-def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
-    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of random rows, the same for every coupling.
-
-    In a continuous flow they are the tokens that are nearest to its pixel values.
-    """
-    table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
-    rows = rng.random_order(seed, len(table))[:number]
-    x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
-    if metadata.kind == "vector pairs":
-        from pairflow.artifacts.points import from_points
-
-        states = np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1)
-        x1, states, x0 = (from_points(part, metadata.dimensions[1]) for part in (x1, states, x0))
-        return x1, states, x0
-    return x1, draw_between(x0, x1, seed, TIMES), x0
+def draw_token_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
+    """`draw_pairs` as tokens: in a continuous flow those that are nearest to the pixel values."""
+    parts = draw_pairs(root, seed, coupling, number)
+    if not np.issubdtype(parts[0].dtype, np.floating):
+        return parts
+    levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
+    return tuple(from_points(part, levels) for part in parts)
 
 
 def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple[np.ndarray, ...]:
-    """`draw_pairs` as images: x1, states between (B, S, H, W, C) and x0."""
-    x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
+    """Some pairs as images: x1, states between (B, S, H, W, C) and x0."""
+    x1, states, x0 = draw_token_pairs(root, seed, coupling, _PAIRS)
     images = train.to_images(states.reshape(-1, x1.shape[1]))
     return train.to_images(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.to_images(x0)
 

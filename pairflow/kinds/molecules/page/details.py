@@ -1,17 +1,18 @@
 """The part of the section on quality that only molecules have: tables, reasons, properties, speed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
 from markupsafe import Markup
 
 from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
-from pairflow.report import figures, tables
-from pairflow.report.costs import YIELDS, sampling_times, sampling_yields
+from pairflow.kinds.molecules.page.speed import Speed, measure_speed
+from pairflow.report import figures
+from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, swatch
-from pairflow.report.experiment.contents import Contents
+from pairflow.report.kind_page import Details
 from pairflow.report.tables import Table
+from pairflow.report.words import name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
 
@@ -38,35 +39,40 @@ class Property:
 
 
 @dataclass(frozen=True)
-class Speed:
-    """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
-
-    picture: Picture
-    tables: list[Table]
-    devices: str
-
-
-@dataclass(frozen=True)
-class MoleculeDetails:
+class MoleculeDetails(Details):
     """What was measured in an evaluation of molecules beyond valid, unique and novel."""
 
-    training: Markup
+    training: Markup = field(default_factory=Markup)
     reasons: Reasons | None = None
     properties: dict[int, list[Property]] = field(default_factory=dict)
     speed: Speed | None = None
     guidance: GuidanceDetails | None = None
 
+    def name_charts(self) -> Iterator[tuple[str, Picture]]:
+        if self.reasons:
+            for method, picture in self.reasons.charts.items():
+                yield f"invalid-{name_file(method)}", picture
+        for nfe, properties in self.properties.items():
+            yield from ((f"{name_file(own.label)}-nfe{nfe}", own.picture) for own in properties)
+        if self.speed:
+            yield "speed", self.speed.picture
+
 
 def describe_molecules(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
+    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str, complete: bool
 ) -> MoleculeDetails:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
+    properties = _properties(contents, evaluation, measured, prefix)
+    speed = measure_speed(contents, evaluation, rows, prefix, complete)
+    shown = [own.metric for shapes in properties.values() for own in shapes]
     return MoleculeDetails(
-        reasons=_reasons(measured, int(rows.samples.max()), prefix),
-        properties=_properties(contents, evaluation, measured, prefix),
+        metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
+        tables={"Molecules per second": speed.tables} if speed else {},
         training=swatch(figures.TRAINING, f"{prefix}-training"),
-        speed=_speed(contents, evaluation, rows, prefix),
+        reasons=_reasons(measured, int(rows.samples.max()), prefix),
+        properties=properties,
+        speed=speed,
         guidance=describe_guidance(contents, evaluation, PROPERTIES, prefix),
     )
 
@@ -90,7 +96,7 @@ def _properties(
 ) -> dict[int, list[Property]]:
     """NFE -> its properties, the most steps first."""
     properties: dict[int, list[Property]] = {}
-    for nfe, methods in sorted(contents.properties.get(evaluation, {}).items(), reverse=True):
+    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
         for name, label in PROPERTIES.items():
             metric = f"{name}_wasserstein"
@@ -111,32 +117,3 @@ def _distances(table: Table, nfe: int) -> dict[str, str]:
         return {}
     place = table.columns.index(nfe)
     return {method: cells[place].text for method, cells in table.rows.items()}
-
-
-def _speed(contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str) -> Speed | None:
-    """Molecules per second of the step `sample`, and its wall time per trial."""
-    yields = sampling_yields(rows, contents.timings)
-    if yields.empty:
-        return None
-    summary = tables.summarise(yields)
-    shown = [name for name in YIELDS.values() if name in set(summary.metric)]
-    if contents.complete:  # a novel molecule breaks the rules of the data, and is no yield
-        shown = [name for name in shown if name != "novel_per_second"]
-    made = [
-        contents.add_calls(tables.make_table(summary, evaluation, name, contents.methods)) for name in shown
-    ]
-    keys = ["method", "nfe", "seed"]
-    valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
-    times = sampling_times(contents.timings)
-    times = times[times.evaluation == evaluation]
-    both = valid.merge(times, on=keys)
-    per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
-    means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
-    count = contents.experiment.count_calls
-    means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
-    lines = {method: means[means.method == method] for method in made[0].rows}
-    return Speed(
-        figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
-        made,
-        " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
-    )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pairflow.report import figures
+from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture
-from pairflow.report.experiment.contents import Contents
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _shapes(
 ) -> dict[int, dict[str, Picture]]:
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
     for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
-        for nfe, methods in contents.properties.get(evaluation, {}).items():
+        for nfe, methods in contents.part.properties.get(evaluation, {}).items():
             for method, counts in methods.items():
                 own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
                 own[f"guidance {weight:g}"] = counts[counts.property == name]

@@ -1,16 +1,14 @@
 """Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.report import figures
-from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.experiment.contents import Contents
-from pairflow.report.flaws import (
+from pairflow.kinds.text.metrics import METRICS
+from pairflow.kinds.text.page.nonsense import (
     HELD_OUT,
     SECOND,
     TextValues,
@@ -19,7 +17,12 @@ from pairflow.report.flaws import (
     is_second,
     mean_values,
 )
-from pairflow.report.tables import METRICS, choose_digits
+from pairflow.report import figures
+from pairflow.report.contents import Contents
+from pairflow.report.downloads import Part, Sheet
+from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.kind_page import Details
+from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, pluralise
 
 _COLUMNS = {
@@ -33,7 +36,7 @@ _COLUMNS = {
     "distinct_4": "Distinct",
     "copied_span": "Copied",
 }  # metric -> heading
-_METRICS = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS}
+_METRIC_OF = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class TextRow:
 
 
 @dataclass(frozen=True)
-class TextDetails:
+class TextDetails(Details):
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
     `judges` are what the perplexity is measured by, and `digits` are the decimals of what was measured.
@@ -60,11 +63,12 @@ class TextDetails:
     temperatures at each number of steps, where there are several.
     """
 
-    judges: list[str]
-    parts: list[list[TextRow]]
-    digits: Mapping[str, int]
-    legend: Legend
-    charts: list[Picture]
+    evaluation: str = ""
+    judges: list[str] = field(default_factory=list)
+    parts: list[list[TextRow]] = field(default_factory=list)
+    digits: Mapping[str, int] = field(default_factory=dict)
+    legend: Legend | None = None
+    charts: list[Picture] = field(default_factory=list)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -72,12 +76,33 @@ class TextDetails:
         return {_COLUMNS[name]: name for name in self.digits}
 
     @property
-    def metrics(self) -> dict[str, str]:
+    def headings(self) -> dict[str, str]:
         """Heading of a column -> its metric."""
-        return {_COLUMNS[name]: _METRICS[name] for name in self.digits}
+        return {_COLUMNS[name]: _METRIC_OF[name] for name in self.digits}
 
     def text(self, row: TextRow, metric: str) -> str:
         return format_number(row.values.get(metric, np.nan), self.digits[metric])
+
+    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
+        """Samples of text beside real text and the controls."""
+        title = f"Beside real text and controls, evaluation {self.evaluation}"
+        rows = [row for part in self.parts for row in part]
+        columns = {
+            "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
+            **{heading: [self.text(row, metric) for row in rows] for heading, metric in self.columns.items()},
+            "Warnings": ["; ".join(row.warnings) for row in rows],
+        }
+        part = Part(f"{title}; {origin}", list(columns), list(zip(*columns.values(), strict=True)))
+        records = [
+            {
+                "rows": row.name,
+                "nfe": row.nfe,
+                "calls": row.calls,
+                **{key: row.values.get(key) for key in self.digits},
+            }
+            for row in rows
+        ]
+        return [Sheet(f"{name}-controls", title, [part], records)]
 
 
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetails | None:
@@ -93,15 +118,16 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     for place, name in enumerate(points):
         keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
-        _name_judges(contents.measured, evaluation),
-        [others, rows],
-        {
+        evaluation=evaluation,
+        judges=_name_judges(contents.measured, evaluation),
+        parts=[others, rows],
+        digits={
             name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
-            for name, metric in _METRICS.items()
+            for name, metric in _METRIC_OF.items()
             if any(name in own for own in values)
         },
-        keys,
-        _draw(contents, evaluation, rows, points, prefix),
+        legend=keys,
+        charts=_draw(contents, evaluation, rows, points, prefix),
     )
 
 

@@ -1,19 +1,20 @@
 """Vectors on the page: clouds of points in their first two coordinates, and lines from sources to data."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.report.colours import HEX
+from pairflow.report.contents import PagePart
 from pairflow.report.drawing import Picture, canvas, to_svg
+from pairflow.report.kind_page import read_pairs
 
 SHOWN = 600  # points of a cloud
 _PAIRS = 150  # lines of a coupling
@@ -25,27 +26,33 @@ _MARGIN = 0.05  # of the range of the data, on each side
 Clouds = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> (B, d)
 
 
-def read_vectors(root: Path, experiment: Experiment, samples: Clouds) -> dict[str, Any]:
-    """The fields of `Contents` that only vectors have: samples, training points, pairs of each coupling."""
+@dataclass(frozen=True)
+class VectorPart(PagePart):
+    """What only pages of vectors show, in the first two coordinates: some training vectors (B, 2), method ->
+    NFE -> samples (B, 2), and of each coupling sources x0 and data points x1 (B, 2)."""
+
+    training_points: np.ndarray | None = None
+    points: Clouds = field(default_factory=dict)
+    pairs: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+
+def read_vectors(root: Path, experiment: Experiment, samples: Clouds) -> VectorPart:
+    """What only the page of vectors shows."""
     train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
-    seed = experiment.seeds[0]
     names = [*experiment.couplings(), *experiment.taught()]
-    clouds = {
-        method: {nfe: rows[:, :2] for nfe, rows in by_nfe.items()} for method, by_nfe in samples.items()
-    }
-    return {
-        "training_points": train[:SHOWN, :2],
-        "points": clouds,
-        "point_pairs": {name: _pairs(root, seed, name) for name in names},
-    }
+    return VectorPart(
+        training_points=train[:SHOWN, :2],
+        points={
+            method: {nfe: rows[:, :2] for nfe, rows in by_nfe.items()} for method, by_nfe in samples.items()
+        },
+        pairs={name: _pairs(root, experiment.seeds[0], name) for name in names},
+    )
 
 
 def _pairs(root: Path, seed: int, coupling: str) -> tuple[np.ndarray, np.ndarray]:
     """x0 and x1 (B, 2) of random rows, the same for every coupling."""
-    table, _ = read_table(paths.pairs(root, seed, coupling), "vector pairs")
-    rows = rng.random_order(seed, len(table))[:_PAIRS]
-    x0, x1 = (token_array(table[name])[rows, :2] for name in ("x0", "x1"))
-    return x0, x1
+    x0, x1, _ = read_pairs(root, seed, coupling, _PAIRS)
+    return x0[:, :2], x1[:, :2]
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:

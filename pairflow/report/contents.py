@@ -1,5 +1,6 @@
 """What an experiment's page shows: read by `gather`, drawn by `page.render`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,11 +10,20 @@ import pandas as pd
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.flaws import Evidence
-from pairflow.report.results import is_complete, is_reduced
+from pairflow.report.results import is_reduced
 from pairflow.report.tables import REAL, Table
 from pairflow.report.trajectory import Trajectory
 
 _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """What only the pages of one kind of data show. Tokens without a name in `symbols` are numbers, and
+    `rows` are some rows in words: training rows under `data`, samples of each method."""
+
+    symbols: Mapping[int, str] = field(default_factory=dict)
+    rows: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -27,47 +37,17 @@ class Contents:
     timings        rows step, method (null where it has none), seconds, peak_memory_mb, device; those of
                    samples have seed, evaluation and nfe, too
     provenance     date, commit (or None), device, machine, versions {package: version}, command (one line)
-    data           training_rows, validation_rows, length (N), vocabulary_size (K); for molecules
-                   rejected_rows and reference_rows; for images shape (C, H, W) and partial (what of the data
-                   set is missing, or None). Validation rows of images are the test images.
+    data           training_rows, validation_rows, length (N), vocabulary_size (K), and what the kind's page
+                   adds (`KindPage.read_data`), such as partial: what of the data set is missing, or None
     couplings      coupling -> metric -> value, as `metrics.coupling.diagnose` names them; under `forward` the
                    coverage of the forward velocity, where it was measured
     correlations   method -> metric -> value of the first seed, as `metrics.correlation.describe` names them
     training_logs  method -> rows iteration, loss, learning_rate, seconds, validation_nll (NaN: not measured)
     trajectory     a training row on its way to noise, where PairFlow has pairs of all the data, else None
-    symbols        the names of tokens, for molecules
-    sample_command the command that draws molecules from the best model; empty for other data
-    samples        method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn
-    examples       some training molecules as SMILES
-    properties     evaluation -> NFE -> method -> rows property, low, high, samples, training: how many
-                   molecules have the property in a bin, as `metrics.chemistry.histograms` counts them
-
-    For images, all uint8 with (H, W, C) last, C = 1 (grey) or 3 (RGB):
-
-    images         method -> NFE -> (B, H, W, C) samples of the first seed's first trial, in the order drawn
-    training_images  some training images (B, H, W, C)
-    pairs          coupling -> x1 (B, H, W, C), x_t (B, S, H, W, C), x0 (B, H, W, C): some data points, states
-                   at t = S/(S+1), ..., 1/(S+1), their sources
-    neighbours     method -> samples (B, H, W, C) of its highest NFE, the training image nearest to each
-                   (B, H, W, C), and how far apart they are (B,)
-    accuracies     extractor -> share of test images that it classifies correctly; None without test images
-
-    For token rows:
-
-    controls       for text: metric rows of the controls, as `metrics` has those of real text
-    bounds         method -> `nll_bound` on the held-out rows, mean over seeds
-    bits           method -> `bpc_bound` likewise, for text
-    rows           what they are -> some rows as text: training rows, samples of each method
-
-    For text also:
-
-    text_pairs     coupling -> some pairs, each as lines of text from t = 1 (x1) to t = 0 (x0)
-
-    For vectors, in the first two coordinates:
-
-    training_points  some training vectors (B, 2)
-    points         method -> NFE -> samples (B, 2)
-    point_pairs    coupling -> sources x0 and data points x1 (B, 2)
+    sample_command the command that draws samples from the best model; empty where there is none
+    controls       metric rows of the controls, as `metrics` has those of real data
+    bounds         name of a bound on the held-out rows -> method -> its mean over seeds
+    part           what only pages of this kind of data show (`KindPage.read`)
     """
 
     name: str
@@ -82,26 +62,8 @@ class Contents:
     controls: pd.DataFrame = field(default_factory=lambda: as_metrics(pd.DataFrame()))
     sample_command: str = ""
     trajectory: Trajectory | None = None
-    symbols: dict[int, str] = field(default_factory=dict)
-    samples: dict[str, dict[int, list[str]]] = field(default_factory=dict)
-    examples: list[str] = field(default_factory=list)
-    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = field(default_factory=dict)
-    images: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
-    training_images: np.ndarray | None = None
-    pairs: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
-    neighbours: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict)
-    accuracies: dict[str, float | None] = field(default_factory=dict)
-    bounds: dict[str, float] = field(default_factory=dict)
-    bits: dict[str, float] = field(default_factory=dict)
-    rows: dict[str, list[str]] = field(default_factory=dict)
-    text_pairs: dict[str, list[list[str]]] = field(default_factory=dict)
-    training_points: np.ndarray | None = None
-    points: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
-    point_pairs: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-    @property
-    def modality(self) -> str:
-        return self.experiment.modality
+    bounds: dict[str, dict[str, float]] = field(default_factory=dict)
+    part: Any = field(default_factory=PagePart)
 
     @property
     def evidence(self) -> Evidence:
@@ -117,11 +79,6 @@ class Contents:
     def reduced(self) -> bool:
         """Whether the numbers do not compare with the paper's, by scale or by a missing part of the data."""
         return is_reduced(self.experiment) or bool(self.data.get("partial"))
-
-    @property
-    def complete(self) -> bool:
-        """Whether a molecule that is not in the data breaks their rules."""
-        return is_complete(self.experiment)
 
     @property
     def measured(self) -> pd.DataFrame:

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import as_metrics, read_table, token_array
 from pairflow.config import Experiment
-from pairflow.kinds.text.ngrams import mark_padding
-from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
+from pairflow.report.pages import page_of
 
-BOUNDED = ("molecules", "text", "tokens")  # modalities whose page has the bounds
+_EVALUATION = "likelihood"  # that of the metric rows
 
 
 def bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
@@ -27,12 +25,12 @@ def bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Pa
 
 
 def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and for text others.
+    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and those of the kind.
 
     None where no rows are held out.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
-    density = _tokens_per_character(root, held_out) if experiment.modality == "text" else None
+    convert = page_of(experiment).prepare_bounds(root, held_out)
     rows = []
     for (method, seed), weights in bound_models(root, experiment).items():
         log, _ = read_table(weights.with_name("log.parquet"), "training log")
@@ -40,24 +38,20 @@ def read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
         if measured.empty:
             continue
         nll = float(measured.iloc[-1])
-        values = {"nll_bound": nll}
-        if density is not None:
-            values |= {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
+        values = {"nll_bound": nll, **convert(nll)}
         rows += [
             {"method": method, "seed": seed, "metric": name, "value": own} for name, own in values.items()
         ]
-    shared = {"evaluation": "likelihood", "samples": len(held_out), "reference": "test"}
+    shared = {"evaluation": _EVALUATION, "samples": len(held_out), "reference": "test"}
     return as_metrics(pd.DataFrame(rows, columns=["method", "seed", "metric", "value"]), **shared)
 
 
-def mean_bounds(metrics: pd.DataFrame, name: str = "nll_bound") -> dict[str, float]:
-    """Method -> the mean over seeds of one of its bounds."""
-    rows = metrics[metrics["metric"] == name]
-    return {str(method): float(group["value"].mean()) for method, group in rows.groupby("method", sort=False)}
-
-
-def _tokens_per_character(root: Path, rows: np.ndarray) -> float:
-    """Of rows (V, N) of text, without padding."""
-    tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
-    tokens = np.count_nonzero(mark_padding(rows, tokeniser.padding) >= 0)
-    return tokens / max(sum(len(tokeniser.decode(row)) for row in rows), 1)
+def mean_bounds(metrics: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Name of a bound -> method -> its mean over seeds."""
+    rows = metrics[metrics["evaluation"] == _EVALUATION]
+    return {
+        str(name): {
+            str(method): float(group["value"].mean()) for method, group in part.groupby("method", sort=False)
+        }
+        for name, part in rows.groupby("metric")
+    }

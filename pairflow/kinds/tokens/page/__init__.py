@@ -1,1 +1,0 @@
-"""What the page of an experiment shows of tokens."""
