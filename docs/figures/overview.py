@@ -1,4 +1,4 @@
-"""Draw docs/figures/overview.svg: closed-form sources of a toy data set, and valid molecules by network calls.
+"""Draw docs/figures/overview.svg: closed-form sources of a toy data set, and valid molecules by calls.
 
 python docs/figures/overview.py results/demo_full/metrics.parquet
 """
