@@ -60,7 +60,7 @@ def test_table_entry_and_command(project):
     assert not found.distillation.model_dump(exclude_none=True)
     text = " ".join(run.stdout.split())
     assert "trains a small network (mlp) for 2,000 iterations on 285 molecules of up to 16 tokens" in text
-    assert "74 % of the samples were valid (7,561 molecules of up to 7 heavy atoms, 2,000 iterations" in text
+    assert "72 % of the samples were valid (7,561 molecules of up to 7 heavy atoms, 2,000 iterations" in text
     assert "GPU" not in text
 
 
