@@ -40,7 +40,9 @@ def room_of(module: str) -> str:
     first, *rest = module.split(".")
     if first == "kinds":
         parts = {"page": "kinds.page", "settings": "config"}
-        return parts.get(rest[1], "kinds") if len(rest) > 1 else "config"
+        if len(rest) < 2:  # the list, or what is imported from it; or the class of kinds
+            return "kinds" if rest == ["kind"] else "config"
+        return parts.get(rest[1], "kinds")
     special = ("flow.schedule", "plan.jobs", "plan.lineage", "plan.execution", "plan.own_files")
     if module.startswith(special):
         return "flow.schedule" if first == "flow" else "plan.jobs"
