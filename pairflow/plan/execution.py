@@ -42,6 +42,9 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in that of a kind
+
+
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
     names = {name: value for name, value in wildcards.items() if value and name not in ("experiment", "seed")}
@@ -51,8 +54,9 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
         names["nfe"] = f"nfe {names['nfe']}"
     if "comparison" in names:
         names["comparison"] = f"by {names['comparison'].removeprefix('-')}"
-    for kind in KINDS:
-        rule = rule.removesuffix(f"_{kind}")
+    verb, _, kind = rule.partition("_")
+    if kind in KINDS and verb in _OF_EVERY_KIND:
+        rule = verb
     seed = wildcards.get("seed", "0")
     return " ".join([rule, *names.values(), *([] if seed == "0" else [f"seed {seed}"])])
 

@@ -18,6 +18,7 @@ from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
 from pairflow.generate import demand
 from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.training.model_files import write_description
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {
@@ -301,8 +302,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
-        del facts["checksum"]
-        (model / "model.json").write_text(json.dumps(facts | change))
+        write_description(model / "model.json", facts | change, model / "model.safetensors")
         refused(sample("x.smi"), "sample", text)
 
 

@@ -383,7 +383,13 @@ def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     assert classify_settings(images).model_dump() == {"iterations": 30, "seed": 0}
     extractor = {"extractor": "classifier", "weights": None, "sha256": None}
     assert extractor_settings(images).model_dump() == extractor
-    assert floor_settings(images, "main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
+    assert floor_settings(images, "main").model_dump() == {
+        **extractor,
+        "pixels": True,
+        "samples": 70,
+        "trials": 2,
+        "seed": 3,
+    }
     assert set(classifier_files(Path("r"), images)) == {"classifier", "description"}
     assert report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),

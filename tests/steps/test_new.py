@@ -314,7 +314,7 @@ def test_snakemake_takes_the_file_as_input(project, snakemake):
     code, output = train_rows()
     assert code == 0, output
     (project / name).write_text("\n".join(ODD[:-1]))
-    assert "rule preprocess:" in train_rows("--dry-run")[1]
+    assert "rule preprocess_molecules:" in train_rows("--dry-run")[1]
     (project / name).unlink()
     (project / "results/mine/data/train.parquet").unlink()
     code, output = train_rows()

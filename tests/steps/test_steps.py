@@ -75,7 +75,8 @@ def evaluate(step):
 
 def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, step, evaluate):
     pairs, metadata = read_table("pairs.parquet", "pairs")
-    assert metadata.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
+    settings = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0, "flow": "discrete"}
+    assert metadata.parameters == settings
     assert metadata.inputs == {"tokens": digest("data/train.parquet")}
     train_rows, _ = read_table("data/train.parquet", "tokens")
     np.testing.assert_array_equal(token_array(pairs["x1"]), token_array(train_rows["tokens"]))
@@ -322,7 +323,8 @@ def test_pairs_are_written_only_where_they_fit(step, rows, refused, out, options
 
 @pytest.mark.parametrize("step", [*STEPS, "sample"])
 def test_help_teaches_every_step(pairflow_command, step):
-    run = pairflow_command(step, "--help")
+    kind = ["molecules"] if step in ("preprocess", "evaluate", "floor") else []
+    run = pairflow_command(step, *(["images"] if step == "floor" else kind), "--help")
     assert run.returncode == 0
     assert run.stdout.count("\n  --") >= 2
     assert f"Usage: python -m pairflow.steps.{step}" in run.stdout

@@ -79,17 +79,22 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
 
 
 def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
-    """The metric rows of `DRAWS` draws of held-out vectors in the place of samples.
+    """The metric rows of draws of held-out vectors in the place of samples."""
+    real = RealVectors.read(*files)
+    measured = draw_floor(real, settings.samples, settings.seed)
+    return Measurement([*measured], real.metadata.vocabulary, real.inputs)
+
+
+def draw_floor(real: RealVectors, samples: int, seed: int) -> Iterator[dict[str, Any]]:
+    """The metric rows of `DRAWS` draws of held-out vectors.
 
     Each metric takes as many of them as it takes samples, and compares them with the same training vectors.
     Where that is all of them there is one draw.
     """
-    real, measured = RealVectors.read(*files), []
     for trial in range(DRAWS):
-        order = rng.random_order(rng.stream_seed(settings.seed, "floor", "test", trial), len(real.held_out))
-        drawn = real.held_out[order[: settings.samples]]
+        order = rng.random_order(rng.stream_seed(seed, "floor", "test", trial), len(real.held_out))
+        drawn = real.held_out[order[:samples]]
         for row in compare(drawn, real):
             rows = min(TRANSPORTED, len(drawn), len(real.train)) if row["metric"] == "w2" else len(drawn)
             if trial == 0 or rows < len(real.held_out):
-                measured.append({**row, "method": "data", "trial": trial, "samples": rows})
-    return Measurement(measured, real.metadata.vocabulary, real.inputs)
+                yield {**row, "method": "data", "trial": trial, "samples": rows}

@@ -13,7 +13,7 @@ from pairflow.data.source import DatasetSize
 from pairflow.kinds.molecules.quality import _FROM_SCRATCH, _PRECEDENTS, describe
 from pairflow.report.paper import printed
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
 
 

@@ -72,7 +72,7 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 
 
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
-    contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
+    contents = make_images(images={"udlm": {4: make_images().part.images["udlm"][1]}})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random"),
