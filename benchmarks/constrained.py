@@ -24,10 +24,10 @@ from rdkit import Chem, rdBase
 
 from pairflow.artifacts import read_table
 from pairflow.config import DemandSettings
-from pairflow.data.representations import tokenize
-from pairflow.metrics.molecules import canonical
-from pairflow.training.demand import MoleculeStream
-from pairflow.training.given import OPEN
+from pairflow.flow.given import OPEN
+from pairflow.generate.demand import SampleStream
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.representations import tokenize
 
 STARTS = ({}, {"prefix": "C=CC"}, {"prefix": "N#CC"}, {"template": "CC(*)C(*)"}, {"template": "C*1C*1"})
 SHARES = ("valid", "free", "kept", "known", "found")
@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     lines = []
     for folder, nfe, start in product(models, options.nfe, STARTS):
         settings = DemandSettings(count=options.samples, nfe=nfe, raw=True, **start)
-        strings = list(MoleculeStream(folder, settings))
+        strings = list(SampleStream(folder, settings))
         name = next(iter(start.values()), "")
         line = {"method": folder.name, "seed": int(folder.parents[1].name[4:]), "nfe": nfe, "start": name}
         lines.append(line | shares(strings, name, smiles))

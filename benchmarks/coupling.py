@@ -23,10 +23,10 @@ import matplotlib.figure
 import numpy as np
 from pairing import commit, machine, read_digits, read_images, read_molecules
 
-from pairflow.config import Text
-from pairflow.data.sources import TEXTS
-from pairflow.data.text import normalise
-from pairflow.data.tokenisers import Characters, Subwords
+from pairflow.kinds.text.data_sets import DATA_SETS as TEXTS
+from pairflow.kinds.text.prepare import normalise
+from pairflow.kinds.text.settings import Text
+from pairflow.kinds.text.tokenisers import Characters, Subwords
 from pairflow.metrics.coupling import diagnose, symbol_frequencies
 from pairflow.pairing.pair import Pairer, compile_for
 

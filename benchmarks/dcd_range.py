@@ -26,10 +26,10 @@ from torch import Tensor, nn
 from pairflow import networks, rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Dcd, Training
-from pairflow.data.molecules import Vocabulary
 from pairflow.flow.corruption import Uniform
 from pairflow.flow.schedule import DIFFUSION
-from pairflow.metrics.molecules import count
+from pairflow.kinds.molecules.counts import count
+from pairflow.kinds.molecules.prepare import Vocabulary
 from pairflow.networks.time_embedding import TimeEmbedding
 from pairflow.training import dcd
 from pairflow.training.loop import optimise

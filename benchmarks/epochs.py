@@ -34,7 +34,8 @@ from pairing import commit, machine
 
 from pairflow import pair, rng
 from pairflow.artifacts import Metadata, read_table, token_array
-from pairflow.config import ExtractorSettings, SampleSettings, Training, TrainSettings
+from pairflow.config import SampleSettings, Training, TrainSettings
+from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.training.loop import optimise
 from pairflow.training.model import Model
 from pairflow.training.objectives import WHOLE, FlowObjective, Validator
@@ -53,8 +54,7 @@ class Redrawn(FlowObjective):
         self.sources, self.every, self.draw = sources, every, 0
 
     def __call__(self, network: torch.nn.Module, iteration: int, rows: slice = WHOLE) -> torch.Tensor:
-        batches = self.batches
-        draw = iteration * batches.batch_size // batches.rows // self.every
+        draw = iteration * self.shape[0] // len(self.x1) // self.every
         if draw != self.draw:
             self.x0, self.draw = torch.tensor(self.sources(draw)), draw
         return super().__call__(network, iteration, rows)
@@ -204,8 +204,8 @@ def measure_of(root: Path, x1: np.ndarray, metadata: Metadata) -> Callable[[list
 
 
 def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
-    from pairflow.data.molecules import Vocabulary
-    from pairflow.metrics.molecules import count
+    from pairflow.kinds.molecules.counts import count
+    from pairflow.kinds.molecules.prepare import Vocabulary
 
     words = Vocabulary.load(root / "data/vocabulary.json")
     known = {words.decode(row) for row in x1}
@@ -219,10 +219,11 @@ def molecules(root: Path, x1: np.ndarray) -> Callable[[list[np.ndarray]], dict]:
 
 
 def images(root: Path) -> Callable[[list[np.ndarray]], dict]:
-    from pairflow.metrics import image_rows
+    from pairflow.kinds.images import rows as image_rows
+    from pairflow.kinds.images.kind import RealImages
+    from pairflow.kinds.images.measures import nearest
+    from pairflow.kinds.images.reference import ImageComparison
     from pairflow.metrics.frechet import Moments, frechet_distance
-    from pairflow.metrics.image_reference import ImageComparison
-    from pairflow.metrics.images import RealImages, nearest
 
     reference = root / "reference"
     files = [root / "data/train.parquet", root / "data/validation.parquet"]

@@ -30,9 +30,9 @@ from useful_molecules import ON_CPU, describe, random_molecules, step
 from pairflow import published
 from pairflow.artifacts import read_object, read_provenance, read_table, token_array
 from pairflow.config import suggest
-from pairflow.data.molecules import Vocabulary
-from pairflow.data.sources import MOLECULES
-from pairflow.metrics import training_molecules
+from pairflow.kinds.molecules import training_molecules
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.prepare import Vocabulary
 
 INDOLE = Chem.MolFromSmarts("c1ccc2[nH]ccc2c1")
 REPOSITORY = Path(__file__).parents[1]

@@ -25,10 +25,10 @@ import pandas as pd
 import torch
 from pairing import commit, machine
 
-from pairflow.data.molecules import Vocabulary
-from pairflow.data.properties import compute
 from pairflow.flow.samplers import Guidance, euler, unmask
-from pairflow.metrics.molecules import canonical
+from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.properties import compute
 from pairflow.training.model import Model
 
 LAWS = {"symbols": unmask, "transitions": euler}

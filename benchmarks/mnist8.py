@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from pairflow.artifacts import Metadata, identity, token_column, write_table
-from pairflow.config import Images, check
-from pairflow.data.images import contract
-from pairflow.data.sources import image_source
+from pairflow.config import check
+from pairflow.kinds.images.data_sets import source_of
+from pairflow.kinds.images.prepare import contract
+from pairflow.kinds.images.settings import Images
 
 
 def shrink(rows: np.ndarray) -> np.ndarray:
@@ -30,7 +31,7 @@ def main(root: Path) -> None:
     for folder in (data, reference):
         folder.mkdir(parents=True, exist_ok=True)
     settings = check(Images, {"source": "mnist_binary"}, "data")
-    prepared = image_source(settings).read(settings, progress=False)
+    prepared = source_of(settings).read(settings, progress=False)
     rows = {"train": shrink(prepared.train), "validation": shrink(prepared.test)}
     labels = {"train": prepared.train_labels, "validation": prepared.test_labels}
     for split, tokens in rows.items():

@@ -102,9 +102,11 @@ def machine() -> dict:
 
 def read_molecules(name: str, length: int) -> tuple[np.ndarray, int]:
     """The training rows of a source, and K."""
-    from pairflow.data import library, molecules, sources  # needs RDKit, unlike the rest
+    from pairflow.kinds.molecules import library
+    from pairflow.kinds.molecules import prepare as molecules
+    from pairflow.kinds.molecules.data_sets import DATA_SETS  # needs RDKit, unlike the rest
 
-    source = sources.MOLECULES[name]
+    source = DATA_SETS[name]
     rows = list(library.rows(source.fetch(), source.column))
     split = source.validation_rows()
     prepared = molecules.prepare(rows, length=length, validation_rows=split)
@@ -129,12 +131,12 @@ def read_images() -> np.ndarray | None:
 
 def read_text() -> tuple[np.ndarray, int]:
     """A million overlapping pieces of 32 letters of the embedded text, and K."""
-    from pairflow.config import Text
-    from pairflow.data import sources
+    from pairflow.kinds.text.data_sets import DATA_SETS
+    from pairflow.kinds.text.settings import Text
 
     shares = {"validation_fraction": 0.02, "judge_fraction": 0.02}
     cut = {"tokeniser": "characters", "normalisation": "letters", "length": 32, "stride": 1}
-    prepared = sources.TEXTS["shakespeare"].read(Text(source="shakespeare", **cut, **shares))
+    prepared = DATA_SETS["shakespeare"].read(Text(source="shakespeare", **cut, **shares))
     return prepared.train[:1_000_000], prepared.tokeniser.size
 
 

@@ -25,9 +25,10 @@ import torch
 from pairing import commit, machine
 
 from pairflow.artifacts import Provenance
-from pairflow.config import Judge, SampleSettings, tail_revises
-from pairflow.metrics.text import TextFiles
-from pairflow.metrics.text.measure import RealText
+from pairflow.config import SampleSettings, tail_revises
+from pairflow.kinds.text.kind import TextFiles
+from pairflow.kinds.text.measure import RealText
+from pairflow.kinds.text.settings import Judge
 from pairflow.training.model import Model
 
 TEMPERATURES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5)

@@ -30,16 +30,16 @@ from pairing import commit, machine
 
 from pairflow import rng
 from pairflow.artifacts import read_provenance, read_table, token_array
-from pairflow.config import Experiment, NewSettings, check, suggest
-from pairflow.data import library
-from pairflow.data.molecules import Vocabulary
-from pairflow.data.sources import MOLECULES
-from pairflow.data.survey import survey
+from pairflow.config import Experiment, check, suggest
 from pairflow.estimate.measure import measure
 from pairflow.estimate.rates import Work
-from pairflow.metrics import chemistry, training_molecules
-from pairflow.metrics.chemistry import TrainingMolecules
-from pairflow.steps.new import plan
+from pairflow.kinds.molecules import chemistry, library, training_molecules
+from pairflow.kinds.molecules.chemistry import TrainingMolecules
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.draft import plan
+from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.kinds.molecules.settings import NewSettings, chemistry_settings
+from pairflow.kinds.molecules.survey import survey
 
 METRICS = (
     "useful_strict",
@@ -246,7 +246,7 @@ def measured(root: Path, folder: Path, experiment: Experiment, nfe: int, seed: i
     inputs = {name: data_file(root, name) for name in ("vocabulary", "smiles")}
     inputs |= {"samples": samples, "molecules": root / "molecules.parquet"}
     outputs = {"out": rows, "properties": folder / f"nfe{nfe}-properties.parquet"}
-    chemistry = experiment.chemistry_settings().model_dump_json()
+    chemistry = chemistry_settings(experiment).model_dump_json()
     step("evaluate", "--settings", chemistry, "--evaluation", "main", *flags(inputs | outputs), *ON_CPU)
     metrics = read_table(rows, "metrics")[0].to_pandas()
     values = {name: metrics.value[metrics.metric == name].tolist() for name in METRICS}

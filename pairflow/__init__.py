@@ -9,10 +9,10 @@ from pairflow.errors import InputError
 if TYPE_CHECKING:
     from pairflow import pairing
     from pairflow.artifacts.pairs import write_pairs
+    from pairflow.generate.sample import sample
     from pairflow.pairing.continuous import pair_continuous
     from pairflow.pairing.pair import pair
     from pairflow.report.results import results
-    from pairflow.training.sample import sample
 
 __all__ = [
     "InputError",
@@ -29,7 +29,7 @@ _HOMES = {  # function -> its module
     "pair": "pairflow.pairing.pair",
     "pair_continuous": "pairflow.pairing.continuous",
     "results": "pairflow.report.results",
-    "sample": "pairflow.training.sample",
+    "sample": "pairflow.generate.sample",
     "write_pairs": "pairflow.artifacts.pairs",
 }
 

@@ -6,46 +6,49 @@ import click
 
 from pairflow._version import __version__
 from pairflow.config.check import nearest
+from pairflow.kinds import KINDS
 
-# Besides the steps, in the order of a user's day.
 GROUPS = {
-    "Molecules and results": ("sample", "score", "new", "run", "compare"),
-    "Before you start": ("doctor", "init", "estimate"),
+    "Where to start": ("new", "run", "sample", "score", "compare", "doctor"),
+    "Before you start": ("init", "estimate"),
+    "Steps, in the order of the workflow": (
+        "preprocess",
+        "import",
+        "pair",
+        "gather",
+        "adopt",
+        "diagnose",
+        "cover",
+        "train",
+        "teach",
+        "distill",
+        "describe_molecules",
+        "chemnet",
+        "classify",
+        "reference",
+        "train_judge",
+        "floor",
+        "evaluate",
+        "correlate",
+        "report",
+        "paper",
+    ),
 }
-COMMANDS = tuple(name for names in GROUPS.values() for name in names)
-STEPS = (
-    "preprocess",
-    "preprocess_images",
-    "preprocess_text",
-    "preprocess_tokens",
-    "preprocess_vectors",
-    "import",
-    "pair",
-    "gather",
-    "adopt",
-    "diagnose",
-    "cover",
-    "train",
-    "teach",
-    "distill",
-    "describe_molecules",
-    "chemnet",
-    "evaluate",
-    "classify",
-    "reference",
-    "floor",
-    "evaluate_images",
-    "floor_tokens",
-    "evaluate_tokens",
-    "floor_vectors",
-    "evaluate_vectors",
-    "train_judge",
-    "floor_text",
-    "evaluate_text",
-    "correlate",
-    "report",
-    "paper",
-)
+*_STARTS, STEPS = GROUPS.values()
+COMMANDS = tuple(name for names in _STARTS for name in names)
+# Commands that take a kind of data, and the kind that they meant before they did: for one release more.
+FORMER = {"preprocess": KINDS[-1], "evaluate": KINDS[-1], "floor": KINDS[0]}
+
+
+def _renamed(words: list[str]) -> list[str]:
+    """The arguments of a command in its former form, in today's: `preprocess_text`, or `preprocess` alone."""
+    command, _, kind = words[0].partition("_") if words else ("", "", "")
+    if command not in FORMER:
+        return words
+    if kind in KINDS:
+        return [command, kind, *words[1:]]
+    options = words[0] == command and words[1:2] and words[1].startswith("--") and words[1] != "--help"
+    return [command, FORMER[command], *words[1:]] if options else words
 
 
 class Steps(click.Group):
@@ -56,9 +59,12 @@ class Steps(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands for users come first, the steps of the workflow below them."""
-        for title, names in {**GROUPS, "Steps, in the order of the workflow": STEPS}.items():
+        for title, names in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, _command(name).get_short_help_str(200)) for name in names])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _renamed(args))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple:
         try:

@@ -10,11 +10,12 @@ from snakemake.exceptions import WorkflowError
 
 from pairflow import published
 from pairflow.plan import paths
+from pairflow.plan.jobs import report_inputs as graph_inputs
 from pairflow.artifacts import digest
 from pairflow.config.file import complete, load, read_text
 from pairflow.config import DISTILLATIONS, nearest
-from pairflow.data.folders import listing
 from pairflow.errors import InputError
+from pairflow.kinds import KINDS, kind_of, load_kind, load_settings
 
 try:
     for path in workflow.configfiles:
@@ -54,19 +55,17 @@ wildcard_constraints:
     method=r"[a-z0-9+-]+",
     evaluation=r"[A-Za-z0-9_]+",
     nfe=r"[0-9]+",
-    extractor=r"|-[a-z0-9]+",
+    comparison=r"|-[a-z0-9]+",
 
 
-def only(*modalities):
-    """The pattern of experiments of some modalities; a name that is not configured counts as molecules."""
-    molecules = "molecules" in modalities
+def only(kind):
+    """The pattern of experiments on a kind of data; a name that is not configured counts as the last kind."""
+    others = kind == KINDS[-1]
     names = [
-        re.escape(name)
-        for name, settings in EXPERIMENTS.items()
-        if (settings.modality in modalities) != molecules
+        re.escape(name) for name, settings in EXPERIMENTS.items() if (settings.data.kind == kind) != others
     ]
     pattern = "|".join(names) or "(?!)"
-    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if molecules else pattern
+    return rf"(?!(?:{pattern})/)[A-Za-z0-9_-]+" if others else pattern
 
 
 def experiment_of(wildcards):
@@ -80,6 +79,22 @@ def experiment_of(wildcards):
     return EXPERIMENTS[name]
 
 
+def kind_for(wildcards):
+    return kind_of(experiment_of(wildcards).data)
+
+
+def comparison_of(wildcards):
+    """The name of a comparison: files of the first have none, those of others end in `-<name>`."""
+    return value_of(wildcards, "comparison")
+
+
+def options(files, names=None):
+    """Files of a job as options of its step, all of them or those with a name."""
+    return [
+        f"--{key.replace('_', '-')}={path}" for key, path in files.items() if names is None or key in names
+    ]
+
+
 def as_json(settings):
     """One line with sorted keys: the order of keys in the configuration changes no parameter."""
     return json.dumps(settings.model_dump(mode="json"), sort_keys=True)
@@ -89,51 +104,27 @@ def data_settings(wildcards):
     return as_json(experiment_of(wildcards).data)
 
 
-def own_folder(wildcards):
-    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
-    experiment = experiment_of(wildcards)
-    folder = experiment.data.folder
-    return listing(folder, experiment.modality) if folder else ""
-
-
-def raw_file(wildcards):
-    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
-    return experiment_of(wildcards).data.file or []
-
-
 def own_pairs(wildcards):
     """The user's own file of the pairs of a coupling."""
     return experiment_of(wildcards).own_pairs(wildcards.base)
 
 
 def settings_of(method, *names):
-    """A rule's parameter: the settings that this method of `Experiment` returns for these wildcards."""
+    """A rule's parameter: the settings by this method of `Experiment`, or this function of its kind."""
 
     def settings(wildcards):
         values = [value_of(wildcards, name) for name in names]
-        return as_json(getattr(experiment_of(wildcards), method)(*values))
+        experiment = experiment_of(wildcards)
+        if hasattr(experiment, method):
+            return as_json(getattr(experiment, method)(*values))
+        return as_json(getattr(load_settings(experiment.data.kind), method)(experiment, *values))
 
     return settings
 
 
 def value_of(wildcards, name):
-    """A wildcard as a setting. Files of the first extractor have no name of it, others end in `-<name>`."""
-    if name == "extractor":
-        return wildcards[name].removeprefix("-")
-    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name]
-
-
-def judge_gpu(wildcards):
-    """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
-    return gpu(wildcards) if experiment_of(wildcards).judge_settings().gen_ppl else 0
-
-
-def judge_memory(wildcards, attempt):
-    return attempt * (16000 if experiment_of(wildcards).judge_settings().gen_ppl else 4000)
-
-
-def judge_transformer(wildcards):
-    return as_json(experiment_of(wildcards).judge_settings().transformer)
+    """A wildcard as a setting."""
+    return int(wildcards[name]) if name in ("seed", "nfe") else wildcards[name].removeprefix("-")
 
 
 def teach_settings(wildcards):
@@ -152,24 +143,54 @@ def distilled(wildcards):
     return f"{wildcards.parent}+{wildcards.distillation}"
 
 
-def chemnet_statistics(wildcards):
-    return paths.chemnet_files(root_of(wildcards), experiment_of(wildcards))
+def raw_file(wildcards):
+    """The user's own file; none if the workflow knows the source by name, or reads a folder."""
+    return experiment_of(wildcards).data.file or []
 
 
-def extractor_files(wildcards):
-    return paths.extractor_files(
-        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
+def own_folder(wildcards):
+    """A digest of the user's own folder: preprocessing is rerun if a file is changed, added or removed."""
+    return kind_for(wildcards).folder_digest(experiment_of(wildcards).data)
+
+
+def preparing(need):
+    """A resource of preprocessing: what the kind of data needs, times the attempt."""
+    return lambda wildcards, input, attempt: attempt * getattr(
+        kind_for(wildcards).preparing(input.size_mb), need
     )
 
 
-def judge_files(wildcards):
-    return paths.judge_files(root_of(wildcards), experiment_of(wildcards))
-
-
-def compared_images(wildcards):
-    return paths.compared_images(
-        root_of(wildcards), experiment_of(wildcards), value_of(wildcards, "extractor")
+def real_files(wildcards):
+    """What samples are compared with."""
+    return kind_for(wildcards).real_files(
+        root_of(wildcards), experiment_of(wildcards), comparison_of(wildcards)
     )
+
+
+def real_options(wildcards, input):
+    """The same as options of the step."""
+    return options(input, kind_for(wildcards).real._fields)
+
+
+def comparison_settings(wildcards):
+    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
+    return as_json(kind.comparison_settings(experiment, comparison_of(wildcards)))
+
+
+def floor_settings(wildcards):
+    kind, experiment = kind_for(wildcards), experiment_of(wildcards)
+    return as_json(kind.floor_settings(experiment, wildcards.evaluation, comparison_of(wildcards)))
+
+
+def measuring(need):
+    """A resource of measuring: what the kind of data needs, times the attempt."""
+    return lambda wildcards, attempt: attempt * getattr(
+        kind_for(wildcards).measuring(experiment_of(wildcards)), need
+    )
+
+
+def measuring_gpu(wildcards):
+    return gpu(wildcards) if kind_for(wildcards).measuring(experiment_of(wildcards)).gpu else 0
 
 
 def training_data(wildcards):
@@ -210,7 +231,7 @@ def distillation_data(wildcards):
 
 
 def report_inputs(wildcards):
-    return paths.report_inputs(root_of(wildcards), experiment_of(wildcards))
+    return graph_inputs(root_of(wildcards), experiment_of(wildcards))
 
 
 def finished_experiments(wildcards):

@@ -12,7 +12,6 @@ rule correlate:
         "results/{experiment}/benchmarks/seed{seed}/correlate-{method}.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         mem_mb=grown(4000),

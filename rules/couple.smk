@@ -10,7 +10,6 @@ rule diagnose:
         "results/{experiment}/benchmarks/seed{seed}/diagnose-{coupling}.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(4000),
         runtime=grown(60),

@@ -14,7 +14,6 @@ rule teach:
     priority: 1
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         mem_mb=grown(4000),
@@ -48,7 +47,6 @@ rule distill:
     priority: 1
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         micro_batch=0,

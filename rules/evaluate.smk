@@ -1,78 +1,65 @@
-# Training molecules -> their fingerprints, scaffolds and properties, once per experiment.
-rule describe_molecules:
-    input:
-        smiles="results/{experiment}/data/smiles.parquet",
-    output:
-        molecules="results/{experiment}/reference/molecules.parquet",
-    log:
-        "results/{experiment}/logs/describe-molecules.log",
-    benchmark:
-        "results/{experiment}/benchmarks/describe-molecules.tsv"
-    wildcard_constraints:
-        experiment=only("molecules"),
-    conda:
-        "../envs/cpu.yaml"
-    threads: CORES
-    resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
-    shell:
-        "python -m pairflow.steps.describe_molecules --threads {threads} --smiles {input.smiles:q}"
-        " --out {output.molecules:q} > {log:q} 2>&1"
+# Samples -> metric rows, and histograms of their properties for kinds of data with any; real data -> metric rows of real
+# data in the place of samples, at the numbers of an evaluation. A rule for each kind.
+for kind in map(load_kind, KINDS):
 
+    rule:
+        name:
+            f"evaluate_{kind.name}"
+        input:
+            unpack(real_files),
+            samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
+        output:
+            **{
+                name: f"results/{{experiment}}/seed{{seed}}/{name}/{{method}}/{{evaluation}}/nfe{{nfe}}{{comparison}}.parquet"
+                for name in kind.measured
+            },
+        log:
+            "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{comparison}.log",
+        benchmark:
+            "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}{comparison}.tsv"
+        wildcard_constraints:
+            experiment=only(kind.name),
+        conda:
+            "../envs/cpu.yaml"
+        resources:
+            gpu=measuring_gpu,
+            mem_mb=measuring("memory_mb"),
+            runtime=measuring("minutes"),
+        params:
+            kind=kind.name,
+            settings=comparison_settings,
+            real=real_options,
+            further=lambda wildcards, output: options(output, {*output.keys()} - {"metrics"}),
+        shell:
+            "python -m pairflow.steps.evaluate {params.kind} --settings {params.settings:q} --threads {threads}"
+            " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} {params.real:q}"
+            " --out {output.metrics:q} {params.further:q} > {log:q} 2>&1"
 
-# Training molecules -> statistics of their ChemNet features, where the experiment asks for FCD.
-rule chemnet:
-    input:
-        smiles="results/{experiment}/data/smiles.parquet",
-    output:
-        chemnet="results/{experiment}/reference/chemnet.parquet",
-    log:
-        "results/{experiment}/logs/chemnet.log",
-    benchmark:
-        "results/{experiment}/benchmarks/chemnet.tsv"
-    wildcard_constraints:
-        experiment=only("molecules"),
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        gpu=gpu,
-        mem_mb=grown(4000),
-        runtime=grown(60),
-    shell:
-        "python -m pairflow.steps.chemnet --threads {threads} --smiles {input.smiles:q}"
-        " --out {output.chemnet:q} > {log:q} 2>&1"
+    if kind.floor:
 
-
-# Samples of molecules -> metric rows, and histograms of their properties.
-rule evaluate:
-    input:
-        unpack(chemnet_statistics),
-        samples="results/{experiment}/seed{seed}/samples/{method}/{evaluation}/nfe{nfe}.parquet",
-        vocabulary="results/{experiment}/data/vocabulary.json",
-        smiles="results/{experiment}/data/smiles.parquet",
-        molecules="results/{experiment}/reference/molecules.parquet",
-    output:
-        metrics="results/{experiment}/seed{seed}/metrics/{method}/{evaluation}/nfe{nfe}.parquet",
-        properties="results/{experiment}/seed{seed}/properties/{method}/{evaluation}/nfe{nfe}.parquet",
-    log:
-        "results/{experiment}/logs/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/seed{seed}/evaluate-{method}-{evaluation}-nfe{nfe}.tsv"
-    wildcard_constraints:
-        experiment=only("molecules"),
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
-    params:
-        settings=settings_of("chemistry_settings"),
-    shell:
-        "python -m pairflow.steps.evaluate --settings {params.settings:q} --threads {threads}"
-        " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} --vocabulary {input.vocabulary:q}"
-        " --smiles {input.smiles:q} --molecules {input.molecules:q}"
-        " --chemnet results/{wildcards.experiment}/reference/chemnet.parquet"
-        " --out {output.metrics:q} --properties {output.properties:q} > {log:q} 2>&1"
+        rule:
+            name:
+                f"floor_{kind.name}"
+            input:
+                unpack(real_files),
+            output:
+                metrics="results/{experiment}/reference/floor-{evaluation}{comparison}.parquet",
+            log:
+                "results/{experiment}/logs/floor-{evaluation}{comparison}.log",
+            benchmark:
+                "results/{experiment}/benchmarks/floor-{evaluation}{comparison}.tsv"
+            wildcard_constraints:
+                experiment=only(kind.name),
+            conda:
+                "../envs/cpu.yaml"
+            resources:
+                gpu=measuring_gpu,
+                mem_mb=measuring("memory_mb"),
+                runtime=measuring("minutes"),
+            params:
+                kind=kind.name,
+                settings=floor_settings,
+                real=real_options,
+            shell:
+                "python -m pairflow.steps.floor {params.kind} --settings {params.settings:q} --threads {threads}"
+                " --evaluation {wildcards.evaluation:q} {params.real:q} --out {output.metrics:q} > {log:q} 2>&1"

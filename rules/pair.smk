@@ -2,40 +2,42 @@
 PAIR_SHARDS = CONFIGURATION.pair_shards
 COMPUTED = r"(?!pairs-)[a-z0-9-]+"  # couplings that are not the user's own
 
-if PAIR_SHARDS == 1:
 
-    rule pair:
-        input:
-            tokens="results/{experiment}/data/train.parquet",
+rule pair:
+    input:
+        tokens="results/{experiment}/data/train.parquet",
+    output:
+        pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
+    log:
+        "results/{experiment}/logs/seed{seed}/pair-{base}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
+    wildcard_constraints:
+        base=COMPUTED,
+    priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
+    conda:
+        "../envs/cpu.yaml"
+    threads: CORES
+    resources:
+        gpu=gpu,
+        mem_mb=grown(4000),
+        runtime=grown(240),
+    params:
+        settings=settings_of("pair_settings", "base", "seed"),
+        shard=[],
+    shell:
+        "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads} {params.shard:q}"
+        " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair"
+        " --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
+
+
+if PAIR_SHARDS > 1:
+
+    ruleorder: gather > pair
+
+    use rule pair as pair_shard with:
         output:
-            pairs="results/{experiment}/seed{seed}/pairs/{base}.parquet",
-        log:
-            "results/{experiment}/logs/seed{seed}/pair-{base}.log",
-        benchmark:
-            "results/{experiment}/benchmarks/seed{seed}/pair-{base}.tsv"
-        wildcard_constraints:
-            base=COMPUTED,
-        priority: 10  # first of all, as it wants every core: trainings, one core each, then run side by side
-        conda:
-            "../envs/cpu.yaml"
-        threads: CORES
-        resources:
-            gpu=gpu,
-            mem_mb=grown(4000),
-            runtime=grown(240),
-        params:
-            settings=settings_of("pair_settings", "base", "seed"),
-        shell:
-            "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
-            " --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair --tokens {input.tokens:q} --out {output.pairs:q} > {log:q} 2>&1"
-
-else:
-
-    rule pair_shard:
-        input:
-            tokens="results/{experiment}/data/train.parquet",
-        output:
-            shard=temp("results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet"),
+            pairs=temp("results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet"),
             costs=temp(
                 "results/{experiment}/seed{seed}/shards/{base}/{shard}-of-{shards}.parquet.provenance.json"
             ),
@@ -43,19 +45,11 @@ else:
             "results/{experiment}/logs/seed{seed}/pair-{base}-{shard}-of-{shards}.log",
         benchmark:
             "results/{experiment}/benchmarks/seed{seed}/pair-{base}-{shard}-of-{shards}.tsv"
-        conda:
-            "../envs/cpu.yaml"
+        priority: 0
         threads: 2
-        resources:
-            gpu=gpu,
-            mem_mb=grown(4000),
-            runtime=grown(240),
         params:
             settings=settings_of("pair_settings", "base", "seed"),
-        shell:
-            "python -m pairflow.steps.pair --settings {params.settings:q} --threads {threads}"
-            " --shard {wildcards.shard}/{wildcards.shards} --resume results/{wildcards.experiment}/seed{wildcards.seed}/resume/pair"
-            " --tokens {input.tokens:q} --out {output.shard:q} > {log:q} 2>&1"
+            shard=["--shard", "{shard}/{shards}"],
 
     rule gather:
         input:
@@ -79,7 +73,6 @@ else:
             base=COMPUTED,
         conda:
             "../envs/cpu.yaml"
-        threads: 1
         resources:
             mem_mb=grown(4000),
             runtime=grown(60),
@@ -105,7 +98,6 @@ rule adopt:
         base="pairs-[a-z0-9]+",
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(4000),
         runtime=grown(60),

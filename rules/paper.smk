@@ -29,7 +29,6 @@ rule paper:
         "results/paper/logs/paper.log",
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(2000),
         runtime=grown(10),

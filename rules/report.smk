@@ -31,7 +31,6 @@ rule report:
         "results/{experiment}/benchmarks/report.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=grown(4000),
         runtime=grown(60),

@@ -11,7 +11,6 @@ rule sample:
         "results/{experiment}/benchmarks/seed{seed}/sample-{method}-{evaluation}-nfe{nfe}.tsv"
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         mem_mb=grown(4000),

@@ -21,7 +21,6 @@ rule train:
     priority: 1  # trainings take longest, so that they start before samplings
     conda:
         "../envs/cpu.yaml"
-    threads: 1
     resources:
         gpu=gpu,
         micro_batch=0,

@@ -24,9 +24,9 @@ REPOSITORY = Path(__file__).parent.parent
 _FORKED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
-import pairflow.steps.pair
+import pairflow.pairing.blocks
 from pairflow.cli import main
-pairflow.steps.pair.BLOCK = block or pairflow.steps.pair.BLOCK
+pairflow.pairing.blocks.BLOCK = block or pairflow.pairing.blocks.BLOCK
 sys.argv = ["pairflow", *arguments]
 os.chdir(folder)
 os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
@@ -38,9 +38,9 @@ _IMPORTED = [
     "torch._dynamo",  # which optimisers import when they are first used
     "pairflow.pairing.cpu.engine",
     "pairflow.training.loop",
-    "pairflow.training.demand",
+    "pairflow.generate.demand",
     "pairflow.report.experiment.page",
-    "pairflow.metrics.chemistry",
+    "pairflow.kinds.molecules.chemistry",
     "rdkit.Chem",
     "snakemake.cli",
     "snakemake.dag",

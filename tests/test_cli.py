@@ -10,6 +10,7 @@ import pairflow
 import pairflow.steps
 from pairflow import __version__
 from pairflow.cli import COMMANDS, STEPS, main
+from pairflow.kinds import KINDS
 
 
 def test_every_step_has_its_name_in_the_command():
@@ -21,7 +22,7 @@ def test_help_lists_every_command_and_two_ways_to_start():
     finished = CliRunner().invoke(main, ["--help"])
     assert finished.exit_code == 0
     assert all(f"\n  {name} " in finished.output for name in (*COMMANDS, *STEPS))
-    groups = ("Molecules and results:\n  sample ", "Before you start:\n  doctor ", "workflow:\n  preprocess ")
+    groups = ("Where to start:\n  new ", "Before you start:\n  init ", "workflow:\n  preprocess ")
     places = [finished.output.index(start) for start in groups]
     assert places == sorted(places)
     text = " ".join(finished.output.split())
@@ -49,6 +50,24 @@ def test_every_command_has_help(step):
     finished = CliRunner().invoke(main, [step, "--help"])
     assert finished.exit_code == 0
     assert finished.output.startswith(f"Usage: main {step} [OPTIONS]")
+
+
+@pytest.mark.parametrize("step", ["preprocess", "evaluate", "floor"])
+def test_steps_that_depend_on_the_kind_of_data_list_the_kinds_and_take_their_former_names(step):
+    kinds = set(KINDS) - ({"molecules"} if step == "floor" else set())
+    helped = CliRunner().invoke(main, [step, "--help"]).output
+    assert {
+        line.split()[0] for line in helped.partition("Commands:\n")[2].splitlines() if line[2:3] != " "
+    } == kinds
+    for kind in kinds:
+        today = CliRunner().invoke(main, [step, kind, "--help"])
+        assert today.exit_code == 0
+        assert "--settings JSON" in today.output
+        assert CliRunner().invoke(main, [f"{step}_{kind}", "--help"]).output == today.output
+    assert f"{step}_text" not in CliRunner().invoke(main, ["--help"]).output
+    unknown = CliRunner().invoke(main, [step, "txet"])
+    assert unknown.exit_code == 2
+    assert "unknown kind of data 'txet' (did you mean 'text'?)" in unknown.stderr
 
 
 def test_a_misspelt_command_is_recognised():

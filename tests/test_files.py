@@ -7,13 +7,13 @@ from deadline import within
 
 from pairflow import files
 from pairflow.artifacts import read_object, read_rows, read_table
-from pairflow.config import Vectors
 from pairflow.config.file import read
-from pairflow.data.library import rows
-from pairflow.data.text_sources import OwnText
-from pairflow.data.tokenisers import load_tokeniser
-from pairflow.data.vectors import VectorFile
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.library import rows
+from pairflow.kinds.text.sources import OwnText
+from pairflow.kinds.text.tokenisers import load_tokeniser
+from pairflow.kinds.vectors.settings import Vectors
+from pairflow.kinds.vectors.sources import VectorFile
 
 READERS = {
     "configuration.yaml": read,

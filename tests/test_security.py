@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pairflow.config import Configuration, check
-from pairflow.data import sources
 from pairflow.errors import InputError
+from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 
 REPOSITORY = Path(__file__).parent.parent
 SOURCES = sorted((REPOSITORY / "pairflow").rglob("*.py"))
@@ -98,7 +98,7 @@ def test_a_pickle_in_place_of_cifar10_is_not_loaded(tmp_path, monkeypatch):
         (folder / name).write_bytes(pickle.dumps(Payload(proof)))
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     with pytest.raises(InputError, match="corrupt"):
-        sources.IMAGES["cifar10"].load()
+        IMAGES["cifar10"].load()
     assert not proof.exists()
     pickle.loads((folder / names[0]).read_bytes())
     assert proof.exists()  # the payload works

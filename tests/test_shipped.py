@@ -13,8 +13,7 @@ from pairflow.cli import main
 from pairflow.config.file import read
 from pairflow.estimate import collect
 from pairflow.estimate.rates import Rate
-from pairflow.plan import paths
-from pairflow.plan.jobs import jobs
+from pairflow.plan.jobs import jobs, report_inputs
 
 REPOSITORY = Path(__file__).parent.parent
 CONFIGURATION = REPOSITORY / "workflow_config.yaml"
@@ -58,7 +57,7 @@ def test_jobs_and_the_inputs_of_the_report(name):
     *others, report = jobs(root, EXPERIMENTS[name])
     made = [path for job in others for path in job.outputs.values()]
     assert len(made) == len(set(made))
-    inputs = {path for group in paths.report_inputs(root, EXPERIMENTS[name]).values() for path in group}
+    inputs = {path for group in report_inputs(root, EXPERIMENTS[name]).values() for path in group}
     assert inputs
     assert inputs <= set(made)
     assert report.outputs["page"] == root / "report.html"

@@ -261,7 +261,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
     fresh.configure(images | {"features": [classifier, "dinov2"]})
     plan = fresh.run("--dry-run", "--printshellcmds", "--", REPORT)
     assert Counter(re.findall(r"^rule (\w+):", plan, re.MULTILINE)) == {
-        **{"reference": 2, "floor": 1, "evaluate_images": 3},
+        **{"reference": 2, "floor_images": 1, "evaluate_images": 3},
         "report": 1,
     }
     assert (

@@ -15,7 +15,6 @@ from pathlib import Path
 from pairflow.errors import InputError
 
 _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairflow has written
-_SNAKEMAKE = ".snakemake_timestamp"  # in a folder that a rule has made, by version 0.1.0 without a list
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def _replace_own(folder: Path, new: Path) -> None:
     """Move the files of `new` to `folder`, and remove those that its list has and `new` has not."""
     folder.mkdir(exist_ok=True)
     written = {part.name: _entry(part) for part in new.iterdir()}
-    known = _listed(folder, written) | {*written.values()}
+    known = _listed(folder) | {*written.values()}
     names = {entry.partition("  ")[2] for entry in known}
     there = {path.name: path for path in folder.iterdir() if path.name in names}
     own = {name for name, path in there.items() if _is_plain(path) and _entry(path) in known}
@@ -97,12 +96,10 @@ def _replace_own(folder: Path, new: Path) -> None:
     _write_list(folder, written.values())
 
 
-def _listed(folder: Path, new: Iterable[str]) -> set[str]:
-    """The entries of the folder's list; without a list, a rule's files that have names of new files."""
-    if (folder / _LIST).is_file():
-        return {*(folder / _LIST).read_text("utf-8", errors="replace").splitlines()}
-    paths = [folder / name for name in new] if (folder / _SNAKEMAKE).is_file() else []
-    return {_entry(path) for path in paths if path.is_file()}
+def _listed(folder: Path) -> set[str]:
+    """The entries of the folder's list; none without a list."""
+    file = folder / _LIST
+    return {*file.read_text("utf-8", errors="replace").splitlines()} if file.is_file() else set()
 
 
 def _write_list(folder: Path, entries: Iterable[str]) -> None:

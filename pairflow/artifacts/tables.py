@@ -185,12 +185,9 @@ def _checked_metadata(
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
     facts = json.loads(schema.metadata[_KEY])
-    checksum = facts.pop("checksum", None)  # None in files of earlier versions
-    whole = checksum in (None, _checksum(facts))
+    whole = facts.pop("checksum", None) == _checksum(facts)
     columns = facts.pop("columns", None)
-    if table is not None:
-        whole = whole and columns in (None, _columns(table))
-    if not whole:
+    if not whole or (table is not None and columns != _columns(table)):
         raise InputError(f"{path}: has been changed since it was written; rerun the step that writes it")
     return Metadata(**facts)
 

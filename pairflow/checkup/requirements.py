@@ -10,6 +10,7 @@ from pairflow.checkup import hardware, software
 from pairflow.config.file import read
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
+from pairflow.kinds import kind_of, source_of
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
@@ -20,10 +21,9 @@ def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, 
     experiments, settings = _configuration(configuration)
     facts = software.imported()
     driver, gpus = software.driver()
-    molecules = any(experiment.modality == "molecules" for experiment in experiments.values())
     needed_for = {name: package.needed_for for name, package in software.PACKAGES.items()}
-    if molecules:
-        needed_for["RDKit"] = "an experiment on molecules"
+    for kind in {kind_of(experiment.data) for experiment in experiments.values()}:
+        needed_for |= dict.fromkeys(kind.packages, f"an experiment on {kind.rows}")
     package = {name: partial(software.package, name, facts[name], use) for name, use in needed_for.items()}
     requirements: dict[str, Callable[[], Finding]] = {
         "Python": software.python,
@@ -71,8 +71,6 @@ def _data(
     experiments: dict[str, Any], folder: Path, offline: bool, torchvision: bool
 ) -> Iterator[tuple[str, Finding]]:
     """The findings of all data sets, each with the names of the experiments on it."""
-    from pairflow.data.sources import source_of
-
     users: dict[Any, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, folder), []).append(name)

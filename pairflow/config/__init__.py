@@ -5,42 +5,30 @@ a rule passes to its step all come from these classes.
 """
 
 from pairflow.config.check import Settings, check, nearest
-from pairflow.config.data import (
-    IMAGE_SOURCES,
-    LONGEST,
-    MOLECULE_SOURCES,
-    TEXT_SOURCES,
-    VECTOR_SOURCES,
-    DataSettings,
-    Images,
-    Molecules,
-    Notation,
-    Standardisation,
-    Text,
-    Tokens,
-    Vectors,
-)
-from pairflow.config.experiment import PAPER_SOURCES, Configuration, Experiment, Modality, PaperSettings
+from pairflow.config.demand import DemandSettings, parse_range
+from pairflow.config.experiment import Configuration, Experiment, PaperSettings
+from pairflow.config.fields import DataSettings
+from pairflow.config.flows import CONTINUOUS, DISCRETE, FLOWS, LOSSES
 from pairflow.config.methods import BASES, Method, parse_method, tail_revises
-from pairflow.config.sampling import Chemistry, ComparisonSettings, ExtractorSettings, Judge, JudgeTransformer
+from pairflow.config.networks import NETWORKS
+from pairflow.config.sampling import SAMPLERS, SOLVERS, FlowSampleSettings, RealDraws, SampleSettings
 from pairflow.config.steps import (
     AdoptSettings,
-    ClassifySettings,
     CorrelateSettings,
     CoverSettings,
-    DemandSettings,
     DistillSettings,
-    FloorSettings,
-    FlowSampleSettings,
-    JudgedDraws,
-    NewSettings,
     PairSettings,
-    RealDraws,
-    SampleSettings,
     ScoreSettings,
+    TrainSettings,
+)
+from pairflow.config.training import (
+    DISTILLATIONS,
+    BaseTraining,
+    Dcd,
+    Optimisation,
+    Redi,
+    Rf,
     SolveSettings,
     TeachSettings,
-    TrainSettings,
-    parse_range,
+    Training,
 )
-from pairflow.config.training import DISTILLATIONS, BaseTraining, Dcd, Flow, Optimisation, Redi, Rf, Training

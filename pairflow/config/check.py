@@ -1,8 +1,8 @@
 """Closed, immutable settings, and their check: one line about the first mistake."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, Union, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +19,23 @@ class Settings(BaseModel):
     """Closed and immutable settings: an unknown key is an error, it is never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def recorded(self, parameters: Mapping[str, Any], hash_of: Callable[[str], str | None]) -> dict[str, Any]:
+        """Values that a file made with these settings has in its metadata instead of the settings' own.
+
+        `parameters` are the file's, and `hash_of` gives the hash of an input by its name, if it is known.
+        """
+        return {}
+
+
+def by_name(*classes: type[Settings]) -> dict[str, Any]:
+    """Settings classes by the one value of the key `name` that each has."""
+    return {get_args(settings.model_fields["name"].annotation)[0]: settings for settings in classes}
+
+
+def any_of(classes: Mapping[str, type[Settings]]) -> Any:
+    """The type of settings that are of one of these classes, as their `name` says."""
+    return Annotated[Union[tuple(classes.values())], Field(discriminator="name")]  # noqa: UP007
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -1,13 +1,13 @@
 """Whether the settings of an experiment go together. A single setting is checked where it is defined."""
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Any
 
 from pairflow.config.check import nearest
-from pairflow.config.data import Images, Molecules
+from pairflow.config.flows import FLOWS, Flow
 from pairflow.config.methods import BASES, parse_method
-from pairflow.config.sampling import Update
 from pairflow.config.training import DISTILLATIONS, require_whole_batches
-from pairflow.limits import MAX_LENGTH
+from pairflow.kinds import list_settings
 
 if TYPE_CHECKING:
     from pairflow.config.experiment import Experiment
@@ -21,9 +21,9 @@ def require_consistency(experiment: "Experiment") -> None:
         _conditions,
         _methods,
         _distillation,
-        _modality,
+        _kind,
         _flow,
-        _images,
+        experiment.data.require_consistency,
         _evaluations,
         _correlation,
     ):
@@ -34,10 +34,9 @@ def _conditions(experiment: "Experiment") -> None:
     for name, evaluation in experiment.evaluations.items():
         if evaluation.condition is None:
             continue
-        where, data = f"evaluations.{name}.condition", experiment.data
-        if not isinstance(data, Molecules) or data.condition is None:
+        where, known = f"evaluations.{name}.condition", experiment.data.conditions()
+        if not known:
             raise ValueError(f"{where}: needs the settings data.condition")
-        known = [f"{data.condition.name()}={label}" for label in data.condition.labels()]
         if evaluation.condition not in known:
             near = nearest(evaluation.condition, known)
             expected = f"expected one of {', '.join(known)}"
@@ -70,67 +69,43 @@ def _distillation(experiment: "Experiment") -> None:
                 raise ValueError(f"{where}: no base method{nearest(base, BASES)}: {', '.join(BASES)}")
 
 
-def _modality(experiment: "Experiment") -> None:
-    for key, modality in (("features", "images"), ("chemistry", "molecules"), ("judge", "text")):
-        if getattr(experiment, key) is not None and experiment.modality != modality:
-            raise ValueError(f"{key}: only for {modality}, and the data are {experiment.modality}")
+def _kind(experiment: "Experiment") -> None:
+    kind = experiment.data.kind
+    for settings in list_settings():
+        for key in settings.experiment_keys.model_fields:
+            if settings.kind != kind and getattr(experiment, key) is not None:
+                raise ValueError(f"{key}: only for {settings.kind}, and the data are {kind}")
 
 
 def _flow(experiment: "Experiment") -> None:
-    flow, continuous = experiment.flow, experiment.flow == "continuous"
+    flow = FLOWS[experiment.flow]
     for name in experiment.methods:
-        if flow not in parse_method(name).flows:
-            bases = ", ".join(base for base, own in BASES.items() if flow in own.flows)
-            raise ValueError(f"methods: '{name}' has no {flow} flow; expected one of {bases}")
-    if continuous != (experiment.training.loss == "velocity"):
-        expected = "velocity" if continuous else "nelbo or cross_entropy"
-        found = experiment.training.loss
-        raise ValueError(f"training.loss: expected {expected} in a {flow} flow, found {found}")
-    modalities = ("vectors", "images") if continuous else ("molecules", "images", "text", "tokens")
-    if experiment.modality not in modalities:
-        raise ValueError(f"data: a {flow} flow is not for {experiment.modality}; see `flow`")
-    if flow not in experiment.network.flows:
-        raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow} flow")
-    if continuous:
-        _no_discrete_settings(experiment)
-        require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
-    elif experiment.pairing.pool is not None:
-        raise ValueError("pairing.pool: only for continuous flows, and flow is discrete")
+        if flow.name not in parse_method(name).flows:
+            bases = ", ".join(base for base, own in BASES.items() if flow.name in own.flows)
+            raise ValueError(f"methods: '{name}' has no {flow.name} flow; expected one of {bases}")
+    if experiment.training.loss not in flow.losses:
+        expected, found = " or ".join(flow.losses), experiment.training.loss
+        raise ValueError(f"training.loss: expected {expected} in a {flow.name} flow, found {found}")
+    if flow.name not in experiment.data.flows:
+        raise ValueError(f"data: a {flow.name} flow is not for {experiment.data.kind}; see `flow`")
+    if flow.name not in experiment.network.modules:
+        raise ValueError(f"network: '{experiment.network.name}' is no network of a {flow.name} flow")
+    for other in FLOWS.values():
+        if other != flow:
+            _keys_are_unset(experiment, other)
+    require_whole_batches(experiment.pairing.pool, experiment.training.batch_size)
 
 
-def _no_discrete_settings(experiment: "Experiment") -> None:
-    absent = {
-        "correlation": experiment.correlation is not None,
-        "pairing.coverage": experiment.pairing.coverage,
-        "pairing.redraw": experiment.pairing.redraw is not None,
-        "training.ignore_padding": experiment.training.ignore_padding,
-    }
-    update = Update()
+def _keys_are_unset(experiment: "Experiment", flow: Flow) -> None:
+    """ValueError for the first setting that only this flow has, unless it has its default."""
+    places: list[tuple[str, Any, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
-        for key in (*Update.model_fields, "temperatures"):
-            absent[f"evaluations.{name}.{key}"] = getattr(evaluation, key) != getattr(update, key, ())
-    for key, given in absent.items():
-        if given:
-            raise ValueError(f"{key}: only for discrete flows, and flow is continuous")
-
-
-def _images(experiment: "Experiment") -> None:
-    data = experiment.data
-    if not isinstance(data, Images):
-        return
-    names = [features.extractor for features in experiment.compared_features()]
-    if len(set(names)) < len(names):
-        raise ValueError(f"features: {names} names one twice")
-    if "classifier" in names and not data.labelled:
-        raise ValueError(
-            "features: the images of a folder have no labels, which the default extractor `classifier` "
-            "learns from; set features: {extractor: inception} or {extractor: dinov2}"
-        )
-    length = (data.size or 1) ** 2 * (3 if data.mode == "RGB" else 1)
-    if experiment.flow == "discrete" and experiment.couplings() and length > MAX_LENGTH:
-        raise ValueError(
-            f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
-        )
+        places += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]
+    for where, start, key in places:
+        *sections, last = key.split(".")
+        settings = functools.reduce(getattr, sections, start)
+        if getattr(settings, last) != type(settings).model_fields[last].default:
+            raise ValueError(f"{where}{key}: only for {flow.name} flows, and flow is {experiment.flow}")
 
 
 def _evaluations(experiment: "Experiment") -> None:

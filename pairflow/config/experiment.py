@@ -1,64 +1,39 @@
 """One named entry of workflow_config.yaml, and the settings that each step gets from it."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import (
-    AliasChoices,
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AliasChoices, Field, create_model, field_validator, model_validator
 
 from pairflow.config.check import Name, Seed, Settings, nearest
 from pairflow.config.consistency import require_consistency
-from pairflow.config.data import Data, Images, Molecules, OwnFile, Text, Tokens, Vectors
-from pairflow.config.methods import parse_method, tail_revises
+from pairflow.config.data import Data
+from pairflow.config.fields import OwnFile
+from pairflow.config.flows import DISCRETE, FLOWS, FlowName
+from pairflow.config.methods import BASES, INDEPENDENT, parse_method, tail_revises
 from pairflow.config.networks import Network
-from pairflow.config.sampling import (
-    CLASSIFIERS,
-    Chemistry,
-    ComparisonSettings,
-    Correlation,
-    Evaluation,
-    Extractors,
-    ExtractorSettings,
-    Features,
-    GuidedUpdate,
-    Judge,
-)
+from pairflow.config.sampling import Correlation, Evaluation, FlowSampleSettings, RealDraws, SampleSettings
 from pairflow.config.steps import (
     AdoptSettings,
-    ClassifySettings,
     CorrelateSettings,
     CoverSettings,
     DistillSettings,
-    FloorSettings,
-    FlowSampleSettings,
-    JudgedDraws,
     PairSettings,
-    RealDraws,
-    SampleSettings,
-    SolveSettings,
-    TeachSettings,
     TrainSettings,
 )
-from pairflow.config.training import BaseTraining, Distillations, Flow, Pool, Redraw, Training
+from pairflow.config.training import (
+    BaseTraining,
+    Distillations,
+    Pool,
+    Redraw,
+    SolveSettings,
+    TeachSettings,
+    Training,
+)
 from pairflow.errors import InputError
+from pairflow.kinds import list_settings
 from pairflow.limits import LONGEST_NAME
 
 CORRELATED = ("udlm", "pairflow")  # methods whose total correlation is measured, unless others are named
-
-
-Modality = Literal["molecules", "images", "text", "tokens", "vectors"]
-_MODALITIES: dict[type, Modality] = {
-    Molecules: "molecules",
-    Images: "images",
-    Text: "text",
-    Tokens: "tokens",
-    Vectors: "vectors",
-}
 
 
 class Pairing(Settings):
@@ -76,22 +51,20 @@ class Pairing(Settings):
         ge=1,
         le=10_000,
         description="Forward steps of that measurement; none: as many as `steps`. Fewer steps reach less.",
-        exclude_if=lambda value: value is None,
     )
     redraw: Redraw = None
     pool: Pool = None
 
 
-class Experiment(Settings):
+class CommonExperiment(Settings):
     """One named entry of workflow_config.yaml."""
 
     description: str = Field(description="One line about the experiment, for the report.")
     scale: Literal["paper", "reduced"] = Field(
         description="`paper` if all numbers are those of the paper's protocol, otherwise `reduced`."
     )
-    flow: Flow = Field(
-        "discrete",
-        exclude_if=lambda flow: flow == "discrete",  # so that nothing of earlier versions is made again
+    flow: FlowName = Field(
+        DISCRETE.name,
         description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
         "of images, whose pixels count as numbers from -1 to 1.",
     )
@@ -105,7 +78,6 @@ class Experiment(Settings):
         validation_alias=AliasChoices("from", "parent"),
         description="Folder of a trained model, or the name of one that comes with pairflow (`zinc250k`). "
         "The base methods start from its weights (fine-tuning), and the data keep its symbols.",
-        exclude_if=lambda value: value is None,
     )
     pairing: Pairing = Pairing()
     pairs: dict[Annotated[str, Field(pattern=r"^[a-z0-9]+$", max_length=LONGEST_NAME)], OwnFile] = Field(
@@ -122,23 +94,6 @@ class Experiment(Settings):
     correlation: Correlation | None = Field(
         None, description="Settings of the total correlation, if it is measured."
     )
-    features: Extractors | None = Field(
-        None,
-        description="The network by whose features images are compared, or a list of several: "
-        "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
-    )
-    chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
-    judge: Judge | None = Field(
-        None,
-        description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
-        "characters, 3 for pieces of words.",
-        exclude_if=lambda value: value is None,
-    )
-
-    @model_serializer(mode="wrap")
-    def _leave_out_empty_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without own pairs the settings are those of earlier versions, so that no report is made again."""
-        return {key: value for key, value in dump(self).items() if key != "pairs" or value}
 
     @field_validator("evaluations")
     @classmethod
@@ -181,16 +136,16 @@ class Experiment(Settings):
 
     def is_conditional(self) -> bool:
         """Whether the base models are trained on the classes of a property."""
-        return isinstance(self.data, Molecules) and self.data.condition is not None
+        return bool(self.data.conditions())
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> "Experiment":
+    def _is_consistent(self) -> "CommonExperiment":
         require_consistency(self)
         return self
 
     @property
-    def modality(self) -> Modality:
-        return _MODALITIES[type(self.data)]
+    def modality(self) -> str:
+        return self.data.kind
 
     def evaluated(self, evaluation: str) -> tuple[str, ...]:
         """The methods of an evaluation; InputError if there is none of that name."""
@@ -236,7 +191,7 @@ class Experiment(Settings):
         method = parse_method(coupling)
         if method.own:
             return AdoptSettings(coupling=coupling, seed=seed)
-        steps = self.pairing.steps if method.base == "pairflow" else None
+        steps = self.pairing.steps if BASES[method.base].closed_form else None
         shared = {"steps": steps, "subsets": method.subsets, "seed": seed, "flow": self.flow}
         return PairSettings(coupling=method.base, **shared)
 
@@ -246,33 +201,27 @@ class Experiment(Settings):
     def train_settings(self, method: str, seed: int) -> TrainSettings:
         parsed = parse_method(method)
         redraw = self.pairing.redraw if parsed.coupling and not parsed.own else None
-        pool = self.pairing.pool if parsed.base == "ot" else None
+        pool = self.pairing.pool if parsed.couple != INDEPENDENT else None
         training = BaseTraining(**self.training.model_dump(), redraw=redraw, pool=pool)
         return TrainSettings(method=method, seed=seed, network=self.network, training=training)
 
     def teach_settings(self, method: str, seed: int) -> TeachSettings | SolveSettings:
-        pairs = self._last_distillation(method).pairs
-        kind = SolveSettings if self.flow == "continuous" else TeachSettings
-        return kind(method=method, seed=seed, **pairs.model_dump())
+        how = self._last_distillation(method)
+        return how.drawing(method=method, seed=seed, **how.pairs.model_dump())
 
     def distill_settings(self, method: str, seed: int) -> DistillSettings:
         how = self._last_distillation(method).of_base(parse_method(method).base)
         return DistillSettings(method=method, seed=seed, distillation=how)
 
     def sample_settings(self, evaluation: str, nfe: int, seed: int) -> SampleSettings | FlowSampleSettings:
-        if self.flow == "continuous":
-            numbers = self._protocol(evaluation).model_dump(include={"samples", "trials"})
-            return FlowSampleSettings(**numbers, nfe=nfe, seed=seed)
-        shared = self._protocol(evaluation).model_dump(
-            exclude={"nfe", "methods", "shown", "temperatures", "guidances"}
-        )
-        return SampleSettings(**shared, nfe=nfe, seed=seed)
+        kind = FLOWS[self.flow].sampling
+        protocol = self._protocol(evaluation).model_dump(include={*kind.model_fields} - {"nfe"})
+        return kind(**protocol, nfe=nfe, seed=seed)
 
     def count_calls(self, method: str, nfe: int, evaluation: str) -> int:
         """Calls of the network that can change a sample, which every page counts; NFE is that of updates."""
-        if self.flow == "continuous":
-            return nfe
-        settings = self.evaluations.get(evaluation) or GuidedUpdate()
+        known = evaluation in self.evaluations
+        settings = self.sample_settings(evaluation, 1, 0) if known else FLOWS[self.flow].sampling(nfe=1)
         return settings.count_calls(nfe, tail_revises(method))
 
     def correlate_settings(self, seed: int) -> CorrelateSettings:
@@ -280,64 +229,23 @@ class Experiment(Settings):
             raise InputError("the experiment has no settings 'correlation'")
         return CorrelateSettings(**self.correlation.model_dump(exclude={"methods"}), seed=seed)
 
-    def compared_features(self) -> tuple[Features, ...]:
-        """The networks by whose features images are compared; the first one leads."""
-        if self.modality != "images":
-            raise InputError(
-                "only images are compared by features, but the data of this experiment are not images"
-            )
-        source = self.data.source
-        features = self.features or Features(weights=source if source in CLASSIFIERS else None)
-        return features if isinstance(features, tuple) else (features,)
-
-    def extractors(self) -> dict[str, Features]:
-        """The `compared_features` by name."""
-        return {features.extractor: features for features in self.compared_features()}
-
-    def references(self) -> tuple[str, ...]:
-        """The sets of real images that samples are compared with."""
-        held_out = isinstance(self.data, Images) and self.data.validation_fraction > 0
-        return ("train", "test") if held_out else ("train",)
-
-    def classify_settings(self) -> ClassifySettings:
-        return ClassifySettings(iterations=self.extractors().get("classifier", Features()).iterations)
-
-    def extractor_settings(self, extractor: str = "") -> ExtractorSettings:
-        """Settings of the extractor of that name, by default of the first."""
-        extractors = self.extractors()
-        extractor = extractor or next(iter(extractors))
-        if extractor not in extractors:
-            raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, extractors)}")
-        return ExtractorSettings(**extractors[extractor].model_dump(exclude={"iterations"}))
-
-    def comparison_settings(self, extractor: str = "") -> ComparisonSettings:
-        """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
-        settings = self.extractor_settings(extractor)
-        pixels = settings.extractor == next(iter(self.extractors()))
-        return ComparisonSettings(**settings.model_dump(), pixels=pixels)
-
     def real_draws(self, evaluation: str) -> RealDraws:
         """As many real data as samples, with the first seed: real data are the same for all seeds."""
         protocol = self._protocol(evaluation).model_dump(include={"samples", "trials"})
         return RealDraws(**protocol, seed=self.seeds[0])
 
-    def floor_settings(self, evaluation: str, extractor: str = "") -> FloorSettings:
-        """Settings of the noise floor of images."""
-        draws = self.real_draws(evaluation)
-        return FloorSettings(**self.comparison_settings(extractor).model_dump(), **draws.model_dump())
 
-    def chemistry_settings(self) -> Chemistry:
-        return self.chemistry or Chemistry()
-
-    def judge_settings(self) -> Judge:
-        judge = self.judge or Judge()
-        if isinstance(self.data, Text) and "order" not in judge.model_fields_set:
-            return judge.model_copy(update={"order": 6 if self.data.tokeniser == "characters" else 3})
-        return judge
-
-    def judged_draws(self, evaluation: str) -> JudgedDraws:
-        """Settings of the floor and of the controls of text."""
-        return JudgedDraws(**self.judge_settings().model_dump(), **self.real_draws(evaluation).model_dump())
+# The keys of each kind of data follow those that all experiments have, in the order of the list of kinds.
+_KEYS = [settings.experiment_keys for settings in list_settings() if settings.experiment_keys.model_fields]
+if TYPE_CHECKING:
+    Experiment = CommonExperiment
+else:
+    Experiment = create_model(
+        "Experiment",
+        __base__=(*reversed(_KEYS), CommonExperiment),
+        __doc__=CommonExperiment.__doc__,
+        __module__=__name__,
+    )
 
 
 def _repetition(first: Evaluation, repeated: Evaluation) -> str:
@@ -345,10 +253,6 @@ def _repetition(first: Evaluation, repeated: Evaluation) -> str:
     if repeated.guidance != first.guidance:
         return f"guidance {repeated.guidance:g}"
     return f"temperature {repeated.temperature:g}"
-
-
-# The data sets of the paper's tables.
-PAPER_SOURCES = ("qm9", "zinc250k", "mnist_binary", "cifar10", "ffhq64", "lm1b", "mnist", "two_moons")
 
 
 class Configuration(Settings):
@@ -368,7 +272,7 @@ class Configuration(Settings):
     def paper_settings(self) -> "PaperSettings":
         """Settings of the page on the paper's tables: the experiments on its data."""
         named = self.experiments.items()
-        on_its_data = {name: entry for name, entry in named if entry.data.source in PAPER_SOURCES}
+        on_its_data = {name: entry for name, entry in named if entry.data.source in entry.data.paper}
         return PaperSettings(experiments=on_its_data)
 
 

@@ -6,30 +6,45 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from pairflow.config.check import Settings, nearest
-from pairflow.config.training import DISTILLATIONS, Flow
+from pairflow.config.flows import CONTINUOUS, DISCRETE
+from pairflow.config.training import DISTILLATIONS
 from pairflow.errors import InputError
+
+INDEPENDENT = "independent"
 
 
 class Base(NamedTuple):
-    """A base method: its corruption in a discrete flow (see `flow.corruption`), none without such a flow,
-    whether each data point keeps one source, and the flows that it belongs to."""
+    """A base method.
+
+    corruption: the noise in a discrete flow (see `flow.corruption`), None without such a flow. coupled: each
+    data point keeps one source. closed_form: that source is where the closed-form velocity leads, in steps,
+    perhaps among a subset of the data. own: the sources are a user's own, under a name. couple: the module of
+    `flow.couple` by which sources that are drawn for a batch meet its data. flows: those that it belongs to.
+    """
 
     corruption: str | None
     coupled: bool
-    flows: tuple[Flow, ...] = ("discrete",)
+    closed_form: bool = False
+    own: bool = False
+    couple: str = INDEPENDENT
+    flows: tuple[str, ...] = (DISCRETE.name,)
 
 
 BASES = {
     "mdlm": Base("absorbing", coupled=False),
     "udlm": Base("uniform", coupled=False),
     "random": Base("uniform", coupled=True),
-    "pairflow": Base("uniform", coupled=True, flows=("discrete", "continuous")),
-    "pairs": Base("uniform", coupled=True),  # a user's own, always with a name
-    "condot": Base(None, coupled=False, flows=("continuous",)),
-    "ot": Base(None, coupled=False, flows=("continuous",)),  # by optimal transport within each batch
+    "pairflow": Base("uniform", coupled=True, closed_form=True, flows=(DISCRETE.name, CONTINUOUS.name)),
+    "pairs": Base("uniform", coupled=True, own=True),
+    "condot": Base(None, coupled=False, flows=(CONTINUOUS.name,)),
+    "ot": Base(None, coupled=False, couple="transport", flows=(CONTINUOUS.name,)),
 }
+PAIRED = [name for name, base in BASES.items() if base.coupled and not base.own]
+DRAWN = [name for name, base in BASES.items() if not base.coupled]
 
-_KNOWN = ", ".join(name for name in BASES if name != "pairs") + ", pairflow-sub<P> and pairs-<name>"
+_FORMS = [f"{name}-sub<P>" for name, base in BASES.items() if base.closed_form]
+_FORMS += [f"{name}-<name>" for name, base in BASES.items() if base.own]
+KNOWN = ", ".join(name for name, base in BASES.items() if not base.own) + f", {' and '.join(_FORMS)}"
 _METHOD = re.compile(
     r"(?P<base>[a-z]+)(-sub(?P<subsets>[1-9][0-9]{0,8})|-(?P<own>[a-z0-9]+))?(?P<distillations>(\+[a-z]+)*)"
 )
@@ -61,9 +76,14 @@ class Method(Settings):
         return corruption
 
     @property
-    def flows(self) -> tuple[Flow, ...]:
+    def couple(self) -> str:
+        """The module of `flow.couple` by which the base's sources meet the data of a batch."""
+        return BASES[self.base].couple
+
+    @property
+    def flows(self) -> tuple[str, ...]:
         """The flows that it belongs to: those of its base, as far as its distillations and form allow."""
-        flows = BASES[self.base].flows if self.subsets == 1 else ("discrete",)
+        flows = BASES[self.base].flows if self.subsets == 1 else (DISCRETE.name,)
         return tuple(
             flow for flow in flows if all(DISTILLATIONS[name].flow == flow for name in self.distillations)
         )
@@ -99,13 +119,14 @@ def parse_method(name: str) -> Method:
     match = _METHOD.fullmatch(name)
     if match is None or match["base"] not in BASES:
         near = nearest(match["base"] if match else name, BASES)
-        raise InputError(f"unknown method '{name}'{near}: known are {_KNOWN}")
-    if match["subsets"] and match["base"] != "pairflow":
+        raise InputError(f"unknown method '{name}'{near}: known are {KNOWN}")
+    base = BASES[match["base"]]
+    if match["subsets"] and not base.closed_form:
         raise InputError(f"unknown method '{name}': only pairflow has subsets")
-    if match["own"] and match["base"] != "pairs":
-        raise InputError(f"unknown method '{name}': known are {_KNOWN}")
-    if match["base"] == "pairs" and not match["own"]:
-        raise InputError(f"method '{name}': your own pairs have a name, write 'pairs-<name>'")
+    if match["own"] and not base.own:
+        raise InputError(f"unknown method '{name}': known are {KNOWN}")
+    if base.own and not match["own"]:
+        raise InputError(f"method '{name}': your own pairs have a name, write '{match['base']}-<name>'")
     if match["subsets"] == "1":
         raise InputError(f"method '{name}': one subset is the full pairing, write 'pairflow'")
     distillations = tuple(match["distillations"].split("+")[1:])
@@ -113,7 +134,7 @@ def parse_method(name: str) -> Method:
         if distillation not in DISTILLATIONS:
             near = nearest(distillation, DISTILLATIONS)
             raise InputError(f"unknown method '{name}'{near}: distillations are {', '.join(DISTILLATIONS)}")
-    if distillations and BASES[match["base"]].corruption == "absorbing":
+    if distillations and base.corruption == "absorbing":
         raise InputError(f"'{name}': {match['base']} starts from masks, and no distillation supports that")
     subsets = int(match["subsets"] or 1)
     shared: dict[str, Any] = {"base": match["base"], "own": match["own"], "subsets": subsets}

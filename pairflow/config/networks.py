@@ -1,21 +1,23 @@
 """Settings of the networks."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from pairflow.config.check import Settings
-from pairflow.config.training import Flow
+from pairflow.config.check import Settings, any_of, by_name
+from pairflow.config.flows import CONTINUOUS, DISCRETE
 
 
 class NetworkSettings(Settings):
-    """Settings of a network, which name the flows that it is for."""
+    """Settings of a network. `modules`: its flows, each with its class in pairflow.networks."""
 
-    flows: ClassVar[tuple[Flow, ...]] = ("discrete",)
+    modules: ClassVar[dict[str, str]]
 
 
 class Transformer(NetworkSettings):
     """Diffusion transformer with rotary positions and adaptive layer norm."""
+
+    modules: ClassVar = {DISCRETE.name: "transformer.DiffusionTransformer"}
 
     name: Literal["transformer"]
     width: int = Field(768, ge=8, le=8192, description="Width of the residual stream.")
@@ -38,7 +40,7 @@ class Transformer(NetworkSettings):
 class Mlp(NetworkSettings):
     """Residual multilayer perceptron with adaptive layer norm: for short rows and laptops."""
 
-    flows: ClassVar[tuple[Flow, ...]] = ("discrete", "continuous")
+    modules: ClassVar = {DISCRETE.name: "mlp.MLP", CONTINUOUS.name: "velocity.MlpVelocity"}
 
     name: Literal["mlp"]
     width: int = Field(384, ge=8, le=8192, description="Width of the residual stream.")
@@ -50,7 +52,7 @@ class Mlp(NetworkSettings):
 class Unet(NetworkSettings):
     """U-Net of D3PM and UDLM for images, in float32: 28 x 28 pixels in three scales, 32 x 32 in four."""
 
-    flows: ClassVar[tuple[Flow, ...]] = ("discrete", "continuous")
+    modules: ClassVar = {DISCRETE.name: "unet.UNet", CONTINUOUS.name: "velocity.UNetVelocity"}
 
     name: Literal["unet"]
     channels: int = Field(128, ge=8, le=2048, multiple_of=4, description="Channels at the first scale.")
@@ -84,7 +86,7 @@ class Unet(NetworkSettings):
 class Encoder(NetworkSettings):
     """Transformer encoder for vectors, with a token per pair of coordinates: only for continuous flows."""
 
-    flows: ClassVar[tuple[Flow, ...]] = ("continuous",)
+    modules: ClassVar = {CONTINUOUS.name: "velocity.EncoderVelocity"}
 
     name: Literal["encoder"]
     width: int = Field(64, ge=8, le=8192, description="Width of the residual stream.")
@@ -98,4 +100,9 @@ class Encoder(NetworkSettings):
         return self
 
 
-Network = Annotated[Transformer | Mlp | Unet | Encoder, Field(discriminator="name")]
+NETWORKS: dict[str, type[NetworkSettings]] = by_name(Transformer, Mlp, Unet, Encoder)
+
+if TYPE_CHECKING:
+    Network = Any
+else:
+    Network = any_of(NETWORKS)

@@ -1,21 +1,21 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    SerializerFunctionWrapHandler,
-    Tag,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-SamplerName = Literal["ancestral", "euler"]
+# Sampler -> the module of pairflow.flow that has it under that name.
+SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}
+# Of a continuous flow: see `flow.continuous.solve`.
+SOLVERS = EULER, HEUN, DOPRI5 = "euler", "heun", "dopri5"
+if TYPE_CHECKING:
+    SamplerName = str
+    SolverName = str
+else:
+    SamplerName, SolverName = Literal[tuple(SAMPLERS)], Literal[SOLVERS]
 Sampler = Annotated[SamplerName, Field(description="Update rule of the sampler.")]
 Conversion = Annotated[
     Literal["exact", "none"],
@@ -34,9 +34,6 @@ SamplingSteps = Annotated[
     ),
 ]
 Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
-ClassifierIterations = Annotated[
-    int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
-]
 Temperature = Annotated[
     float,
     Field(
@@ -58,7 +55,7 @@ class Update(Settings):
         True,
         description="After the last sampling step, take the symbols that the denoiser finds most likely.",
     )
-    temperature: Temperature = Field(1.0, exclude_if=lambda value: value == 1)
+    temperature: Temperature = Field(1.0)
 
 
 GuidanceWeight = Annotated[
@@ -80,9 +77,8 @@ class GuidedUpdate(Update):
         None,
         min_length=1,
         description="Class of the property that the model was trained with, such as qed=high.",
-        exclude_if=lambda value: value is None,
     )
-    guidance: GuidanceWeight = Field(1.0, exclude_if=lambda value: value == 1)
+    guidance: GuidanceWeight = Field(1.0)
 
     def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
         """Calls of the network for a sample, with the greedy tail unless it revises nothing; two at each time
@@ -103,6 +99,35 @@ class Sampling(GuidedUpdate):
     trials: Trials = 10
 
 
+class SampleSettings(Sampling):
+    """What a file of samples depends on, besides the model."""
+
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+
+class FlowSampleSettings(Settings):
+    """What a file of samples of a continuous flow depends on, besides the model."""
+
+    solver: SolverName = Field(
+        EULER,
+        description="Solver of a continuous flow, which selects its samples: `euler` with uniform steps; as "
+        "references, `heun` (two calls of the network per step) and `dopri5` (its own steps; torchdiffeq).",
+    )
+    samples: int = Field(1024, ge=1, le=MOST_SAMPLES, description="Samples per trial.")
+    trials: Trials = 10
+    nfe: int = Field(
+        ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."
+    )
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+    def count_calls(self, nfe: int, tail_revises: bool = True) -> int:
+        """Calls of the network for a sample: one at each time, and no greedy tail."""
+        return nfe
+
+
 class Evaluation(Sampling):
     """A named protocol: numbers of sampling steps (NFE), samples and trials."""
 
@@ -115,23 +140,16 @@ class Evaluation(Sampling):
     temperatures: tuple[Temperature, ...] = Field(
         (),
         description="Further temperatures at which samples are drawn and measured, besides `temperature`.",
-        exclude_if=lambda values: not values,
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
         description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
-        exclude_if=lambda values: not values,
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
         description="The numbers among `nfe` whose samples reports show; none: the lowest and the highest.",
     )
-
-    @model_serializer(mode="wrap")
-    def _leave_out_what_is_not_shown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `shown` the settings are those of earlier versions, so that no report is made again."""
-        return {key: value for key, value in dump(self).items() if key != "shown" or value}
 
     @model_validator(mode="after")
     def _distinct_nfe(self) -> "Evaluation":
@@ -184,159 +202,14 @@ class Correlation(ModelCorrelation):
         min_length=1,
         description="The methods to measure, which must have uniform noise; none: `udlm` and `pairflow`, "
         "if the experiment has them.",
-        exclude_if=lambda value: value is None,
     )
 
 
-# The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
-# of their weights in pairflow/metrics/classifiers. docs/metrics.md has the commands that make them.
-CLASSIFIERS = {
-    "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
-    "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
-}
+class RealDraws(Settings):
+    """How real data are drawn to be compared with real data, as samples are."""
 
-
-ExtractorName = Literal["classifier", "inception", "dinov2"]
-
-
-class ExtractorSettings(Settings):
-    """The network by whose features images are compared."""
-
-    extractor: ExtractorName = Field(
-        "classifier",
-        description="Network that computes the features: a small `classifier`, "
-        "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
+    samples: int = Field(
+        1024, ge=1, le=10**7, description="Rows or images per trial, at most the size of the data set."
     )
-    weights: str | None = Field(
-        None,
-        description="Weight file of inception or dinov2, or the name of a classifier that comes with "
-        "pairflow (digits or mnist_binary). If it is not given, the published weights are downloaded, "
-        "and a classifier is trained by the workflow.",
-    )
-    sha256: str | None = Field(
-        None,
-        pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 checksum of the weight file. If it is not given, only the published "
-        "file is accepted, or the classifier's that comes with pairflow.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _know_the_checksum(cls, values: Any) -> Any:
-        """The checksum of a classifier that comes with pairflow, so that what it measured follows it."""
-        if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
-            known = CLASSIFIERS.get(str(values.get("weights")))
-            return {**values, "sha256": known} if known and values.get("sha256") is None else values
-        return values
-
-    @model_validator(mode="after")
-    def _weights_fit(self) -> "ExtractorSettings":
-        if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
-            known = " or ".join(CLASSIFIERS)
-            raise ValueError(
-                f"weights: expected {known}, the classifiers that come with pairflow; "
-                f"found '{self.weights}'. Without weights, one is trained"
-            )
-        if self.sha256 is not None and self.weights is None:
-            raise ValueError("sha256: there are no weights to which it could belong")
-        return self
-
-
-class ComparisonSettings(ExtractorSettings):
-    """What the comparison of images depends on, besides the images."""
-
-    pixels: bool = Field(
-        True,
-        description="Also measure the distance of pixels to the nearest training image.",
-        exclude_if=lambda value: value,  # as in the files of earlier versions, which always measured it
-    )
-
-
-class Features(ExtractorSettings):
-    """A feature extractor of an experiment on images."""
-
-    iterations: ClassifierIterations = 400
-
-
-def _with_settings(extractor: Any) -> Any:
-    """An extractor that is named without settings has their defaults."""
-    return {"extractor": extractor} if isinstance(extractor, str) else extractor
-
-
-Extractor = Annotated[
-    Features, BeforeValidator(_with_settings, json_schema_input_type=ExtractorName | Features)
-]
-# The tags' brackets tell them from keys of the configuration.
-Extractors = Annotated[
-    Annotated[Extractor, Tag("<one>")]
-    | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
-    Discriminator(lambda value: "<several>" if isinstance(value, list | tuple) else "<one>"),
-]
-
-
-class JudgeTransformer(Settings):
-    """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""
-
-    width: int = Field(64, ge=8, le=4096, description="Width of the judge's transformer.")
-    blocks: int = Field(2, ge=1, le=64, description="Blocks of the judge's transformer.")
-    heads: int = Field(4, ge=1, le=64, description="Attention heads in each block.")
-    dropout: float = Field(0.2, ge=0, lt=1, description="Dropout, which a short text needs.")
-    batch_size: int = Field(64, ge=1, le=2**16, description="Rows per iteration.")
-    iterations: int = Field(
-        1000,
-        ge=1,
-        le=10**9,
-        description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
-        "rows, which is held back.",
-    )
-    learning_rate: float = Field(3e-3, gt=0, le=1, description="Peak learning rate of AdamW.")
-    seed: Seed = Field(0, description="Seed of the judge's weights and of its batches.")
-
-    @model_validator(mode="after")
-    def _heads_fit(self) -> "JudgeTransformer":
-        if self.width % (2 * self.heads):
-            raise ValueError(f"width: {self.width} is no multiple of 2 x heads, {2 * self.heads}")
-        return self
-
-
-class Judge(Settings):
-    """The models whose perplexity samples of text have; the n-gram model leads."""
-
-    order: int = Field(
-        6,
-        ge=1,
-        le=16,
-        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
-    )
-    transformer: JudgeTransformer | None = Field(
-        None,
-        description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
-        "transformer with these settings; {} for the defaults.",
-        exclude_if=lambda value: value is None,
-    )
-    gen_ppl: bool = Field(
-        False,
-        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
-        exclude_if=lambda value: not value,
-    )
-
-
-class Chemistry(Settings):
-    """Measures on molecules beyond those that are always computed."""
-
-    fcd: bool = Field(
-        False,
-        description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
-    )
-    useful: bool = Field(
-        False,
-        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
-        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
-        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
-    )
-    moses: bool = Field(
-        False,
-        exclude_if=lambda value: not value,
-        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
-        "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
-    )
+    trials: Trials = 10
+    seed: Seed = Field(0, description="Seed of the random draws.")

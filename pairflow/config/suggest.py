@@ -45,12 +45,12 @@ def scale(
     takes the place of the suggested one. A quarter of the learning rate is for models to be fine-tuned.
     """
     network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
-    most = BATCH if device == "cuda" or network["name"] == "mlp" else TRANSFORMER_BATCH
+    most = BATCH if device == "cuda" or network["name"] == SMALL["name"] else TRANSFORMER_BATCH
     batch_size = min(most, 1 << (rows.bit_length() - 1))
     if iterations is None:
         fitting = _BUDGET / iteration_seconds(length, vocabulary_size, network, batch_size)
         iterations = 50_000 if device == "cuda" else int(max(300, min(2000, round(fitting, -2))))
-    make = _paper_like if device == "cuda" else _small if network["name"] == "mlp" else _on_a_laptop
+    make = _paper_like if device == "cuda" else _small if network["name"] == SMALL["name"] else _on_a_laptop
     experiment = make(network, length, iterations, batch_size)
     if fine_tuned:
         experiment["training"]["learning_rate"] *= _FINE_TUNING
@@ -64,7 +64,7 @@ def iteration_seconds(
     length: int, vocabulary_size: int, network: dict[str, Any] = SMALL, batch_size: int = BATCH
 ) -> float:
     """Seconds of one core for an iteration of SMALL with BATCH rows, or of TRANSFORMER."""
-    if network["name"] == "mlp":
+    if network["name"] == SMALL["name"]:
         return _ITERATION + _LOGIT * length * vocabulary_size
     return _TOKEN * batch_size * length
 

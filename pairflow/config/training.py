@@ -1,15 +1,13 @@
 """Settings of the optimisation: base models and their distillations."""
 
-import functools
-import operator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from pairflow.config.check import Settings
+from pairflow.config.check import Seed, Settings, any_of, by_name
+from pairflow.config.flows import CONTINUOUS, DISCRETE, LossName
 from pairflow.config.sampling import Conversion, Sampler, SamplingSteps
 
-Flow = Literal["discrete", "continuous"]
 EmaDecay = Annotated[
     float, Field(ge=0, lt=1, description="Decay of the exponential moving average of the weights.")
 ]
@@ -48,14 +46,13 @@ class Optimisation(Settings):
 class Training(Optimisation):
     """The training of a base model."""
 
-    loss: Literal["nelbo", "cross_entropy", "velocity"] = Field(
+    loss: LossName = Field(
         "nelbo",
         description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a "
         "continuous flow, the squared error of the velocity.",
     )
     ignore_padding: bool = Field(
         False,
-        exclude_if=lambda value: not value,  # so that nothing of earlier versions is made again
         description="Leave the padding of training rows out of the loss of base models.",
     )
 
@@ -65,7 +62,6 @@ Redraw = Annotated[
     Field(
         ge=1,
         le=10**9,
-        exclude_if=lambda epochs: epochs is None,  # so that nothing of earlier versions is made again
         description="Draw the pairs of pairflow and random again, with another seed, after so many epochs; "
         "none: keep them.",
     ),
@@ -77,7 +73,6 @@ Pool = Annotated[
     Field(
         ge=1,
         le=2**14,  # a matrix of 2 GiB
-        exclude_if=lambda rows: rows is None,  # so that nothing of earlier versions is made again
         description="Rows that ot assigns to sources at a time, a multiple of training.batch_size; none: one "
         "batch. The time of an assignment grows with the cube of this number.",
     ),
@@ -108,11 +103,11 @@ class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
-    flow: ClassVar[Flow] = "discrete"
+    flow: ClassVar[str] = DISCRETE.name
+    drawing: ClassVar[type[Any]]  # what the pairs depend on, besides the parent
 
     learning_rate_of: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         {},
-        exclude_if=lambda rates: not rates,  # so that nothing of earlier versions is made again
         description="Another peak learning rate for the methods of a base: {pairflow: 3.0e-4}.",
     )
     ema_decay: EmaDecay = 0.999
@@ -170,10 +165,18 @@ class TeacherPairs(Settings):
     conversion: Conversion = "exact"
 
 
+class TeachSettings(TeacherPairs):
+    """What a file of a teacher's pairs depends on, besides the teacher."""
+
+    method: str = Field(description="Method that will train on the pairs: <parent>+redi.")
+    seed: Seed = Field(0, description="Seed of the source states and of the sampler.")
+
+
 class Redi(Distillation):
     """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs drawn from the parent."""
 
     on_pairs: ClassVar[bool] = True
+    drawing: ClassVar[type[Any]] = TeachSettings
 
     name: Literal["redi"] = "redi"
     pairs: TeacherPairs = Field(
@@ -188,33 +191,38 @@ class SolvedPairs(Settings):
     steps: int = Field(100, ge=1, le=10_000, description="Euler steps of the parent's flow.")
 
 
+class SolveSettings(SolvedPairs):
+    """What a file of pairs for ReFlow depends on, besides the teacher."""
+
+    solver: Literal["euler"] = Field(
+        "euler", description="Solver of a continuous flow, which selects the pairs of ReFlow (+rf)."
+    )
+    method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
+    seed: Seed = Field(0, description="Seed of the sources.")
+
+
 class Rf(Distillation):
     """ReFlow (Liu et al. 2023): the base loss, on pairs drawn from the parent."""
 
     on_pairs: ClassVar[bool] = True
-    flow: ClassVar[Flow] = "continuous"
+    flow: ClassVar[str] = CONTINUOUS.name
+    drawing: ClassVar[type[Any]] = SolveSettings
 
     name: Literal["rf"] = "rf"
     pairs: SolvedPairs = Field(SolvedPairs(), description="How the pairs are drawn.")
 
 
 # `+<name>` in a method stands for `objective` of the module pairflow.training.<name>, with these settings.
-DISTILLATIONS: dict[str, type[Distillation]] = {"dcd": Dcd, "redi": Redi, "rf": Rf}
+DISTILLATIONS: dict[str, type[Distillation]] = by_name(Dcd, Redi, Rf)
 
-AnyDistillation = Annotated[  # type: ignore[valid-type]
-    functools.reduce(operator.or_, DISTILLATIONS.values()), Field(discriminator="name")
-]
+if TYPE_CHECKING:
+    AnyDistillation = Any
+else:
+    AnyDistillation = any_of(DISTILLATIONS)
 
 Distillations = create_model(  # type: ignore[call-overload]
     "Distillations",
     __base__=Settings,
     __doc__="Settings of each distillation, under the name that methods use: `udlm+dcd`.",
-    **{
-        # DCD and ReDi are written as null where they are not set: results of before stay up to date.
-        name: (
-            settings | None,
-            None if name in ("dcd", "redi") else Field(None, exclude_if=lambda how: how is None),
-        )
-        for name, settings in DISTILLATIONS.items()
-    },
+    **{name: (settings | None, None) for name, settings in DISTILLATIONS.items()},
 )

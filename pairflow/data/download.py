@@ -33,13 +33,14 @@ Answer = TypeVar("Answer")
 class RawFile:
     """A published file: the names a local copy may have, its address, and its checksum if one is known.
 
-    The checksum is a git blob id or a SHA-256. A file without an address is part of the package.
+    The checksum is a git blob id or a SHA-256. A file that is part of the package is `embedded`.
     """
 
     names: tuple[str, ...]
     url: str | None = None
     git_blob: str | None = None
     sha256: str | None = None
+    embedded: Path | None = None
 
     @property
     def cached_copy(self) -> Path:
@@ -60,7 +61,7 @@ class RawFile:
         """
         if path := local_copy(self.names):
             return path
-        return Path(__file__).with_name(self.names[0]) if self.url is None else self._download()
+        return self.embedded or self._download()
 
     def _download(self) -> Path:
         # pooch would print the hash of a file without a published one, and advise to write it into the code.

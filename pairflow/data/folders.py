@@ -1,18 +1,18 @@
 """A user's own folder of images or of text: its files, and a digest of them."""
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
 
 from pairflow.errors import InputError
 
-_KINDS = {"images": ("PNG or JPEG", {".png", ".jpg", ".jpeg"}), "text": (".txt", {".txt"})}
-Kind = Literal["images", "text"]
 
+def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
+    """The files with these suffixes below a folder, sorted by their path in it; InputError if there are none.
 
-def files(folder: str | Path, kind: Kind) -> list[Path]:
-    """The files of a kind below a folder, sorted by their path in it; InputError if there are none."""
-    root, (name, suffixes) = Path(folder), _KINDS[kind]
+    `name` is what they are called in its message.
+    """
+    root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")
     paths = [path for path in root.rglob("*") if path.suffix.lower() in suffixes and path.is_file()]
@@ -22,10 +22,10 @@ def files(folder: str | Path, kind: Kind) -> list[Path]:
     return paths
 
 
-def listing(folder: str | Path, kind: Kind) -> str:
+def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
     """A digest of the names, sizes and times of the files; empty if there are none."""
     try:
-        paths = files(folder, kind)
+        paths = files(folder, name, suffixes)
     except InputError:  # which the step reports
         return ""
     content = hashlib.sha256()

@@ -1,28 +1,32 @@
 """What all sources of data have in common."""
 
+import math
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pairflow.config import DataSettings, Images
-from pairflow.data.image_files import Shape
+from pairflow.config import DataSettings
 from pairflow.data.status import Finding
 
 
 @dataclass(frozen=True)
 class DatasetSize:
-    """Rows for training and for validation, K symbols, N tokens per row, and (C, H, W) of images."""
+    """Rows for training and for validation, K symbols (0: real numbers), N tokens or numbers per row, and the
+    (C, H, W) of rows that have a shape."""
 
     rows: int
     validation_rows: int
     vocabulary_size: int
-    length: int = 0  # of molecules, whose experiments choose N
+    length: int = 0  # where experiments choose N
     shape: tuple[int, ...] | None = None
 
     @classmethod
-    def for_images(cls, rows: int, validation_rows: int, levels: int, shape: Shape) -> "DatasetSize":
-        return cls(rows, validation_rows, levels, shape[0] * shape[1] * shape[2], shape)
+    def shaped(
+        cls, rows: int, validation_rows: int, vocabulary_size: int, shape: tuple[int, ...]
+    ) -> "DatasetSize":
+        """The size of rows of that shape."""
+        return cls(rows, validation_rows, vocabulary_size, math.prod(shape), shape)
 
     @property
     def total(self) -> int:
@@ -30,10 +34,15 @@ class DatasetSize:
 
     def limited(self, settings: DataSettings) -> "DatasetSize":
         """The size of what an experiment trains on."""
-        rows = min(self.rows, settings.training_rows or self.rows)
-        if isinstance(settings, Images):
-            return replace(self, rows=rows * (2 if settings.flips else 1))
-        return replace(self, rows=rows, length=getattr(settings, "length", self.length))
+        length = getattr(settings, "length", self.length)
+        return replace(self, rows=settings.count_rows(self.rows), length=length)
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row on disk: of random tokens, or of numbers in float32."""
+        return (
+            self.length * math.log2(self.vocabulary_size) / 8 if self.vocabulary_size else 4.0 * self.length
+        )
 
 
 class DataSource(ABC):

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import Experiment
+from pairflow.config import Experiment, check
+from pairflow.data.draft import Draft, Entry
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.collect import collect
 from pairflow.estimate.costs import JobCost, job_costs, wall_seconds
 from pairflow.estimate.rates import Rate, Work, needed
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 from pairflow.plan.lineage import done
+from pairflow.runtime.threads import available_cpus
 
 FEWEST, MOST = 100, 1_000_000  # iterations that are fitted to a time
 
@@ -54,6 +57,27 @@ def forecast(
     rates = collect(works, root, experiment, sizes, recorded, progress)
     costs = job_costs(table, experiment, sizes, rates, cores, device)
     return Forecast(table, finished, works, rates, costs, cores, device)
+
+
+def forecast_draft(
+    draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
+) -> tuple[Entry, Forecast | None]:
+    """The experiment of a draft with as many iterations as its hours allow, and its forecast on all cores;
+    without hours the experiment as it is.
+
+    With `recorded` the rates are those that were measured on another machine.
+    """
+    scaled = draft.scaled
+    if draft.hours is None or scaled is None:
+        return draft.experiment, None
+
+    def make(iterations: int) -> Experiment:
+        return check(Experiment, scaled(iterations), root.name)
+
+    how = {"recorded": recorded, "progress": progress}
+    cores, seconds = available_cpus(), 3600 * draft.hours
+    iterations, expected = fit_iterations(root, make, draft.size, cores, device, seconds, **how)
+    return scaled(iterations), expected
 
 
 def fit_iterations(

@@ -15,7 +15,8 @@ import pandas as pd
 from pairflow import config
 from pairflow.config.training import Distillation
 from pairflow.data.source import DatasetSize
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 CONTINUOUS = "continuous"  # in the place of a corruption, in a continuous flow
 _RECORDED = Path(__file__).parent / "recorded.json"

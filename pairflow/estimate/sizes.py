@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 from pairflow.artifacts import read_table
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.data.sources import source_of
+from pairflow.kinds import source_of
 from pairflow.plan import paths
 
 

@@ -9,19 +9,18 @@ are (B, ...): vectors or images.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pairflow.arguments import checked_choice, checked_integer
+from pairflow.config.sampling import DOPRI5, EULER, HEUN, SOLVERS
 from pairflow.errors import InputError
 from pairflow.flow.arguments import each_row, require_shape
 
 Velocity = Callable[[Tensor, float], Tensor]
 """(x, t) -> v_t(x), with x (B, ...) and a time t in [0, 1] for all rows."""
 
-TRACED = ("euler", "heun")  # solvers whose steps are equal
-SOLVERS = (*TRACED, "dopri5")
+TRACED = (EULER, HEUN)  # solvers whose steps are equal
 MOST_STEPS = 10**6
 TOLERANCE = 1e-5  # of dopri5, absolute and relative
 
@@ -51,14 +50,14 @@ def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
     return (predicted - (x1 - x0)).square().flatten(1).mean(dim=1)
 
 
-def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> Tensor:
+def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tensor:
     """The solution (B, ...) at t = 1 of dx/dt = v_t(x) from x0 at t = 0, in `steps` equal steps.
 
     "euler" calls the velocity once per step. "heun" (the trapezoidal rule) calls it twice. "dopri5" chooses
     its own steps to a tolerance of 1e-5, and ignores `steps`; it needs the package torchdiffeq.
     InputError for another solver, fewer than one step, or a velocity of another shape than x.
     """
-    if checked_choice("solver", solver, SOLVERS) == "dopri5":
+    if checked_choice("solver", solver, SOLVERS) == DOPRI5:
         return _dopri5(velocity, x0)
     steps = checked_integer("steps", steps, 1, MOST_STEPS)
     x = x0
@@ -67,7 +66,7 @@ def solve(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> 
     return x
 
 
-def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> Trajectories:
+def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Trajectories:
     """`solve` by "euler" or "heun", with the energy and the straightness of each path.
 
     Both are sums over the solver's own steps, of the velocities v_s that it moves by:
@@ -87,30 +86,11 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = "euler") -> 
     return Trajectories(x, energy, (energy - _squares(x - x0)).clamp_(min=0))
 
 
-def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-    """Rows of x1 (B,) int64 in the order that minimises sum_b |x0_b - x1_order(b)|^2.
-
-    `x0`, `x1`: (B, ...). The minibatch optimal transport of OT-CFM (Tong et al. 2024), solved exactly in
-    8 B^2 bytes and a time that grows with B^3.
-    InputError unless both have one shape and are finite.
-    """
-    from scipy.optimize import linear_sum_assignment
-    from scipy.spatial.distance import cdist
-
-    flat0, flat1 = (np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (x0, x1))
-    if flat0.shape != flat1.shape:
-        raise InputError(f"x1: expected shape {tuple(np.shape(x0))}, found {tuple(np.shape(x1))}")
-    costs = cdist(flat0, flat1, "sqeuclidean")
-    if not np.isfinite(costs).all():
-        raise InputError("x0 and x1: expected finite numbers, whose squared distances are finite")
-    return linear_sum_assignment(costs)[1]
-
-
 def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) -> Tensor:
     """The velocity that a step of 1 / `steps` moves by."""
     slope = velocity(x, step / steps)
     require_shape("velocity", slope, x.shape)
-    if solver == "heun":
+    if solver == HEUN:
         slope = (slope + velocity(x + slope / steps, (step + 1) / steps)) / 2
     return slope
 

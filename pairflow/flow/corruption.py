@@ -7,6 +7,7 @@ already holds its data symbol. See docs/method.md, "Noising and losses".
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import ClassVar
 
 import torch
@@ -14,6 +15,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from pairflow.arguments import checked_choice, checked_integer, checked_number
+from pairflow.config import SAMPLERS
 from pairflow.errors import InputError
 from pairflow.flow.arguments import as_integers, as_tokens, each_row, require_below, require_shape
 from pairflow.flow.losses import Level, Loss, absorbing_nelbo, cross_entropy, uniform_nelbo
@@ -48,14 +50,13 @@ class Corruption(ABC):
     """What training and sampling need to know of a noise; `Uniform` and `Absorbing` are the two kinds.
 
     symbols: number of symbols that states and logits have. mask: the symbol that stands for a mask in states,
-    or None. losses, samplers: by the names that settings use. InputError unless K is at least 2 and the mask
-    is below it.
+    or None. losses: by the names that settings use. InputError unless K is at least 2 and the mask is below
+    it.
     """
 
     symbols: int
     mask: int | None
     losses: ClassVar[dict[str, Loss]]
-    samplers: ClassVar[dict[str, Callable[..., Tensor]]]
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         self.symbols = checked_integer("vocabulary_size", vocabulary_size, 2, MAX_VOCABULARY)
@@ -110,7 +111,7 @@ class Corruption(ABC):
         A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight.
         InputError for a setting that is not known or out of range, and for tokens that are no symbols.
         """
-        update = self.samplers[checked_choice("sampler", sampler, self.samplers)]
+        update = self.sampler(sampler)
         checked_choice("conversion", conversion, ("exact", "none"))
         checked_number("guidance", guidance, 0, 100)
         x0 = as_tokens("x0", x0)
@@ -136,6 +137,11 @@ class Corruption(ABC):
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
         )
 
+    def sampler(self, name: str) -> Callable[..., Tensor]:
+        """The sampler of that name (see `flow.samplers`); InputError if there is none for this noise."""
+        module = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
+        return getattr(import_module(f"pairflow.flow.{module}"), name)
+
     def rows_at_once(self, length: int) -> int:
         """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
@@ -153,7 +159,6 @@ class Uniform(Corruption):
         "nelbo": Loss(uniform_nelbo, "leave_one_out"),
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
-    samplers: ClassVar = {"ancestral": ancestral, "euler": euler}
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         super().__init__(vocabulary_size)
@@ -189,7 +194,6 @@ class Absorbing(Corruption):
         "nelbo": Loss(absorbing_nelbo, "posterior"),
         "cross_entropy": Loss(cross_entropy, "posterior"),
     }
-    samplers: ClassVar = {"ancestral": unmask, "euler": unmask}
 
     def __init__(self, vocabulary_size: int, mask: int | None = None):
         super().__init__(vocabulary_size, mask)
@@ -213,6 +217,11 @@ class Absorbing(Corruption):
     ) -> Tensor:
         checked_choice("prediction", prediction, PREDICTIONS)
         return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
+
+    def sampler(self, name: str) -> Callable[..., Tensor]:
+        if super().sampler(name) not in (ancestral, euler):
+            raise InputError(f"sampler: {name} is not for masks")
+        return unmask
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         return CachedDenoiser(super().denoiser(network, label))

@@ -1,6 +1,6 @@
 """Distances between samples of points, and the paths that lead there. See docs/continuous.md, "Metrics"."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,3 +82,13 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
             f"a, b: expected two arrays (rows, d) of one d, found shapes {a.shape} and {b.shape}"
         )
     return a, b
+
+
+def average_paths(table: Any, rows: np.ndarray) -> list[dict[str, Any]]:
+    """Metric rows of the paths of some samples of a table; none if it does not hold them."""
+    columns = {"path_energy": "energy", "straightness": "straightness"}
+    return [
+        {"metric": metric, "value": float(table[column].to_numpy()[rows].mean())}
+        for metric, column in columns.items()
+        if column in table.column_names
+    ]

@@ -103,16 +103,19 @@ class UNet(ImageTrunk):
     def __init__(
         self,
         *,
-        shape: tuple[int, int, int],
+        length: int,
         vocabulary_size: int,
+        shape: Sequence[int] | None,
         mask: int | None,
         head: str,
         **sizes: Any,
     ):
+        scales = len(sizes["multipliers"])
+        shape = checked_shape(shape, length=length, vocabulary_size=vocabulary_size, mask=mask, scales=scales)
         levels, colours = vocabulary_size - (mask is not None), shape[0]
         outputs = colours * (2 if head == "logistic" else levels)
         super().__init__(colours * (1 + (mask is not None)), outputs, **sizes)
-        self.shape, self.mask, self.head = tuple(shape), mask, head
+        self.shape, self.mask, self.head = shape, mask, head
         self.levels = levels  # K, without the mask
 
     def forward(self, x_t: Tensor, sigma: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ They are built from the blocks of the denoisers, with other first and last layer
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,10 @@ class EncoderVelocity(nn.Module):
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, heads: int):
         super().__init__()
+        if len(shape) != 1 or shape[0] % 2:
+            raise InputError(
+                f"network encoder needs vectors of an even length; the data have rows of shape {shape}"
+            )
         [size] = shape
         self.time = scaled_time(width)
         self.inputs = nn.Linear(2, width)
@@ -80,42 +83,17 @@ class UNetVelocity(ImageTrunk):
     64 channels with the multipliers 1-2-4-8 are the network of continuous MNIST: 61.8 M parameters.
     """
 
-    def __init__(self, shape: tuple[int, int, int], **sizes: Any):
+    def __init__(self, shape: tuple[int, ...], *, head: str = "", **sizes: Any):
+        """`head` is that of a denoiser, and has no meaning here."""
+        if len(shape) != 3:
+            raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
+        halvable_shape(shape, len(sizes["multipliers"]))
         super().__init__(shape[0], shape[0], **sizes)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """v_t(x) (B, C, H, W) from images x (B, C, H, W) and times t (B,)."""
         with torch.autocast(x.device.type, enabled=False):
             return self.transform(x.float(), t)
-
-
-VELOCITIES: dict[str, type[nn.Module]] = {
-    "encoder": EncoderVelocity,
-    "mlp": MlpVelocity,
-    "unet": UNetVelocity,
-}
-
-
-def build_velocity(settings: dict[str, Any], shape: Sequence[int]) -> nn.Module:
-    """The velocity network(x, t) that `settings` name, for rows of `shape`: x (B, *shape), t (B,).
-
-    settings: {"name": "encoder", "width", "blocks", "heads"}, or those of a denoiser, {"name": "mlp", ...} or
-    {"name": "unet", ...}, whose `head` has no meaning here. Raises InputError for an unknown name, and for
-    rows that the network cannot take.
-    """
-    arguments = {key: value for key, value in settings.items() if key not in ("name", "head")}
-    name, shape = settings["name"], tuple(shape)
-    if name not in VELOCITIES:
-        raise InputError(f"network: continuous data take {', '.join(VELOCITIES)}, found {name!r}")
-    if name == "unet":
-        if len(shape) != 3:
-            raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
-        halvable_shape(shape, len(arguments["multipliers"]))
-    if name == "encoder" and (len(shape) != 1 or shape[0] % 2):
-        raise InputError(
-            f"network encoder needs vectors of an even length; the data have rows of shape {shape}"
-        )
-    return VELOCITIES[name](shape, **arguments)
 
 
 def scaled_time(width: int) -> TimeEmbedding:

@@ -171,7 +171,7 @@ def make_pairer(
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)
         )
-    rule = settings.model_dump(exclude={"coupling"})
+    rule = settings.model_dump(include={"steps", "subsets", "seed"})
     return Pairer(tokens, vocabulary_size=vocabulary_size, **rule, **options)
 
 

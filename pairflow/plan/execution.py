@@ -16,6 +16,7 @@ from snakemake_interface_logger_plugins.common import LogEvent, logger_plugin_mo
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from pairflow.artifacts.atomic import disk_of
+from pairflow.kinds import KINDS
 from pairflow.runtime.resume import RERUN
 
 _NAME = "pairflow"  # of the plugin, for Snakemake
@@ -41,6 +42,9 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+_OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in that of a kind
+
+
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """A job in words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are named."""
     names = {name: value for name, value in wildcards.items() if value and name not in ("experiment", "seed")}
@@ -48,8 +52,11 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
         names["parent"] += f"+{names.pop('distillation')}"
     if "nfe" in names:
         names["nfe"] = f"nfe {names['nfe']}"
-    if "extractor" in names:
-        names["extractor"] = f"by {names['extractor'].removeprefix('-')}"
+    if "comparison" in names:
+        names["comparison"] = f"by {names['comparison'].removeprefix('-')}"
+    verb, _, kind = rule.partition("_")
+    if kind in KINDS and verb in _OF_EVERY_KIND:
+        rule = verb
     seed = wildcards.get("seed", "0")
     return " ".join([rule, *names.values(), *([] if seed == "0" else [f"seed {seed}"])])
 

@@ -4,65 +4,17 @@ rules/ has the same graph for Snakemake, and tests/plan/test_jobs.py compares th
 check of a folder's files (`plan.lineage`), the report's inputs and its timings all read this table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment, Settings, parse_method
+from pairflow.kinds import kind_of
 from pairflow.plan import paths
+from pairflow.plan.job import Job
 
-Files = Mapping[str, Path | Sequence[Path]]
 _CARRIED = {"vocabulary": "vocabulary.json", "known": "known.parquet"}  # stored with every model
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
-
-    `rule` is the rule's name without the ending `_images`, `_text`, `_tokens` or `_vectors`, `settings` the
-    one parameter of its command. `origin` are the settings of the pairs or samples that the job measures.
-    `threads` None means all cores, and `gpu` says that the job uses a GPU if there is one.
-    """
-
-    rule: str
-    inputs: Files
-    outputs: Mapping[str, Path]
-    settings: Settings | None = None
-    threads: int | None = 1
-    gpu: bool = False
-    priority: int = 0
-    method: str | None = None
-    seed: int | None = None
-    evaluation: str | None = None
-    nfe: int | None = None
-    shards: int = 1
-    origin: Settings | None = None
-
-    @property
-    def groups(self) -> dict[str, list[Path]]:
-        """The input files by name, each a list."""
-        return {name: [files] if isinstance(files, Path) else [*files] for name, files in self.inputs.items()}
-
-    @property
-    def needed(self) -> list[Path]:
-        """The input files, in one list."""
-        return [path for group in self.groups.values() for path in group]
-
-    @property
-    def record(self) -> Path:
-        """The output that the record of the job's seconds, memory and device lies beside."""
-        return next(iter(self.outputs.values()))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the metadata of its outputs say, as far as they name it."""
-        parameters = {"method": self.method} if self.method else {}
-        for settings in (self.origin, self.settings):
-            parameters |= settings.model_dump(mode="json") if settings else {}
-        return parameters
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
@@ -77,67 +29,24 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
     return [*table, _report(root, experiment, table)]
 
 
+def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
+    """What the report reads, by kind: the inputs of the last job in the table."""
+    return jobs(root, experiment)[-1].groups
+
+
 def _data_jobs(root: Path, experiment: Experiment) -> Iterator[Job]:
-    """Preprocessing, and the descriptions of the data that samples are compared with."""
-    own, files = experiment.data.file, paths.data_files(root, experiment)
-    raw = {"raw": root.parent.parent / own} if own else {}
-    yield Job("preprocess", raw | paths.parent_vocabulary(root, experiment), files, experiment.data)
-    if experiment.modality in ("text", "tokens", "vectors"):
-        of_text = experiment.modality == "text"
-        if of_text:
-            yield from _judge(root, experiment)
+    """Preprocessing, the jobs of the kind on its real data, and the floors."""
+    kind, file = kind_of(experiment.data), experiment.data.file
+    raw = {"raw": root.parent.parent / file} if file else {}
+    inputs = raw | paths.parent_vocabulary(root, experiment)
+    yield Job("preprocess", inputs, paths.data_files(root, experiment), experiment.data)
+    yield from kind.jobs(root, experiment)
+    for comparison in kind.comparisons(experiment) if kind.floor else ():
+        inputs = kind.real_files(root, experiment, comparison)
         for name in experiment.evaluations:
-            out = {"metrics": paths.floor(root, name)}
-            settings = experiment.judged_draws(name) if of_text else experiment.real_draws(name)
-            real = _real_text(root, experiment) if of_text else _real_rows(root)
-            yield Job("floor", real, out, settings, gpu=experiment.judge_settings().gen_ppl)
-        return
-    if experiment.modality == "molecules":
-        smiles = {"smiles": files["smiles"]}
-        yield Job("describe_molecules", smiles, {"molecules": paths.molecules(root)}, threads=None)
-        if chemnet := paths.chemnet_files(root, experiment):
-            yield Job("chemnet", smiles, chemnet, gpu=True)
-        return
-    if trained := paths.extractor_files(root, experiment):
-        weights = {"weights": trained["classifier"], "description": trained["description"]}
-        yield Job("classify", _real_rows(root), weights, experiment.classify_settings())
-    for extractor in paths.extractors(experiment):
-        yield from _real_images(root, experiment, extractor)
-
-
-def _real_images(root: Path, experiment: Experiment, extractor: str) -> Iterator[Job]:
-    """The statistics of real images by an extractor, and how far they are from one another."""
-    files = paths.extractor_files(root, experiment, extractor)
-    settings = experiment.extractor_settings(extractor)
-    for split, path in paths.references(root, experiment, extractor).items():
-        inputs = {"tokens": paths.images(root, split), **files}
-        yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
-    for name in experiment.evaluations:
-        inputs, out = paths.compared_images(root, experiment, extractor), paths.floor(root, name, extractor)
-        yield Job("floor", inputs, {"metrics": out}, experiment.floor_settings(name, extractor), gpu=True)
-
-
-def _real_rows(root: Path) -> dict[str, Path]:
-    """The rows that samples are compared with."""
-    return {"tokens": paths.images(root, "train"), "validation": paths.images(root, "test")}
-
-
-def _judge(root: Path, experiment: Experiment) -> Iterator[Job]:
-    """The training of the second judge of text, if there is one."""
-    if files := paths.judge_files(root, experiment):
-        outputs = {"weights": files["judge_weights"], "description": files["judge_description"]}
-        yield Job("train_judge", _judge_text(root), outputs, experiment.judge_settings().transformer)
-
-
-def _judge_text(root: Path) -> dict[str, Path]:
-    """The rows that judges of text learn from, and the tokeniser."""
-    files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
-    return {name: paths.data(root, file) for name, file in files.items()}
-
-
-def _real_text(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """What samples of text are compared with, and judged by."""
-    return _real_rows(root) | _judge_text(root) | paths.judge_files(root, experiment)
+            settings = kind.floor_settings(experiment, name, comparison)
+            out = {"metrics": paths.floor(root, name, comparison)}
+            yield Job("floor", inputs, out, settings, gpu=kind.measuring(experiment).gpu)
 
 
 def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
@@ -169,7 +78,7 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
     if own := experiment.own_pairs(name):
-        yield job("adopt", _real_rows(root) | {"own": root.parent.parent / own}, pairs)
+        yield job("adopt", paths.real_files(root) | {"own": root.parent.parent / own}, pairs)
         return
     if shards == 1:
         yield job("pair", tokens, pairs, threads=None, gpu=True, priority=10)
@@ -177,7 +86,7 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     parts = [paths.shard(root, seed, name, number, shards) for number in range(1, shards + 1)]
     costs = [provenance_path(part) for part in parts]
     for part, cost in zip(parts, costs, strict=True):
-        yield job("pair_shard", tokens, {"shard": part, "costs": cost}, threads=2, gpu=True, shards=shards)
+        yield job("pair_shard", tokens, {"pairs": part, "costs": cost}, threads=2, gpu=True, shards=shards)
     yield job("gather", {"shards": parts, "costs": costs}, pairs)
 
 
@@ -209,56 +118,42 @@ def _model(root: Path, seed: int, method: str) -> dict[str, Path]:
 
 def _evaluations(root: Path, experiment: Experiment) -> Iterator[Job]:
     """Samples, and the metrics of samples."""
-    molecules, images = experiment.modality == "molecules", experiment.modality == "images"
-    gpu = images or experiment.judge_settings().gen_ppl
+    kind = kind_of(experiment.data)
+    gpu, comparisons = kind.measuring(experiment).gpu, kind.comparisons(experiment)
+    real = {name: kind.real_files(root, experiment, name) for name in comparisons}
+    settings = {name: kind.comparison_settings(experiment, name) for name in comparisons}
     for run in paths.runs(experiment):
         samples, names = {"samples": paths.samples(root, run)}, run._asdict()
         sampling = experiment.sample_settings(run.evaluation, run.nfe, run.seed)
         yield Job("sample", _model(root, run.seed, run.method), samples, sampling, gpu=True, **names)
-        for extractor in paths.extractors(experiment) if images else [""]:
-            compared, settings = _compared(root, experiment, extractor)
-            outputs = {"metrics": paths.metrics(root, run, extractor)}
-            if molecules:
-                outputs["properties"] = paths.properties(root, run)
-            yield Job("evaluate", samples | compared, outputs, settings, gpu=gpu, origin=sampling, **names)
-
-
-def _compared(root: Path, experiment: Experiment, extractor: str) -> tuple[dict[str, Path], Settings | None]:
-    """What samples are compared with, and the settings of the comparison."""
-    if experiment.modality == "text":
-        return _real_text(root, experiment), experiment.judge_settings()
-    if experiment.modality in ("tokens", "vectors"):
-        return _real_rows(root), None
-    if experiment.modality == "images":
-        settings = experiment.comparison_settings(extractor)
-        return paths.compared_images(root, experiment, extractor), settings
-    data = paths.data_files(root, experiment)
-    files = {"vocabulary": data["vocabulary"], "smiles": data["smiles"], "molecules": paths.molecules(root)}
-    return files | paths.chemnet_files(root, experiment), experiment.chemistry_settings()
+        for name in comparisons:
+            outputs = {folder: paths.measured(root, run, folder, name) for folder in kind.measured}
+            job = Job(
+                "evaluate", samples | real[name], outputs, settings[name], gpu=gpu, origin=sampling, **names
+            )
+            yield job
 
 
 def _report(root: Path, experiment: Experiment, table: list[Job]) -> Job:
     """The last job, whose inputs are outputs of the others."""
-    images, first = experiment.modality == "images", experiment.seeds[0]
-    coupled = ("pair", "adopt", "gather") if experiment.modality in ("images", "text", "vectors") else ()
+    kind, first = kind_of(experiment.data), experiment.seeds[0]
+    coupled = ("pair", "adopt", "gather") if kind.shows_pairs else ()
 
     def collect(name: str, *rules: str, among: Sequence[Job] = table) -> list[Path]:
-        return [job.outputs[name] for rule in rules for job in among if job.rule == rule]
+        made = (job.outputs.get(name) for rule in rules for job in among if job.rule == rule)
+        return [path for path in made if path]
 
     trained = [job for job in table if job.method in experiment.methods]
     ends = [job for job in table if job.evaluation and job.nfe in paths.shown_nfe(experiment, job.evaluation)]
     shown = [job for job in table if job.seed == first]
-    extractor = paths.extractor_files(root, experiment).values() if images else ()
-    molecules = experiment.modality == "molecules"
-    properties = collect("properties", "evaluate", among=ends) if molecules else []
     inputs = {
         "data": list(paths.data_files(root, experiment).values()),
         "couplings": collect("metrics", "diagnose", "cover"),
         "logs": collect("log", "train", "distill", among=trained),
-        "pictured": [*collect("pairs", *coupled, among=shown), *extractor],
+        "pictured": [*collect("pairs", *coupled, among=shown), *kind.shown_files(root, experiment)],
         "samples": collect("samples", "sample", among=[job for job in ends if job.seed == first]),
         "metrics": collect("metrics", "evaluate"),
-        "properties": properties,
+        "properties": collect("properties", "evaluate", among=ends),
         "correlations": collect("metrics", "correlate"),
         "floors": collect("metrics", "floor"),
     }

@@ -13,7 +13,8 @@ from typing import Any
 from pairflow.artifacts import digest, read_metadata, read_object
 from pairflow.config import Experiment
 from pairflow.errors import InputError
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 _SPLITS = {
     "train": "train",
@@ -65,17 +66,15 @@ def _require_made_by(job: Job, name: str, digest_of: Callable[[Path], str] | Non
     parameters, inputs, split = _facts(path, name)
     if None not in (split, _SPLITS.get(name)) and split != _SPLITS[name]:
         raise InputError(f"{path}: holds {split} rows, expected {_SPLITS[name]} rows")
-    expected = job.parameters
     sources = {key: path for key, path in job.inputs.items() if isinstance(path, Path)}
-    classifier = sources.get("classifier")
-    if "extractor" in parameters and "extractor" in expected:
-        sha256 = expected.get("sha256") if expected["extractor"] == "classifier" else None
-        if digest_of and classifier and classifier.is_file():
-            sha256 = digest_of(classifier)
-        if sha256:  # a classifier has its hash in its name
-            expected["extractor"] = f"classifier-{sha256[:8]}"
-        else:
-            parameters = {**parameters, "extractor": parameters["extractor"].partition("-")[0]}
+
+    def hash_of(key: str) -> str | None:
+        source = sources.get(key)
+        return digest_of(source) if digest_of and source and source.is_file() else None
+
+    expected = job.parameters
+    if job.settings:
+        expected |= job.settings.recorded(parameters, hash_of)
     for key, value in expected.items():
         if key in parameters and parameters[key] != value:
             differs = f"{key} is {parameters[key]} there and {value} in the configuration"

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from pairflow import published
-from pairflow.config import Experiment, Images, Text, Tokens, nearest
+from pairflow.config import Experiment, nearest
 from pairflow.errors import InputError
 from pairflow.files import require_regular
-from pairflow.plan.jobs import Job, jobs
+from pairflow.kinds import kind_of
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 
 def require_own_files(root: Path, experiment: Experiment) -> None:
@@ -29,13 +31,8 @@ def require_own_files(root: Path, experiment: Experiment) -> None:
 
 def _own_files(job: Job, experiment: Experiment) -> dict[str, str | None]:
     """What a job reads of the user's own, by the key of the experiment that names it; None for nothing."""
-    data = experiment.data
     if job.rule == "preprocess":
-        if isinstance(data, Images):
-            return {"data.folder": data.folder}
-        if isinstance(data, Text):
-            return {"data.source": data.own}
-        return {"data.file" if isinstance(data, Tokens) else "data.source": data.file}
+        return kind_of(experiment.data).own_raw(experiment.data)
     if job.rule == "adopt":
         return {
             f"pairs.{name}": file for name, file in experiment.pairs.items() if job.method == f"pairs-{name}"

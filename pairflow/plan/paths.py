@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pairflow import published
 from pairflow.config import Experiment, parse_method
+from pairflow.kinds import kind_of
 
 
 class SampleRun(NamedTuple):
@@ -32,17 +33,17 @@ def data(root: Path, name: str) -> Path:
 
 def data_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     """What an experiment's preprocessing writes, by the names that the rules use."""
-    names = ["train.parquet", "validation.parquet", "vocabulary.json", "known.parquet"]
-    if experiment.modality == "molecules":
-        names += ["smiles.parquet", "rejected.parquet"]
-    if experiment.modality == "text":
-        names += ["judge.parquet", "rejected.parquet"]
-    return {Path(name).stem: data(root, name) for name in names}
+    return {Path(name).stem: data(root, name) for name in kind_of(experiment.data).prepared}
 
 
-def images(root: Path, split: str) -> Path:
+def real_rows(root: Path, split: str) -> Path:
     """Real data of the split train or test; the latter are the validation rows."""
     return data(root, {"train": "train.parquet", "test": "validation.parquet"}[split])
+
+
+def real_files(root: Path) -> dict[str, Path]:
+    """The rows of both splits, by the options of steps that read them."""
+    return {"tokens": real_rows(root, "train"), "validation": real_rows(root, "test")}
 
 
 def pairs(root: Path, seed: int, coupling: str) -> Path:
@@ -67,35 +68,6 @@ def unsampled_metrics(root: Path, seed: int, method: str, name: str) -> Path:
     return root / f"seed{seed}" / "metrics" / method / f"{name}.parquet"
 
 
-def molecules(root: Path) -> Path:
-    """Fingerprints, scaffolds and properties of the training molecules."""
-    return root / "reference" / "molecules.parquet"
-
-
-def chemnet_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Statistics of the training molecules' ChemNet features, if the experiment asks for FCD."""
-    return {"chemnet": root / "reference" / "chemnet.parquet"} if experiment.chemistry_settings().fcd else {}
-
-
-def extractors(experiment: Experiment) -> list[str]:
-    """The extractors of an experiment as its files name them: the first, which leads, has an empty name."""
-    return ["", *[*experiment.extractors()][1:]]
-
-
-def _ending(extractor: str) -> str:
-    return f"-{extractor}" if extractor else ""
-
-
-def extractor_files(root: Path, experiment: Experiment, extractor: str | None = None) -> dict[str, Path]:
-    """The files of a network that images are compared by (any one by default), if the workflow trains it."""
-    names = extractors(experiment) if extractor is None else [extractor]
-    settings = [experiment.extractor_settings(name) for name in names]
-    if not any(chosen.extractor == "classifier" and not chosen.weights for chosen in settings):
-        return {}
-    weights = root / "reference" / "classifier.safetensors"
-    return {"classifier": weights, "description": weights.with_suffix(".json")}
-
-
 def condition_labels(root: Path, experiment: Experiment) -> dict[str, Path]:
     """The token rows whose labels a conditional model learns, if the experiment has a condition."""
     return {"labels": data(root, "train.parquet")} if experiment.is_conditional() else {}
@@ -110,37 +82,25 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
 
 
 def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """Its vocabulary, if it is one of symbols that data may lack or add to."""
-    if not experiment.parent or experiment.modality not in ("molecules", "text"):
+    """The vocabulary of that model, for data whose symbols may differ from the model's."""
+    if not experiment.parent or not kind_of(experiment.data).keeps_symbols:
         return {}
     folder = published.locate(experiment.parent, root.parent.parent)
     return {"parent_vocabulary": folder / "vocabulary.json"}
 
 
-def judge_files(root: Path, experiment: Experiment) -> dict[str, Path]:
-    """The files of the second judge of text, if the experiment has one."""
-    if not experiment.judge_settings().transformer:
-        return {}
-    weights = root / "reference" / "judge.safetensors"
-    return {"judge_weights": weights, "judge_description": weights.with_suffix(".json")}
+def reference(root: Path, name: str) -> Path:
+    """A file about the real data that samples are compared with."""
+    return root / "reference" / name
 
 
-def references(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
-    """Statistics of the real images, train and test."""
-    end = f"{_ending(extractor)}.parquet"
-    return {split: root / "reference" / f"{split}{end}" for split in experiment.references()}
+def _ending(comparison: str) -> str:
+    return f"-{comparison}" if comparison else ""
 
 
-def compared_images(root: Path, experiment: Experiment, extractor: str = "") -> dict[str, Path]:
-    """What samples of images are compared with, and by."""
-    rows = {"tokens": images(root, "train"), "validation": images(root, "test")}
-    files = extractor_files(root, experiment, extractor)
-    return rows | references(root, experiment, extractor) | files
-
-
-def floor(root: Path, evaluation: str, extractor: str = "") -> Path:
+def floor(root: Path, evaluation: str, comparison: str = "") -> Path:
     """Metric rows of real data against real data."""
-    return root / "reference" / f"floor-{evaluation}{_ending(extractor)}.parquet"
+    return reference(root, f"floor-{evaluation}{_ending(comparison)}.parquet")
 
 
 def model(root: Path, seed: int, method: str) -> Path:
@@ -148,24 +108,13 @@ def model(root: Path, seed: int, method: str) -> Path:
 
 
 def samples(root: Path, run: SampleRun) -> Path:
-    return root / f"seed{run.seed}" / "samples" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
+    return measured(root, run, "samples")
 
 
-def metrics(root: Path, run: SampleRun, extractor: str = "") -> Path:
-    folder = root / f"seed{run.seed}" / "metrics" / run.method / run.evaluation
-    return folder / f"nfe{run.nfe}{_ending(extractor)}.parquet"
-
-
-def properties(root: Path, run: SampleRun) -> Path:
-    """Histograms of the properties of a run's molecules."""
-    return root / f"seed{run.seed}" / "properties" / run.method / run.evaluation / f"nfe{run.nfe}.parquet"
-
-
-def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
-    """What the report reads, by kind: the inputs of the last job in the table."""
-    from pairflow.plan.jobs import jobs
-
-    return jobs(root, experiment)[-1].groups
+def measured(root: Path, run: SampleRun, folder: str = "metrics", comparison: str = "") -> Path:
+    """What was made or measured of a run: its samples, metric rows, or histograms of properties."""
+    file = f"nfe{run.nfe}{_ending(comparison)}.parquet"
+    return root / f"seed{run.seed}" / folder / run.method / run.evaluation / file
 
 
 def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:

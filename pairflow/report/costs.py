@@ -1,4 +1,4 @@
-"""What training costs, and what sampling yields per second, from the recorded timings only."""
+"""What training and sampling cost, from the recorded timings only."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,7 @@ import pandas as pd
 from pairflow.config import Experiment
 from pairflow.report.words import name_distillation
 
-YIELDS = {  # counts of molecules -> the same per second
-    "valid": "valid_per_second",
-    "unique_strict": "unique_per_second",
-    "novel_strict": "novel_per_second",
-}
-_RUN = ["evaluation", "method", "nfe", "seed"]
+RUN = ["evaluation", "method", "nfe", "seed"]
 _MEASURES = ("seconds", "device_seconds", "samples_seen", "peak_memory_mb")
 
 
@@ -53,19 +48,9 @@ def sampling_times(timings: pd.DataFrame) -> pd.DataFrame:
 
     Any column but step may be absent.
     """
-    times = timings.reindex(columns=["step", *_RUN, "seconds", "device"])
+    times = timings.reindex(columns=["step", *RUN, "seconds", "device"])
     times = times.astype({"evaluation": object, "method": object})
     return times[times.step == "sample"].drop(columns="step").dropna(subset="seconds")
-
-
-def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
-    """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
-
-    Unique and novel ones are counted within each trial, by canonical SMILES, and added up over the trials.
-    """
-    counts = metrics[metrics.metric.isin(YIELDS)].groupby([*_RUN, "metric"])["value"].sum().reset_index()
-    both = counts.merge(sampling_times(timings), on=_RUN)
-    return both[_RUN].assign(metric=both.metric.map(YIELDS), value=both.value / both.seconds)
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:

@@ -6,11 +6,15 @@ import jinja2
 
 from pairflow.report import charts, downloads, entries, words
 
+_FOLDER = Path(__file__).parent
+
 
 def make_environment() -> jinja2.Environment:
-    """Templates below this folder, an error for every name that they do not get, and their filters."""
+    """Templates below this folder, and those of kinds of data below that of the package.
+
+    Every name that they do not get is an error."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader([_FOLDER, _FOLDER.parent]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

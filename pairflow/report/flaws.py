@@ -8,27 +8,14 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES, Experiment
-from pairflow.limits import HOPELESS, USABLE
-from pairflow.metrics.text.controls import CONTROLS
+from pairflow.report.pages import page_of
 from pairflow.report.panels import panels
-from pairflow.report.results import FinishedExperiment, is_complete
-from pairflow.report.tables import REAL
+from pairflow.report.results import FinishedExperiment
 
-HELD_OUT = "held-out text"
-SECOND = "second_ppl"  # what `TextValues` call the perplexity under the second judge
 _FAR_BELOW = 0.7  # training loss over validation loss
 _FALL = 0.01  # of the validation loss over the last quarter of a training
 _COPIES = 0.5
 _UNPAIRED = 0.1  # of the training rows
-_LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
-_LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
-_COPIED = {
-    "molecules": "most of its molecules are in the data set",
-    "images": "most of its samples equal training images",
-    "tokens": "most of its samples equal training rows",
-}
-
-TextValues = Mapping[str, float]  # metric -> mean
 
 
 @dataclass(frozen=True)
@@ -67,91 +54,19 @@ Flaws = Mapping[Run, list[Flaw]]
 
 def find_flaws(evidence: Evidence, evaluation: str) -> Flaws:
     """What is wrong with the samples of each method at each number of steps, and with its training."""
-    experiment = evidence.experiment
-    measured = panels(evidence.metrics, experiment.modality, evaluation)
-    means = {panel.metric: panel.means for panel in measured}
+    measured = panels(evidence.metrics, evidence.experiment, evaluation)
     flaws: dict[Run, list[Flaw]] = {run: [] for panel in measured for run in panel.means}
-    found = [*_list_copies(evidence, means), *_list_nonsense(evidence, evaluation)]
-    if "valid" in means:
-        samples = max(int(panel.rows.samples.max()) for panel in measured)
-        found += _list_useless(means, samples)
-    for run, flaw in found:
+    for run, flaw in page_of(evidence.experiment).find_flaws(evidence, measured, evaluation):
         flaws.setdefault(run, []).append(flaw)
     of_trainings = _find_training_flaws(evidence)
     return {run: [*own, *of_trainings.get(run[0], [])] for run, own in flaws.items()}
 
 
-def _list_useless(means: Mapping[str, Mapping[Run, float]], samples: int) -> Iterator[tuple[Run, Flaw]]:
-    for run, count in means["valid"].items():
-        if count / samples < USABLE:
-            yield run, Flaw("invalid", "under half of its samples are valid molecules", count / samples)
-    for run, count in means.get("useful_strict", {}).items():
-        if count / samples < HOPELESS:
-            text = f"under {HOPELESS:.0%} of its samples are useful molecules"
-            yield run, Flaw("useless", text, count / samples)
-
-
-def _list_copies(evidence: Evidence, means: Mapping[str, Mapping[Run, float]]) -> Iterator[tuple[Run, Flaw]]:
-    """Samples that equal training data; molecules that are known, unless the data hold all there are."""
-    modality, rows = evidence.experiment.modality, evidence.metrics
-    if is_complete(evidence.experiment):
-        return
-    shares = {**means.get("nn_copies", {}), **means.get("copies", {})}
-    if modality == "molecules":
-        unique = means.get("unique_strict", {})
-        novel = means.get("novel_strict", {})
-        shares = {run: 1 - novel[run] / count for run, count in unique.items() if run in novel and count}
-    real = rows.value[(rows.method == REAL) & (rows.metric == "copies")].mean()  # NaN but for token rows
+def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:
+    """Runs whose samples are mostly copies of the data, by their shares and that of real data."""
     for run, share in shares.items():
         if share > max(_COPIES, real):
-            yield run, Flaw("copies", _COPIED[modality], share)
-
-
-def _list_nonsense(evidence: Evidence, evaluation: str) -> Iterator[tuple[Run, Flaw]]:
-    points = find_points(evidence.metrics, evaluation)
-    if len(points) <= len(CONTROLS):
-        return
-    samples = evidence.metrics[~evidence.metrics.method.isin([REAL, *CONTROLS])]
-    for (method, nfe), values in mean_values(samples, evaluation, ["method", "nfe"]).items():
-        for text in find_warnings(values, points[HELD_OUT], points["shuffled"]):
-            yield (method, int(nfe)), Flaw("nonsense", text)
-
-
-def find_points(metrics: pd.DataFrame, evaluation: str) -> dict[str, TextValues]:
-    """Real text and the controls, as far as they were measured."""
-    means = mean_values(metrics, evaluation, ["method"])
-    points = {HELD_OUT: means.get((REAL,), {})} | {name: means.get((name,), {}) for name in CONTROLS}
-    return {name: values for name, values in points.items() if values}
-
-
-def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) -> list[str]:
-    """What is suspicious about samples, from their means and those of real and of shuffled text.
-
-    A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
-    """
-    suspicious = {
-        "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
-        "varies too little": values["entropy"] < _LEAST_ENTROPY * real["entropy"],
-        "samples repeat one another": values["distinct_4"] < _LEAST_DISTINCT * real["distinct_4"],
-        "trigrams no nearer to text than shuffled text’s": values["js_trigram"] >= shuffled["js_trigram"],
-    }
-    return [text for text, holds in suspicious.items() if holds]
-
-
-def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
-    """Key -> metric -> the mean over seeds and trials; the second judge's perplexity is `SECOND`."""
-    own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
-    own = own.assign(metric=own.metric.mask(is_second(own), SECOND))
-    means = own.groupby([*keys, "metric"])["value"].mean()
-    values_of: dict[tuple, dict[str, float]] = {}
-    for (*key, metric), value in means.items():
-        values_of.setdefault(tuple(key), {})[metric] = float(value)
-    return values_of
-
-
-def is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each row is of the second judge."""
-    return rows.extractor.astype("object").fillna("").str.startswith("transformer")
+            yield run, Flaw("copies", text, share)
 
 
 def _find_training_flaws(evidence: Evidence) -> dict[str, list[Flaw]]:

@@ -6,11 +6,13 @@ from functools import cached_property
 
 import pandas as pd
 
+from pairflow.config import Experiment
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.ranking import best_run, leading_evaluation
 from pairflow.report import tables
 from pairflow.report.stats import Values, estimate, group_by_seed
-from pairflow.report.tables import REAL, Cell, Metric
+from pairflow.report.tables import REAL, Cell
 from pairflow.report.words import REFERENCES
-from pairflow.training.choice import best_run, leading_evaluation
 
 _KEYS = ["metric", "reference", "extractor"]
 
@@ -20,20 +22,17 @@ class Panel:
     """The rows of one evaluation, metric, reference and extractor.
 
     `real` are the matching rows of real data against real data. Reference and extractor may be empty; those
-    of molecules are. `unit` is what the rows' `nfe` counts.
+    of metrics that are not compared are. `unit` is what the rows' `nfe` counts.
     """
 
     evaluation: str
     metric: str
+    about: Metric
     reference: str
     extractor: str
     rows: pd.DataFrame
     real: pd.DataFrame
     unit: str = "sampling step"
-
-    @property
-    def about(self) -> Metric:
-        return tables.METRICS[self.metric]
 
     @property
     def beside(self) -> str:
@@ -71,13 +70,15 @@ class Panel:
         return best_run(means, self.about.best == "lowest")
 
 
-def panels(metrics: pd.DataFrame, modality: str, evaluation: str) -> list[Panel]:
+def panels(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Panel]:
     """The panels of an evaluation that have values, in the order of the page."""
-    rows = metrics.assign(reference="", extractor="") if modality == "molecules" else metrics
-    rows = rows.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
+    known = tables.list_metrics(experiment)
+    alone = metrics.metric.isin([name for name, about in known.items() if not about.compared])
+    rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
+    rows = rows.assign(**{name: rows[name].mask(alone, "") for name in ("reference", "extractor")})
     is_real, here = rows.method == REAL, rows.evaluation == evaluation
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
-    order = [(name, reference) for name in tables.list_metrics(modality) for reference in (*REFERENCES, "")]
+    order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
     measured = []
     for key, group in rows[~is_real & here].groupby(_KEYS, sort=False):  # the first extractor's come first
         metric, reference, extractor = map(str, key)
@@ -85,15 +86,15 @@ def panels(metrics: pd.DataFrame, modality: str, evaluation: str) -> list[Panel]
             floor = floors.get(key, rows.iloc[:0])
             own = floor[floor.evaluation == evaluation]
             own = floor if own.empty else own  # those of any evaluation serve where it has none
-            measured.append(Panel(evaluation, metric, reference, extractor, group, own))
+            measured.append(Panel(evaluation, metric, known[metric], reference, extractor, group, own))
     return sorted(measured, key=lambda panel: order.index((panel.metric, panel.reference)))
 
 
-def leading_panel(metrics: pd.DataFrame, modality: str) -> Panel | None:
+def leading_panel(metrics: pd.DataFrame, experiment: Experiment) -> Panel | None:
     """The first metric with a headline, in the leading one of the evaluations that have values of one."""
     leading: dict[str, Panel] = {}
     for name in metrics.evaluation.unique():
-        for panel in panels(metrics, modality, name):
+        for panel in panels(metrics, experiment, name):
             if panel.about.headline:
                 leading.setdefault(name, panel)
     return leading[leading_evaluation(leading)] if leading else None

@@ -13,10 +13,12 @@ from pairflow.artifacts import METRIC_COLUMNS, digest, read_provenance, read_tab
 from pairflow.config import Experiment, check, nearest
 from pairflow.errors import InputError
 from pairflow.files import checked_path
+from pairflow.kinds import kind_of
+from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
+from pairflow.report.bounds import mean_bounds
 from pairflow.report.tables import REAL
 from pairflow.report.words import name_scale
-from pairflow.training.choice import leading_evaluation, mean_values
 
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
@@ -25,8 +27,8 @@ _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "se
 class FinishedExperiment:
     """A finished experiment: its name, settings, metric rows and timings.
 
-    `provenance` is that of its report; `train_digest` is the hash of its training rows, and `images` are the
-    first samples that its report shows, NFE -> method -> (B, H, W, C) uint8, where these are there. `partial`
+    `provenance` is that of its report; `train_digest` is the hash of its training rows, and `pictures` are
+    the first samples, NFE -> method -> (B, H, W, C) uint8, where its kind of data has pictures. `partial`
     says which part of its published data set was missing, where that was looked for. `logs` are those of the
     first seed's trainings by method, where these were read.
     """
@@ -37,7 +39,7 @@ class FinishedExperiment:
     timings: pd.DataFrame
     provenance: Mapping[str, Any] = field(default_factory=dict)
     train_digest: str | None = None
-    images: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    pictures: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     partial: str | None = None
     logs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -49,6 +51,11 @@ class FinishedExperiment:
     @property
     def reduced(self) -> bool:
         return is_reduced(self.experiment) or bool(self.partial)
+
+    @property
+    def bounds(self) -> dict[str, dict[str, float]]:
+        """Name of a bound on the held-out rows -> method -> its mean over seeds."""
+        return mean_bounds(self.metrics)
 
     @property
     def scale(self) -> str:
@@ -103,19 +110,7 @@ class FinishedExperiment:
 
 def is_reduced(experiment: Experiment) -> bool:
     """Whether its numbers are not the paper's, by their scale or because a part of the data is left out."""
-    return experiment.scale != "paper" or _is_partial(experiment)
-
-
-def is_complete(experiment: Experiment) -> bool:
-    """Whether its data hold every molecule that keeps their rules, so that any other one breaks these."""
-    return experiment.data.source == "small_molecules" and not _is_partial(experiment)
-
-
-def _is_partial(experiment: Experiment) -> bool:
-    data = experiment.data
-    if data.source == "lm1b":  # of which the paper takes 3.5 million rows; protocol.yaml has their number
-        return False
-    return data.training_rows is not None or getattr(data, "max_heavy_atoms", None) is not None
+    return experiment.scale != "paper" or kind_of(experiment.data).is_partial(experiment.data)
 
 
 def results(experiment: str | Path) -> FinishedExperiment:

@@ -1,5 +1,6 @@
 """Numbers, lists and labels, as every page and every table writes them."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -108,3 +109,8 @@ def is_paired(method: str) -> bool:
     return (known is not None and known.coupled) or any(
         name in DISTILLATIONS and DISTILLATIONS[name].on_pairs for name in rounds
     )
+
+
+def name_file(text: str) -> str:
+    """Text as a part of a file's name."""
+    return re.sub(r"[^a-z0-9+_]+", "-", text.lower()).strip("-")

@@ -14,7 +14,7 @@ from pairflow.steps.options import existing, on_device, out
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Compute the statistics that the Fréchet ChemNet Distance (FCD) compares: mean and covariance of
     ChemNet's features of up to 10,000 training molecules."""
-    from pairflow.metrics import chemnet, training_molecules
+    from pairflow.kinds.molecules import chemnet, training_molecules
     from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import Provenance, atomic, digest
-from pairflow.config import ClassifySettings
 from pairflow.errors import InputError
+from pairflow.kinds.images.settings import ClassifySettings
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 
@@ -20,8 +20,8 @@ from pairflow.steps.options import existing, out, quiet, threads
 @quiet
 def main(settings: ClassifySettings, tokens: Path, validation: Path, out: Path, description, threads, quiet):
     """Train a small classifier on the CPU. Its accuracy on the test images is written to its description."""
-    from pairflow.metrics import classifier
-    from pairflow.metrics.image_rows import read_images
+    from pairflow.kinds.images import classifier
+    from pairflow.kinds.images.rows import read_images
     from pairflow.runtime.device import choose
 
     provenance = Provenance()

@@ -16,8 +16,10 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pairflow.config import Settings, check
+from pairflow.config import Settings, check, nearest
 from pairflow.errors import InputError, Interrupted
+from pairflow.kinds import KINDS, load_kind
+from pairflow.kinds.kind import Kind
 from pairflow.runtime import distributed, signals
 from pairflow.steps.options import Output, together
 from pairflow.training.options import MODEL_FILES
@@ -101,9 +103,7 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
     """
 
     def decorate(function: Callable) -> click.Command:
-        name = function.__module__.rpartition(".")[2]
-        if function.__module__ == "__main__":
-            name = Path(inspect.getfile(inspect.unwrap(function))).stem
+        name = _name(function)
         if settings is None:
             return click.command(name, cls=Command)(function)
 
@@ -135,6 +135,42 @@ def step(settings: type[Settings] | None = None, **modes: type[Settings]) -> Cal
         return click.command(name, cls=Command, epilog=_json_help(settings))(run)
 
     return decorate
+
+
+class ByKind(click.Group):
+    """A command with the options of each kind of data, whose name follows that of the command."""
+
+    def __init__(self, make: Callable[[Kind], Any], **options: Any):
+        super().__init__(**options)
+        self.make = make
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in sorted(KINDS) if self.make(load_kind(name))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self.make(load_kind(cmd_name)) if cmd_name in KINDS else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            known = self.list_commands(ctx)
+            text = f"unknown kind of data '{args[0]}'{nearest(args[0], known)}: known are {', '.join(known)}"
+            raise click.UsageError(text, ctx) from None
+
+
+def by_kind(make: Callable[[Kind], Any], text: str) -> ByKind:
+    """The command that does for each kind of data what `make` gives, None for a kind without it."""
+    name = _name(make)
+    text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
+    return ByKind(make, name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
+
+
+def _name(function: Callable) -> str:
+    """The name of a step, by that of the module in which a function of it is."""
+    if function.__module__ == "__main__":
+        return Path(inspect.getfile(inspect.unwrap(function))).stem
+    return function.__module__.rpartition(".")[2]
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:

@@ -14,7 +14,7 @@ from pairflow.steps.options import existing, out, quiet, threads
 @quiet
 def main(smiles: Path, out: Path, threads, quiet):
     """Compute fingerprint and scaffold of all training molecules, and properties of up to 20,000 of them."""
-    from pairflow.metrics import descriptors, training_molecules
+    from pairflow.kinds.molecules import descriptors, training_molecules
     from pairflow.runtime.threads import available_cpus
 
     provenance = Provenance()

@@ -1,17 +1,14 @@
-"""Options that several steps have: files and folders, devices and threads, saved states, real data."""
+"""Options that several steps have: files and folders, devices and threads, saved states."""
 
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
 from pairflow import published
-from pairflow.artifacts import digest
 from pairflow.errors import InputError
-from pairflow.metrics.images import RealImages
-from pairflow.metrics.text import TextFiles
 from pairflow.runtime.resume import ResumeOptions
 from pairflow.training.options import FitOptions, ModelPaths
 
@@ -48,11 +45,6 @@ parent_vocabulary = existing(
     required=False,
     help="Vocabulary of the model that a training will start from (JSON): its symbols come first.",
 )
-
-
-def parent_digest(vocabulary: Path | None) -> dict[str, str]:
-    """The hash of the parent's vocabulary for a table's metadata, if there is one."""
-    return {"parent_vocabulary": digest(vocabulary)} if vocabulary else {}
 
 
 out = functools.partial(click.option, type=Output(), required=True)
@@ -115,6 +107,23 @@ def grouped(name: str, group: Any, *options: Callable) -> Callable:
     return decorate
 
 
+def bundle(name: str, files: Any) -> Callable:
+    """Decorator: an option for each file of a NamedTuple, whose annotations are their help.
+
+    Files with a default may be left out.
+    """
+    hints = get_type_hints(files, include_extras=True)
+    options = (
+        existing(
+            f"--{field.replace('_', '-')}",
+            required=field not in files._field_defaults,
+            help=hints[field].__metadata__[0],
+        )
+        for field in files._fields
+    )
+    return grouped(name, files, *options)
+
+
 on_device = together(device, threads, quiet)
 _resume = (
     click.option(
@@ -152,34 +161,4 @@ fit_options = grouped(
     device,
     threads,
     quiet,
-)
-real_images = grouped(
-    "real",
-    RealImages,
-    existing("--tokens", help="Training images (Parquet)."),
-    existing("--validation", help="Test images (Parquet)."),
-    existing("--train-reference", help="Feature statistics of the training images (Parquet)."),
-    existing(
-        "--test-reference",
-        required=False,
-        help="Feature statistics of the test images (Parquet); not needed without any.",
-    ),
-    existing("--classifier", required=False, help="Weights of the classifier, if it is the extractor."),
-)
-
-real_text = grouped(
-    "real",
-    TextFiles,
-    existing("--tokens", help="Training rows (Parquet)."),
-    existing("--validation", help="Held-out rows (Parquet)."),
-    existing("--judge", help="Rows of text that only the judge learns from (Parquet)."),
-    existing("--vocabulary", help="The tokeniser (JSON)."),
-    existing(
-        "--judge-weights", required=False, help="Weights of the second judge, if the settings have one."
-    ),
-)
-
-real_tokens = together(
-    existing("--tokens", help="Training rows (Parquet)."),
-    existing("--validation", help="Held-out rows (Parquet)."),
 )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic
-from pairflow.config import ExtractorSettings
+from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, on_device, out
 
@@ -15,9 +15,9 @@ from pairflow.steps.options import existing, on_device, out
 @on_device
 def main(settings: ExtractorSettings, tokens: Path, classifier: Path, out: Path, device, threads, quiet):
     """Compute mean and covariance of the features of all images, and of a random half."""
-    from pairflow.metrics import extractors
-    from pairflow.metrics.image_reference import measure
-    from pairflow.metrics.image_rows import read_images
+    from pairflow.kinds.images import extractors
+    from pairflow.kinds.images.reference import measure
+    from pairflow.kinds.images.rows import read_images
     from pairflow.runtime.device import choose
 
     provenance = Provenance()

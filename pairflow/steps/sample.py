@@ -2,35 +2,21 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Provenance, token_column, token_dtype
+from pairflow.artifacts import Provenance
 from pairflow.config import DemandSettings, FlowSampleSettings, SampleSettings
-from pairflow.errors import InputError
-from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions, split_rows
+from pairflow.runtime.resume import ResumableTable, ResumeOptions, split_rows
 from pairflow.steps.command import step
 from pairflow.steps.options import model_folder, on_device, out, resumable
 
-
-def _former_option(context: click.Context, option: click.Parameter, value: Any) -> None:
-    """Accept the former `--steps` for `--nfe`, and the former `--valid`, which is the default now."""
-    if value is not None:
-        former = {"nfe": value} if option.name == "steps" else {"raw": False}
-        context.default_map = {**(context.default_map or {}), **former}
-
-
 AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
-
-former = partial(click.option, hidden=True, is_eager=True, expose_value=False, callback=_former_option)
 
 
 @step(SampleSettings, count=DemandSettings, solver=FlowSampleSettings)
-@former("--steps", type=int)
-@former("--valid", is_flag=True, default=None)
 @model_folder(
     "--model",
     required=True,
@@ -72,16 +58,12 @@ def main(settings: AnySettings, model: Path, out: Path, resume, device, threads,
         device = choose(device, threads, provenance)
     if not isinstance(settings, DemandSettings):
         return _draw_trials(settings, model, out, device, quiet, resume, provenance)
-    from pairflow.training.choice import makes_text
-    from pairflow.training.demand import MoleculeStream, deliver
-    from pairflow.training.text_demand import TextStream, deliver_text
+    from pairflow.generate.demand import SampleStream, deliver
 
-    text = makes_text(model)
-    stream: Any = (TextStream if text else MoleculeStream)(model, settings, device)
+    stream = SampleStream(model, settings, device)
     if stream.choice.reason:
         click.echo(stream.choice.reason, err=True)
-    summary = deliver_text(stream, out, quiet) if text else deliver(stream, out, quiet, threads)
-    click.echo(summary, err=True)
+    click.echo(deliver(stream, out, quiet, threads), err=True)
     provenance.write(out)
 
 
@@ -96,36 +78,22 @@ def _draw_trials(
 ) -> None:
     """Write the samples of all trials; every method and NFE starts from the same source states."""
     with provenance.uncounted():
+        from pairflow.generate.sample import trials
         from pairflow.runtime.progress import network_bar
         from pairflow.training.model import Model
-        from pairflow.training.velocity import follow, path_columns
 
         model = Model.load(folder, device=device)
         model.warm_up()
-    continuous = isinstance(settings, FlowSampleSettings)
-    if model.continuous != continuous:
-        raise InputError(f"{folder}: --solver is needed with a model of a continuous flow, and only then")
-    kind = "vector samples" if model.vocabulary_size is None else "samples"
-    metadata = model.metadata(kind, {"method": model.method, **settings.model_dump(mode="json")})
+    drawing = trials(model, settings)
+    metadata = model.metadata(drawing.kind, {"method": model.method, **settings.model_dump(mode="json")})
     table = ResumableTable(out, metadata, model.method, resume, provenance, device)
     blocks = split_rows(settings.samples, model.batch_rows)
     batches = [(trial, *block) for trial in range(settings.trials) for block in blocks]
-
-    def draw(batch: BlockKey) -> np.ndarray:
-        trial, first, rows = batch
-        if isinstance(settings, FlowSampleSettings):
-            return follow(model, settings, rows, trial, first)
-        _, samples = model.draw(settings, settings.nfe, rows, "sample", trial, first)
-        return samples.numpy().astype(token_dtype(model.corruption.symbols))
-
-    nfe = settings.nfe
-    calls = nfe if isinstance(settings, FlowSampleSettings) else settings.count_calls(nfe)
-    drawn = np.concatenate(table.make(batches, draw, partial(network_bar, model.network, calls, quiet)))
-    trials, samples = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
-    size = model.vocabulary_size
-    columns = path_columns(drawn, size) if continuous else {"tokens": token_column(drawn, size or 1)}
-    numbers = {"trial": np.repeat(trials, settings.samples), "sample": np.tile(samples, settings.trials)}
-    table.write(pa.table(columns | numbers))
+    progress = partial(network_bar, model.network, drawing.calls, quiet)
+    drawn = np.concatenate(table.make(batches, drawing.draw, progress))
+    trial, sample = np.arange(settings.trials, dtype=np.int32), np.arange(settings.samples, dtype=np.int32)
+    numbers = {"trial": np.repeat(trial, settings.samples), "sample": np.tile(sample, settings.trials)}
+    table.write(pa.table({**drawing.columns(drawn), **numbers}))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def main(settings: ScoreSettings, rows: Path, model: Path, out: Path, column: st
         from pairflow.runtime.device import choose
 
         device = choose(device, threads, provenance)
-    from pairflow.training.score import Scorer, write_scores
+    from pairflow.generate.score import Scorer, write_scores
 
     scorer = Scorer(model, settings, device)
     if scorer.choice.reason:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,21 +35,20 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar
     from pairflow.training import redi
-    from pairflow.training.model import Model
+    from pairflow.training.model import DiscreteModel, Model
 
     provenance = Provenance()
     device = choose(device, threads, provenance)
     teacher = Model.load(model, device=device)
-    draw = _drawer(settings, teacher)
+    kind, calls, draw, column = _drawing(settings, teacher)
     parameters = {"coupling": settings.method, **settings.model_dump(mode="json")}
-    kind = "vector pairs" if teacher.continuous else "pairs"
-    metadata = teacher.metadata(kind, parameters, mask=teacher.mask)
+    mask = teacher.mask if isinstance(teacher, DiscreteModel) else None
+    metadata = teacher.metadata(kind, parameters, mask=mask)
     table = ResumableTable(out, metadata, settings.method, resume, provenance, device)
     batches = split_rows(settings.count, teacher.batch_rows)
-    bar = partial(network_bar, teacher.network, settings.steps + (not teacher.continuous), quiet)
-    size = teacher.vocabulary_size or 0
-    x0, x1 = np.concatenate(table.make(batches, draw, bar), axis=1)
-    column = row_column if teacher.continuous else partial(token_column, vocabulary_size=size)
+    x0, x1 = np.concatenate(
+        table.make(batches, draw, partial(network_bar, teacher.network, calls, quiet)), axis=1
+    )
     pairs = {"x0": column(x0), "x1": column(x1)}
     if teacher.classes:
         labels = redi.classes_of_pairs(teacher.classes, 0, settings.count)
@@ -57,25 +56,34 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     table.write(pa.table(pairs))
 
 
-def _drawer(settings: AnySettings, teacher: "Model") -> Callable[[BlockKey], np.ndarray]:
-    """What draws a batch of pairs (2, rows, N); InputError unless the settings are for this teacher."""
+class _Drawing(NamedTuple):
+    """The `kind` of table, the network's calls for a pair, a batch of pairs (2, rows, ...), and a column."""
+
+    kind: str
+    calls: int
+    draw: Callable[[BlockKey], np.ndarray]
+    column: Callable[[np.ndarray], pa.Array]
+
+
+def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
+    """How pairs are drawn; InputError unless the settings are for this teacher."""
     from pairflow.training import redi, rf
+    from pairflow.training.model import DiscreteModel, VelocityModel
 
     parent = parse_method(settings.method).parent
     if parent != teacher.method:
         raise InputError(
             f"{teacher.folder}: a model of {teacher.method}, but {settings.method} needs {parent}"
         )
-    if teacher.continuous != isinstance(settings, SolveSettings):
-        raise InputError(f"{teacher.folder}: --solver is needed with a continuous flow, and only then")
-
-    def draw(block: BlockKey) -> np.ndarray:
-        if isinstance(settings, SolveSettings):
-            return rf.draw_pairs(teacher, settings, *block).numpy()
-        tokens = redi.draw_pairs(teacher, settings, *block).numpy()
-        return tokens.astype(token_dtype(teacher.corruption.symbols))
-
-    return draw
+    if isinstance(teacher, VelocityModel) and isinstance(settings, SolveSettings):
+        solve = partial(rf.draw_pairs, teacher, settings)
+        return _Drawing("vector pairs", settings.steps, lambda block: solve(*block).numpy(), row_column)
+    if isinstance(teacher, DiscreteModel) and isinstance(settings, TeachSettings):
+        teach, dtype = partial(redi.draw_pairs, teacher, settings), token_dtype(teacher.corruption.symbols)
+        column = partial(token_column, vocabulary_size=teacher.vocabulary_size)
+        calls = settings.steps + 1  # the greedy tail
+        return _Drawing("pairs", calls, lambda block: teach(*block).numpy().astype(dtype), column)
+    raise InputError(f"{teacher.folder}: --solver is needed with a continuous flow, and only then")
 
 
 if __name__ == "__main__":

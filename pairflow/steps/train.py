@@ -6,6 +6,7 @@ import click
 
 from pairflow.artifacts import Provenance
 from pairflow.config import TrainSettings
+from pairflow.config.methods import DRAWN, PAIRED
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, fit_options, model_folder, model_outputs
 from pairflow.training.options import FitOptions, ModelPaths
@@ -14,7 +15,7 @@ from pairflow.training.options import FitOptions, ModelPaths
 @step(TrainSettings)
 @existing(
     "--data",
-    help="Token rows or vectors (for mdlm, udlm, condot, ot), or pairs (for random, pairflow), Parquet.",
+    help=f"Token rows or vectors (for {', '.join(DRAWN)}), or pairs (for {', '.join(PAIRED)}), Parquet.",
 )
 @existing("--validation", help="Validation token rows (Parquet).")
 @existing("--vocabulary", required=False, help="Vocabulary of the data set (JSON), to store with the model.")
@@ -54,11 +55,11 @@ def main(
     start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train ...`.
     """
     from pairflow.runtime.device import choose
+    from pairflow.training.base import base_objective
     from pairflow.training.fit import fit, read_base_rows
     from pairflow.training.inherit import start_from
     from pairflow.training.model import Model
     from pairflow.training.model_files import files_of_data, known_digest
-    from pairflow.training.redraw import base_objective
 
     provenance = Provenance()
     rows = read_base_rows(settings, data, validation, labels)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from pairflow.artifacts import Provenance, atomic, digest, read_table, token_array
-from pairflow.config import JudgeTransformer
 from pairflow.errors import InputError
+from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.steps.command import step
 from pairflow.steps.options import existing, out, quiet, threads
 
@@ -21,11 +21,11 @@ def main(settings: JudgeTransformer, judge: Path, vocabulary: Path, out: Path, d
 
     A tenth of the judge's rows is held back: the weights of the lowest loss on them are written.
     """
-    from pairflow.data.tokenisers import load_tokeniser
-    from pairflow.metrics.text import transformer
-    from pairflow.metrics.text.ngrams import mark_padding
+    from pairflow.kinds.text import transformer
+    from pairflow.kinds.text.judge import train
+    from pairflow.kinds.text.ngrams import mark_padding
+    from pairflow.kinds.text.tokenisers import load_tokeniser
     from pairflow.runtime.device import choose
-    from pairflow.training.judge import train
 
     provenance = Provenance()
     choose("cpu", threads)

@@ -17,7 +17,7 @@ from pairflow.flow.corruption import Corruption, Network, stratified_times
 from pairflow.flow.duality import Transformation, shared_noise
 from pairflow.runtime.distributed import unwrap
 from pairflow.training.fit import TrainingRows, labels_of
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, Batches, Labels, Objective, random_generator
 
 DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
@@ -25,7 +25,7 @@ DOUBLINGS = 6  # from 1/64 of the noise time, the first step, to the whole of it
 CPU = torch.device("cpu")
 
 
-def objective(settings: Dcd, model: Model, rows: TrainingRows, cache: Path | None) -> "Consistency":
+def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows, cache: Path | None) -> "Consistency":
     """The loss of every iteration on the data x1 (M, N). DCD needs no sources x0 and has its own loss.
 
     The folder `cache` stores the diffusion transformation of each K.

@@ -20,14 +20,14 @@ from pairflow.artifacts import (
     token_array,
     write_table,
 )
+from pairflow.artifacts.points import points_of
 from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
-from pairflow.data.images import points_of
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
 from pairflow.runtime.resume import ResumeOptions, open_snapshots, remove_states
 from pairflow.training.loop import Trained, optimise
-from pairflow.training.model import VELOCITY, Model
+from pairflow.training.model import DiscreteModel, Model, model_class
 from pairflow.training.objectives import Labels, Objective, Validator
 from pairflow.training.options import FitOptions, ModelPaths
 from pairflow.training.state import moving_average
@@ -97,6 +97,9 @@ def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
     )
 
 
+_READERS = {"discrete": read_rows, "continuous": read_values}
+
+
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
     """The rows with the labels of `labelled`, token rows in the order of x1, if these have any.
 
@@ -116,7 +119,7 @@ def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> Traini
 
 
 def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
-    """The labels that a conditional model is to learn; None for others."""
+    """The labels that a conditional model is to learn; None where rows have none."""
     return None if rows.labels is None else Labels(rows.labels, model.classes, model.seed, model.device)
 
 
@@ -128,7 +131,7 @@ def read_base_rows(
     parsed = parse_method(method)
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
-    read = read_values if settings.training.loss == VELOCITY else read_rows
+    read = _READERS[model_class(settings.training.loss).flow]
     if parsed.coupling is None:
         return with_labels(read(data, validation, pairs=False), data, labelled)
     rows = read(data, validation, pairs=True)
@@ -163,17 +166,16 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     """The data, or the pairs that this very parent made, as the distillation asks for; with labels if the
     parent is conditional.
     """
-    if how.flow != ("continuous" if parent.continuous else "discrete"):
+    if how.flow != parent.flow:
         raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
-    read = read_values if parent.continuous else read_rows
-    rows = read(data, validation, pairs=how.on_pairs)
+    rows = _READERS[parent.flow](data, validation, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:
         raise InputError(f"{data}: these pairs were not made by the model in {parent.folder}")
-    if not parent.condition:
+    if not parent.classes:
         return rows._replace(labels=None)
-    same = rows.metadata.condition == parent.condition.model_dump(mode="json")
+    same = rows.metadata.condition == parent.condition_facts
     if not same or rows.labels is None or not np.isin(rows.labels, range(parent.classes + 1)).all():
         raise InputError(f"{data}: has no labels of the classes that the model in {parent.folder} knows")
     return rows
@@ -212,7 +214,7 @@ def fit(
     rounding = {"device": device.type, "threads": threads, "micro_batch": options.micro_batch}
     folder = resume.state_folder(outputs.model, model.method, model.describe() | rounding)
     validate = None
-    if len(rows.validation):
+    if isinstance(model, DiscreteModel) and len(rows.validation):
         measured = (rows.validation, model.corruption, model.prediction, rows.padding)
         validate = Validator(*measured, seed, device)
     trained = optimise(

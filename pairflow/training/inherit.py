@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pairflow.config import parse_method
 from pairflow.errors import InputError
-from pairflow.training.model import Model
-from pairflow.training.model_files import read_description, read_symbols
+from pairflow.training.model import DiscreteModel, Model
+from pairflow.training.model_files import read_symbols
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
@@ -21,24 +20,6 @@ def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Mod
     symbols = f"; symbols that it did not know: {' '.join(new)}" if new else ""
     said = f"starts from the {parent.method} in {folder}{symbols}"
     return replace(model, inputs={**model.inputs, "parent": str(parent.weights)}), said
-
-
-def molecules_of(folder: Path) -> dict[str, Any]:
-    """What molecules have to be like for a model to be fine-tuned on them: `length`, `network` and
-    `representation`; InputError unless it makes molecules, by uniform noise and without a condition."""
-    from pairflow.data.representations import REPRESENTATIONS  # with RDKit, which no training needs
-
-    facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
-    if not vocabulary.is_file():
-        raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
-    kind = read_symbols(vocabulary).kind
-    noise = parse_method(facts["method"]).corruption
-    if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
-        raise InputError(
-            f"{folder}: expected an unconditional model of molecules with uniform noise, found "
-            f"{facts['method']} with symbols of {kind}"
-        )
-    return {"length": facts["length"], "network": facts["network"], "representation": kind}
 
 
 def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
@@ -55,21 +36,25 @@ def inherit(model: Model, parent: Model, vocabulary: Path | None) -> list[str]:
     tensors = parent.network.state_dict()
     with torch.no_grad():
         for name, own in model.network.state_dict().items():
-            if name in by_symbol and not model.continuous:
+            if name in by_symbol and places is not None:
                 _copy_symbols(own, tensors[name], places)
             else:
                 own.copy_(tensors[name])
     return new
 
 
-def _require_alike(model: Model, parent: Model) -> None:
-    def facts(one: Model) -> dict[str, Any]:
-        flow = "continuous" if one.continuous else type(one.corruption).__name__.lower()
-        settings = {f"network {key}": value for key, value in one.network_settings.items()}
-        sizes = {"N": one.length, "shape": one.shape, "noise": flow, "prediction": one.prediction}
-        return {**settings, **sizes, "condition": one.condition and one.condition.names}
+def _requirements(model: Model) -> dict[str, Any]:
+    """What a model and its parent must have in common, by the names of messages."""
+    facts = {f"network {key}": value for key, value in model.network_settings.items()}
+    facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
+    if isinstance(model, DiscreteModel):
+        facts |= {"noise": type(model.corruption).__name__.lower(), "prediction": model.prediction}
+        facts |= {"condition": model.condition and model.condition.names}
+    return facts
 
-    ours, theirs = facts(model), facts(parent)
+
+def _require_alike(model: Model, parent: Model) -> None:
+    ours, theirs = _requirements(model), _requirements(parent)
     ignored = {"network dropout"}  # no tensor depends on it
     for key in {**theirs, **ours}:
         if key not in ignored and ours.get(key) != theirs.get(key):
@@ -79,21 +64,23 @@ def _require_alike(model: Model, parent: Model) -> None:
             )
 
 
-def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor, list[str]]:
-    """The place (K,) of each symbol among the parent's, -1 for a new one; and the new ones."""
+def _places(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
+    """The place (K,) of each symbol among the parent's, -1 for a new one, and the new ones; None for numbers,
+    which have no symbols."""
+    symbols = model.corruption.symbols if isinstance(model, DiscreteModel) else 0
     if model.vocabulary == parent.vocabulary:
-        return torch.arange(0 if model.continuous else model.corruption.symbols), []
+        return (torch.arange(symbols) if symbols else None), []
     if vocabulary is None:
         raise InputError(f"{parent.folder}: has another vocabulary; give that of the data by --vocabulary")
     ours, theirs = (read_symbols(path) for path in (vocabulary, parent.vocabulary_file()))
-    if ours.tokens is None or theirs.tokens is None or ours.kind != theirs.kind:
+    if not symbols or ours.tokens is None or theirs.tokens is None or ours.kind != theirs.kind:
         raise InputError(
             f"{parent.folder}: cannot start from this model: its symbols ({theirs.kind}) are others "
             f"than those of the data ({ours.kind})"
         )
     places = {token: place for place, token in enumerate(theirs.tokens)}
     new = [token for token in ours.tokens if token not in places]
-    extra = model.corruption.symbols - len(ours.tokens)  # a mask that the vocabulary lacks comes last
+    extra = symbols - len(ours.tokens)  # a mask that the vocabulary lacks comes last
     taken_over = [places.get(token, -1) for token in ours.tokens]
     return torch.tensor(taken_over + [len(theirs.tokens)] * extra), new
 

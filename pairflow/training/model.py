@@ -1,11 +1,11 @@
 """A trained model: its network and everything that is needed to use it. Nothing here needs RDKit."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from safetensors.torch import save_file
@@ -16,11 +16,16 @@ from pairflow import networks, rng
 from pairflow.artifacts import Metadata, digest
 from pairflow.config import (
     BaseTraining,
+    CorrelateSettings,
+    DemandSettings,
     DistillSettings,
+    SampleSettings,
+    TeachSettings,
     TrainSettings,
     parse_method,
 )
-from pairflow.data.condition import Classes
+from pairflow.config.sampling import GuidedUpdate, Update
+from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.flow.corruption import CORRUPTIONS, Corruption
 from pairflow.training.model_files import (
@@ -38,17 +43,16 @@ MOST_ROWS, MOST_NUMBERS = 4096, 2**20  # of a continuous flow, walked together
 FIRST_ROWS = 64  # drawn at first where rows are wanted one after another
 
 Weights = Literal["ema", "raw"]
+Draws = SampleSettings | DemandSettings | TeachSettings | CorrelateSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
-    """A denoiser of token rows (N tokens of K symbols), or in a continuous flow a velocity of rows of N
-    numbers, and what it was trained with.
+class Model(ABC):
+    """A network that takes sources to rows of N tokens or numbers, and what it was trained with.
 
     A distilled model has the `training` of its base method, and a `distillation` of its own. `shape` is
     (C, H, W) for images; `vocabulary`, `data`, `known` and `weights` are hashes; `inputs` are the hashes of
-    the files that it was made from; `folder` is where it was loaded from. `condition` are the classes that a
-    conditional model knows.
+    the files that it was made from; `folder` is where it was loaded from.
     """
 
     network: nn.Module
@@ -58,83 +62,108 @@ class Model:
     training: BaseTraining | None = None
     distillation: dict[str, Any] | None = None
     length: int
-    vocabulary_size: int | None  # None for vectors
+    vocabulary_size: int | None
     vocabulary: str | None
-    mask: int | None
     shape: list[int] | None = None
     data: str | None = None
-    prediction: str
     inputs: dict[str, str] = field(default_factory=dict)
     known: str | None = None
-    condition: Classes | None = None
     weights: str | None = None
     folder: Path = Path()
 
-    @classmethod
+    flow: ClassVar[str]
+
+    @staticmethod
     def create(
-        cls, settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
-    ) -> Self:
+        settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
+    ) -> "Model":
         """An untrained model of rows with these metadata; its weights are a function of the seed."""
-        rows = (metadata.length or 0, metadata.vocabulary_size, metadata.mask)
-        prediction = _prediction(settings, *rows[1:])
-        network_settings = settings.network.model_dump()
-        torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
-        condition = None if metadata.condition is None else Classes(**metadata.condition)
-        classes = _classes(condition)
-        network = _build(network_settings, settings.method, prediction, metadata.shape, *rows, classes)
-        return cls(
-            network=network.to(device),
-            network_settings=network_settings,
+        kind = model_class(settings.training.loss)
+        model = kind(
+            network=nn.Identity(),
+            network_settings=settings.network.model_dump(),
             method=settings.method,
             seed=settings.seed,
             training=settings.training,
-            length=rows[0],
-            vocabulary_size=metadata.vocabulary_size,
+            length=metadata.length or 0,
             vocabulary=metadata.vocabulary,
-            mask=metadata.mask,
             shape=metadata.shape,
             data=metadata.data,
-            prediction=prediction,
-            condition=condition,
+            **kind.learnt(settings, metadata),
             **attributes,
         )
+        torch.manual_seed(rng.stream_seed(settings.seed, "weights"))
+        return replace(model, network=model.build(model.network_settings).to(device))
 
-    @classmethod
-    def load(cls, folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> Self:
+    @staticmethod
+    def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
         """The model in a folder, its network in evaluation mode; InputError if the files do not fit."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
-        told = Description(**facts)
+        described = Description(**facts)
         if not weights.is_file():
             raise InputError(f"{weights}: no such file")
         if digest(weights) != facts["weights"]:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
-        rows = (told.length, told.vocabulary_size, told.mask)
-        if told.prediction not in _predictions(told.method, *rows[1:]):
-            raise InputError(f"{description}: prediction: {told.method} has no '{told.prediction}'")
-        network_settings = told.network.model_dump()
-        kind = (told.method, told.prediction, facts.get("shape"), *rows, _classes(told.condition))
-        build = partial(_build, network_settings, *kind)
+        kind = model_class(described.prediction)
+        if described.prediction not in kind.predictions(described):
+            raise InputError(f"{description}: prediction: {described.method} has no '{described.prediction}'")
+        model = kind(
+            network=nn.Identity(),
+            network_settings=facts["network"],
+            training=described.training,
+            folder=Path(folder),
+            **{key: facts[key] for key in _COMMON if key in facts},
+            **kind.described(described),
+        )
+        network_settings = described.network.model_dump()
         # No memory is used before the weights are known to fit.
         with torch.device("meta"), _Uninitialised():
-            shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in build().state_dict().items()}
-        tensors = read_weights(weights, f"{which}.", shapes)
-        network = build().to(device)
-        network.load_state_dict(tensors)
-        model = cls(
-            network=network.eval(),
-            network_settings=facts["network"],
-            condition=told.condition,
-            training=told.training,
-            folder=Path(folder),
-            **{key: facts[key] for key in _PLAIN if key in facts},
-        )
-        answer = model.warm_up()
-        if not model.continuous:
-            answer = answer.amax(dim=-1)  # logits: that of a mask, which no sample has, is -inf
-        if not answer.isfinite().all():
+            tensors = model.build(network_settings).state_dict().items()
+            shapes = {f"{which}.{name}": [*tensor.shape] for name, tensor in tensors}
+        loaded = read_weights(weights, f"{which}.", shapes)
+        network = model.build(network_settings).to(device)
+        network.load_state_dict(loaded)
+        model = replace(model, network=network.eval())
+        if not model.largest_answer().isfinite().all():
             raise InputError(f"{weights}: the network gives no finite numbers: its training diverged")
         return model
+
+    @classmethod
+    @abstractmethod
+    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
+        """The attributes that only models of this flow have, of one to train; InputError for another loss."""
+
+    @classmethod
+    @abstractmethod
+    def described(cls, description: Description) -> dict[str, Any]:
+        """The attributes that only models of this flow have, of one that was saved."""
+
+    @classmethod
+    @abstractmethod
+    def predictions(cls, description: Description) -> set[str]:
+        """What the networks of such a model may have learnt."""
+
+    @abstractmethod
+    def build(self, settings: dict[str, Any]) -> nn.Module:
+        """A new network with these settings, for the rows of this model."""
+
+    @abstractmethod
+    def warm_up(self) -> Tensor:
+        """The network's answer to a row of zeros. What the libraries set up for it is not timed later."""
+
+    def largest_answer(self) -> Tensor:
+        """The part of the answer to a row of zeros that is finite unless a training diverged."""
+        return self.warm_up()
+
+    @property
+    @abstractmethod
+    def batch_rows(self) -> int:
+        """The number of rows that are sampled together: part of the random streams."""
+
+    @abstractmethod
+    def flow_facts(self) -> dict[str, Any]:
+        """The attributes that only models of this flow have, as JSON."""
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
         """Write the description, and the weights of its versions as `load` calls them: `raw`, `ema`."""
@@ -149,10 +178,10 @@ class Model:
     def describe(self) -> dict[str, Any]:
         """The attributes as JSON, without the hash of the weights."""
         optional = ("distillation", "known")
-        facts = {key: getattr(self, key) for key in _PLAIN if key != "weights"}
+        facts = {key: getattr(self, key) for key in _COMMON if key != "weights"}
         return {
             **{key: value for key, value in facts.items() if value is not None or key not in optional},
-            **({"condition": self.condition.model_dump(mode="json")} if self.condition else {}),
+            **self.flow_facts(),
             "network": self.network_settings,
             "training": self.training and self.training.model_dump(mode="json"),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
@@ -167,12 +196,7 @@ class Model:
     @property
     def continuous(self) -> bool:
         """Whether it is a velocity of numbers, and no denoiser of tokens."""
-        return self.prediction == VELOCITY
-
-    @property
-    def corruption(self) -> Corruption:
-        """The corruption process of the method, for this vocabulary."""
-        return _corruption(self.method, self.vocabulary_size, self.mask)
+        return self.flow == "continuous"
 
     @property
     def base_training(self) -> BaseTraining:
@@ -182,95 +206,24 @@ class Model:
         return self.training
 
     @property
-    def classes(self) -> int:
-        """The number of classes that a conditional model knows; 0 if it is unconditional."""
-        return _classes(self.condition)
-
-    def label(self, condition: str) -> int:
-        """The label of `property=class`; InputError if the model was not trained for it."""
-        if self.condition is None:
-            raise InputError(
-                f"condition: the model in {self.folder} was trained without data.condition, so it knows none"
-            )
-        return self.condition.parse(condition)
+    def condition_facts(self) -> dict[str, Any] | None:
+        """The classes that a conditional model knows, as JSON; None if it is unconditional."""
+        return None
 
     @property
-    def dimensions(self) -> tuple[int, int]:
-        """(N, K) of the token rows that it makes; InputError if it makes vectors."""
-        if self.vocabulary_size is None:
-            raise InputError(f"{self.folder}: a model of vectors, expected one of token rows")
-        return self.length, self.vocabulary_size
+    def classes(self) -> int:
+        """The number of classes that a conditional model knows; 0 if it is unconditional."""
+        return len(self.condition_facts["names"]) if self.condition_facts else 0
 
     @property
     def device(self) -> torch.device:
         """Where the network is."""
         return next(self.network.parameters()).device
 
-    @torch.no_grad()
-    def warm_up(self) -> Tensor:
-        """What the network says of a row of zeros. What the libraries set up for it is not timed later."""
-        row = torch.zeros((1, self.length), dtype=torch.long, device=self.device)
-        if self.continuous:
-            row = row.float().reshape(1, *(self.shape or [self.length]))
-        return self.network(row, torch.zeros(1, device=self.device))
-
-    @property
-    def batch_rows(self) -> int:
-        """The number of rows that are sampled together: part of the random streams."""
-        if self.continuous:
-            rows = min(MOST_ROWS, max(1, MOST_NUMBERS // self.length))
-            return 1 << (rows.bit_length() - 1)
-        return self.corruption.rows_at_once(self.length)
-
-    def draw(
-        self,
-        settings: Any,
-        nfe: int,
-        rows: int,
-        *labels: str | int,
-        repeats: int = 1,
-        given: Tensor | None = None,
-        classes: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
-
-        They are a function of `settings.seed` and the `labels`; the sampler's other settings are those that
-        `settings` has (`sampler`, `conversion`, `greedy_tail`, `temperature`). Every model with the same
-        corruption, and every `nfe`, starts from the same `rows` source states, each repeated `repeats` times.
-        `given` symbols (N,) are kept, as `flow.samplers` explains. With `settings.condition` they are of that
-        class, guided by `settings.guidance`; InputError if the model does not know it. Or `classes` (rows,)
-        has the label of each row.
-        """
-        seed = rng.stream_seed(settings.seed, *labels)
-        generator = torch.Generator(self.device).manual_seed(seed)
-        corruption = self.corruption
-        x0 = corruption.source((rows, self.length), generator, self.device)
-        x0 = x0.repeat_interleave(repeats, dim=0)
-        update = settings.model_dump(include={"sampler", "conversion", "greedy_tail", "temperature"})
-        sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
-        if given is not None:
-            sampling["given"] = given.to(self.device)
-        if classes is not None:
-            sampling["label"] = classes.repeat_interleave(repeats).to(self.device)
-        elif condition := getattr(settings, "condition", None):
-            label = torch.tensor(self.label(condition), device=self.device)
-            sampling |= {"label": label, "guidance": settings.guidance}
-        return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
-
-    def rows_without_end(self, settings: Any, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon."""
-        rows = 0
-        for batch in count():
-            size = min(self.batch_rows, max(FIRST_ROWS, rows))
-            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=given)
-            yield from tokens.tolist()
-            rows += size
-
     def metadata(self, kind: str, parameters: dict[str, Any], **more: Any) -> Metadata:
-        """The metadata of token rows that were drawn from this model with these parameters."""
+        """The metadata of rows that were drawn from this model with these parameters."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
-        facts = {key: getattr(self, key) for key in shared}
-        facts["condition"] = self.condition and self.condition.model_dump(mode="json")
+        facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
         return Metadata(
             kind=kind, parameters=parameters, inputs={"model": str(self.weights)}, **facts, **more
         )
@@ -308,10 +261,178 @@ class Model:
         return files
 
 
-_PLAIN = (  # attributes that model.json has under the same name, as they are
-    *("method", "seed", "distillation", "length", "vocabulary_size", "vocabulary", "mask", "shape", "data"),
-    *("prediction", "inputs", "known", "weights"),
+@dataclass(frozen=True, kw_only=True)
+class DiscreteModel(Model):
+    """A denoiser of token rows: N tokens of K symbols. `condition` are the classes that it knows, if any."""
+
+    vocabulary_size: int
+    mask: int | None
+    prediction: str
+    condition: Classes | None = None
+
+    flow: ClassVar[str] = "discrete"
+
+    @classmethod
+    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
+        corruption = _corruption(settings.method, metadata.vocabulary_size, metadata.mask)
+        condition = None if metadata.condition is None else Classes(**metadata.condition)
+        return {
+            "vocabulary_size": metadata.vocabulary_size,
+            "mask": metadata.mask,
+            "prediction": corruption.losses[settings.training.loss].learns,
+            "condition": condition,
+        }
+
+    @classmethod
+    def described(cls, description: Description) -> dict[str, Any]:
+        own = ("vocabulary_size", "mask", "prediction", "condition")
+        return {key: getattr(description, key) for key in own}
+
+    @classmethod
+    def predictions(cls, description: Description) -> set[str]:
+        method, symbols = description.method, description.vocabulary_size
+        if cls.flow not in parse_method(method).flows or symbols is None:
+            return set()
+        return {loss.learns for loss in _corruption(method, symbols, description.mask).losses.values()}
+
+    def build(self, settings: dict[str, Any]) -> nn.Module:
+        corruption = self.corruption
+        symbols, mask = corruption.symbols, corruption.mask
+        sizes: dict[str, Any] = {"length": self.length, "vocabulary_size": symbols, "classes": self.classes}
+        return networks.build(settings, shape=self.shape, mask=mask, **sizes)
+
+    def flow_facts(self) -> dict[str, Any]:
+        facts = {key: getattr(self, key) for key in ("vocabulary_size", "mask", "prediction")}
+        return facts | ({"condition": self.condition_facts} if self.condition else {})
+
+    @property
+    def condition_facts(self) -> dict[str, Any] | None:
+        return self.condition.model_dump(mode="json") if self.condition else None
+
+    @property
+    def corruption(self) -> Corruption:
+        """The corruption process of the method, for this vocabulary."""
+        return _corruption(self.method, self.vocabulary_size, self.mask)
+
+    @torch.no_grad()
+    def warm_up(self) -> Tensor:
+        row = torch.zeros((1, self.length), dtype=torch.long, device=self.device)
+        return self.network(row, torch.zeros(1, device=self.device))
+
+    def largest_answer(self) -> Tensor:
+        return self.warm_up().amax(dim=-1)  # the logit of a mask, which no sample has, is -inf
+
+    @property
+    def batch_rows(self) -> int:
+        return self.corruption.rows_at_once(self.length)
+
+    def label(self, condition: str) -> int:
+        """The label of `property=class`; InputError if the model was not trained for it."""
+        if self.condition is None:
+            raise InputError(
+                f"condition: the model in {self.folder} was trained without data.condition, so it knows none"
+            )
+        return self.condition.parse(condition)
+
+    def draw(
+        self,
+        settings: Draws,
+        nfe: int,
+        rows: int,
+        *labels: str | int,
+        repeats: int = 1,
+        given: Tensor | None = None,
+        classes: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Source states and the samples drawn from them, both (rows * repeats, N) on the CPU.
+
+        They are a function of `settings.seed` and the `labels`, and of how `settings` update a row. Every
+        model with the same corruption, and every `nfe`, starts from the same `rows` source states, each
+        repeated `repeats` times. `given` symbols (N,) are kept, as `flow.samplers` explains. With a
+        `condition` they are of that class, with its `guidance`; InputError if the model does not know it.
+        Or `classes` (rows,) has the label of each row.
+        """
+        seed = rng.stream_seed(settings.seed, *labels)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        corruption = self.corruption
+        x0 = corruption.source((rows, self.length), generator, self.device)
+        x0 = x0.repeat_interleave(repeats, dim=0)
+        update = settings.model_dump(include={*Update.model_fields})
+        sampling = {**update, "steps": nfe, "prediction": self.prediction, "generator": generator}
+        if given is not None:
+            sampling["given"] = given.to(self.device)
+        if classes is not None:
+            sampling["label"] = classes.repeat_interleave(repeats).to(self.device)
+        elif isinstance(settings, GuidedUpdate) and settings.condition:
+            label = torch.tensor(self.label(settings.condition), device=self.device)
+            sampling |= {"label": label, "guidance": settings.guidance}
+        return x0.cpu(), corruption.sample(self.network, x0, **sampling).cpu()
+
+    def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
+        """Rows of N tokens from `draw`. The first batches are small, so that a few rows come soon."""
+        rows = 0
+        for batch in count():
+            size = min(self.batch_rows, max(FIRST_ROWS, rows))
+            _, tokens = self.draw(settings, nfe, size, "demand", batch, given=given)
+            yield from tokens.tolist()
+            rows += size
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityModel(Model):
+    """A velocity of rows of N numbers. `vocabulary_size` are the grey levels of those that become tokens."""
+
+    vocabulary_size: int | None
+
+    flow: ClassVar[str] = "continuous"
+
+    @classmethod
+    def learnt(cls, settings: TrainSettings, metadata: Metadata) -> dict[str, Any]:
+        if cls.flow not in parse_method(settings.method).flows:
+            raise InputError(
+                f"training.loss: {settings.method} has no continuous flow, whose loss {VELOCITY} is"
+            )
+        return {"vocabulary_size": metadata.vocabulary_size}
+
+    @classmethod
+    def described(cls, description: Description) -> dict[str, Any]:
+        return {"vocabulary_size": description.vocabulary_size}
+
+    @classmethod
+    def predictions(cls, description: Description) -> set[str]:
+        return {VELOCITY} if cls.flow in parse_method(description.method).flows else set()
+
+    def build(self, settings: dict[str, Any]) -> nn.Module:
+        return networks.build_velocity(settings, self.row_shape)
+
+    def flow_facts(self) -> dict[str, Any]:
+        return {"vocabulary_size": self.vocabulary_size, "mask": None, "prediction": VELOCITY}
+
+    @property
+    def row_shape(self) -> list[int]:
+        """The shape of a row, as the network sees it."""
+        return self.shape or [self.length]
+
+    @torch.no_grad()
+    def warm_up(self) -> Tensor:
+        row = torch.zeros((1, *self.row_shape), device=self.device)
+        return self.network(row, torch.zeros(1, device=self.device))
+
+    @property
+    def batch_rows(self) -> int:
+        rows = min(MOST_ROWS, max(1, MOST_NUMBERS // self.length))
+        return 1 << (rows.bit_length() - 1)
+
+
+_COMMON = (  # attributes of every model that model.json has under the same name, as they are
+    *("method", "seed", "distillation", "length", "vocabulary", "shape", "data"),
+    *("inputs", "known", "weights"),
 )
+
+
+def model_class(learnt: str) -> type[Model]:
+    """The class of the models with a loss, or a prediction, of that name."""
+    return VelocityModel if learnt == VELOCITY else DiscreteModel
 
 
 def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> Corruption:
@@ -319,47 +440,6 @@ def _corruption(method: str, vocabulary_size: int | None, mask: int | None) -> C
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
     return corruption(vocabulary_size, mask)
-
-
-def _prediction(settings: TrainSettings, vocabulary_size: int | None, mask: int | None) -> str:
-    """What a network learns by the loss of these settings."""
-    method, loss = settings.method, settings.training.loss
-    if loss != VELOCITY:
-        return _corruption(method, vocabulary_size, mask).losses[loss].learns
-    if "continuous" not in parse_method(method).flows:
-        raise InputError(f"training.loss: {method} has no continuous flow, whose loss {VELOCITY} is")
-    return VELOCITY
-
-
-def _predictions(method: str, vocabulary_size: int | None, mask: int | None) -> set[str]:
-    """What the networks of a method may have learnt."""
-    flows = parse_method(method).flows
-    learnt = {VELOCITY} if "continuous" in flows else set()
-    if "discrete" in flows and vocabulary_size is not None:
-        learnt |= {loss.learns for loss in _corruption(method, vocabulary_size, mask).losses.values()}
-    return learnt
-
-
-def _build(
-    settings: dict[str, Any],
-    method: str,
-    prediction: str,
-    shape: Sequence[int] | None,
-    length: int,
-    vocabulary_size: int | None,
-    mask: int | None,
-    classes: int,
-) -> nn.Module:
-    if prediction == VELOCITY:
-        return networks.build_velocity(settings, shape or [length])
-    corruption = _corruption(method, vocabulary_size, mask)
-    symbols, mask = corruption.symbols, corruption.mask
-    sizes: dict[str, Any] = {"length": length, "vocabulary_size": symbols, "classes": classes}
-    return networks.build(settings, shape=shape, mask=mask, **sizes)
-
-
-def _classes(condition: Classes | None) -> int:
-    return len(condition.names) if condition else 0
 
 
 class _Uninitialised(TorchFunctionMode):

@@ -22,7 +22,7 @@ from pairflow import published
 from pairflow.artifacts import Metadata, digest, read_object, read_table
 from pairflow.config import BaseTraining, Settings, check, nearest
 from pairflow.config.networks import Network
-from pairflow.data.condition import Classes
+from pairflow.data.classes import Classes
 from pairflow.errors import InputError
 from pairflow.limits import MAX_VOCABULARY
 from pairflow.training.options import KNOWN, VOCABULARY
@@ -117,7 +117,7 @@ def read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a model description of pairflow: {error}") from error
     if version != FORMAT:
         raise InputError(f"{path}: format {version}, this version reads {FORMAT}")
-    if facts.pop("checksum", None) not in (None, _checksum(facts)):  # None: of an earlier version
+    if facts.pop("checksum", None) != _checksum(facts):
         raise InputError(f"{path}: altered since it was written")
     if missing := [key for key in NEEDED if key not in facts]:
         raise InputError(

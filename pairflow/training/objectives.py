@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from pairflow import rng
 from pairflow.arguments import checked_choice
 from pairflow.flow.corruption import Corruption, Network, interpolate, stratified_times
+from pairflow.flow.couple.coupling import Coupling
+from pairflow.flow.couple.independent import Independent
 from pairflow.flow.schedule import DIFFUSION
 
 WHOLE = slice(None)  # all rows of a batch
+INDEPENDENT = Independent()
 LABEL_DROPOUT = (
     0.1  # the share of labels that a conditional model is not given, as Schiff et al. (2024) have it
 )
@@ -81,9 +84,9 @@ class FlowObjective(Objective):
     """Mean loss per token of a batch of x1 (M, N) under a corruption.
 
     x0 (M, N) holds a fixed source per row (`random`, `pairflow`, a teacher's pairs); if it is None, sources
-    are drawn in each iteration. Random numbers are drawn for the whole batch, even if the network sees only
-    some of its rows. Positions where x1 is the symbol `padding`, if it is given, do not count. The network is
-    given `labels`, if there are any.
+    are drawn in each iteration, and the `coupling` gives them their data. Random numbers are drawn for the
+    whole batch, even if the network sees only some of its rows. Positions where x1 is the symbol `padding`,
+    if it is given, do not count. The network is given `labels`, if there are any.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class FlowObjective(Objective):
         device: torch.device,
         padding: int | None = None,
         labels: Labels | None = None,
+        coupling: Coupling = INDEPENDENT,
     ):
         self.x1 = torch.tensor(x1, device=device)  # (M, N), in its small dtype
         self.labels = labels
@@ -104,16 +108,15 @@ class FlowObjective(Objective):
         self.corruption = corruption
         self.loss = corruption.losses[checked_choice("loss", loss, corruption.losses)].function
         self.seed, self.device, self.padding = seed, device, padding
-        self.batches = Batches(len(self.x1), batch_size, seed, device)
+        self.shape = (batch_size, *self.x1.shape[1:])
+        batches = Batches(len(self.x1), batch_size, seed, device)
+        self.batches = coupling(batches, self.x1, lambda iteration: self._draw(self._generator(iteration)))
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
         batch = self.batches(iteration)
-        generator = random_generator(self.device, self.seed, "noise", iteration)
+        generator = self._generator(iteration)
         x1 = self.x1[batch].long()  # (B, N)
-        if self.x0 is None:
-            x0 = self.corruption.source(x1.shape, generator, self.device)
-        else:
-            x0 = self.x0[batch].long()
+        x0 = self._draw(generator) if self.x0 is None else self.x0[batch].long()
         state = NoisedBatch.draw(x0, x1, generator).select(rows)
         given: Network = network
         if self.labels is not None:
@@ -124,6 +127,12 @@ class FlowObjective(Objective):
             return losses.mean()
         counts = x1 != self.padding  # of the whole batch, so that slices add up to its mean
         return (losses * counts[rows]).sum() / counts.sum() * (len(x1) / len(losses))
+
+    def _generator(self, iteration: int) -> torch.Generator:
+        return random_generator(self.device, self.seed, "noise", iteration)
+
+    def _draw(self, generator: torch.Generator) -> Tensor:
+        return self.corruption.source(self.shape, generator, self.device)
 
 
 class Validator:

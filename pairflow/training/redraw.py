@@ -9,26 +9,24 @@ from torch import Tensor, nn
 
 from pairflow import rng
 from pairflow.artifacts import OWN
-from pairflow.config import PairSettings
+from pairflow.config import PairSettings, parse_method
 from pairflow.errors import InputError
+from pairflow.flow.couple import load
 from pairflow.pairing.pair import make_pairer
 from pairflow.training.fit import TrainingRows, labels_of
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel
 from pairflow.training.objectives import WHOLE, FlowObjective, Objective
-from pairflow.training.velocity import VelocityObjective
 
 
-def base_objective(model: Model, rows: TrainingRows) -> Objective:
+def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
     """The loss of a base model; InputError if its pairs are to be drawn again, and cannot be."""
     training = model.base_training
-    if model.continuous:
-        pool = training.pool or training.batch_size if model.method == "ot" else None
-        return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, pool)
     if training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None
     optimised = (training.batch_size, training.loss, model.seed, model.device)
-    arguments = (model.corruption, *optimised, padding, labels_of(rows, model))
+    coupling = load(parse_method(model.method).couple)()
+    arguments = (model.corruption, *optimised, padding, labels_of(rows, model), coupling)
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)
     if rows.x0 is None or rows.metadata.parameters["coupling"] == OWN:
@@ -51,8 +49,7 @@ class RedrawnPairs(FlowObjective):
         self.sources = partial(_sources, rows, self.device)
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
-        batches = self.batches
-        round_ = iteration * batches.batch_size // batches.rows // self.redraw
+        round_ = iteration * self.shape[0] // len(self.x1) // self.redraw
         if round_ != self.round:
             self.x0, self.round = torch.tensor(self.sources(round_), device=self.device), round_
         return super().__call__(network, iteration, rows)

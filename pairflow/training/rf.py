@@ -6,11 +6,11 @@ import torch
 
 from pairflow.config import Rf, SolveSettings
 from pairflow.training.fit import TrainingRows
-from pairflow.training.model import Model
+from pairflow.training.model import VelocityModel
 from pairflow.training.velocity import VelocityObjective, walk
 
 
-def draw_pairs(teacher: Model, settings: SolveSettings, first: int, rows: int) -> torch.Tensor:
+def draw_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, rows: int) -> torch.Tensor:
     """A batch of pairs (2, rows, d) on the CPU: sources x0 ~ N(0, I), and where the teacher takes them.
 
     A batch is a function of the seed, the method and the number of its first row.
@@ -20,6 +20,8 @@ def draw_pairs(teacher: Model, settings: SolveSettings, first: int, rows: int) -
     return torch.stack([x0, paths.end])
 
 
-def objective(settings: Rf, model: Model, rows: TrainingRows, cache: Path | None) -> VelocityObjective:
+def objective(
+    settings: Rf, model: VelocityModel, rows: TrainingRows, cache: Path | None
+) -> VelocityObjective:
     """The base's own loss on the teacher's pairs x0, x1 (M, ...)."""
     return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)

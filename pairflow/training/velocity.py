@@ -1,6 +1,5 @@
 """Continuous flows: the loss of a velocity, and the paths along one. See docs/continuous.md."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,21 +7,23 @@ import torch
 from torch import Tensor, nn
 
 from pairflow.artifacts import row_column, token_column, token_dtype
-from pairflow.config import FlowSampleSettings
-from pairflow.data.images import from_points
-from pairflow.flow.continuous import Trajectories, interpolate, minibatch_ot, solve, trace, velocity_loss
+from pairflow.artifacts.points import from_points
+from pairflow.config import FlowSampleSettings, parse_method
+from pairflow.config.sampling import DOPRI5, EULER
+from pairflow.flow.continuous import Trajectories, interpolate, solve, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
-from pairflow.training.model import Model
-from pairflow.training.objectives import WHOLE, Batches, Objective, random_generator
+from pairflow.flow.couple import Coupling, load
+from pairflow.training.fit import TrainingRows
+from pairflow.training.model import VelocityModel
+from pairflow.training.objectives import INDEPENDENT, WHOLE, Batches, Objective, random_generator
 
 
 class VelocityObjective(Objective):
     """Mean of (v_theta(x_t, t) - (x1 - x0))^2 over the numbers of a batch of x1 (M, ...), t in [0, 1].
 
     x0 (M, ...) holds a fixed source per row (`pairflow`, or a teacher's pairs); if it is None, sources are
-    drawn from N(0, I) in each iteration. With a `pool` they are paired with their data by optimal transport,
-    that many rows at a time. Random numbers are drawn for the whole batch, even if the network sees only
-    some rows.
+    drawn from N(0, I) in each iteration, and the `coupling` gives them their data. Random numbers are drawn
+    for the whole batch, even if the network sees only some rows.
     """
 
     def __init__(
@@ -32,15 +33,14 @@ class VelocityObjective(Objective):
         batch_size: int,
         seed: int,
         device: torch.device,
-        pool: int | None = None,
+        coupling: Coupling = INDEPENDENT,
     ):
         self.x1 = torch.tensor(x1, device=device)
         self.x0 = None if x0 is None else torch.tensor(x0, device=device)
         self.seed, self.device = seed, device
         self.shape = (batch_size, *self.x1.shape[1:])
-        self.batches: Callable[[int], Tensor] = Batches(len(self.x1), batch_size, seed, device)
-        if pool:
-            self.batches = Transported(self.batches, self.x1, self._sources, pool // batch_size)
+        batches = Batches(len(self.x1), batch_size, seed, device)
+        self.batches = coupling(batches, self.x1, lambda iteration: self._draw(self._generator(iteration)))
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
         batch = self.batches(iteration)
@@ -57,40 +57,18 @@ class VelocityObjective(Objective):
     def _draw(self, generator: torch.Generator) -> Tensor:
         return torch.randn(self.shape, generator=generator, device=self.device)
 
-    def _sources(self, iteration: int) -> Tensor:
-        return self._draw(self._generator(iteration))
 
-
-class Transported:
-    """Row numbers of a batch by iteration, in the order in which optimal transport gives them to its sources.
-
-    `count` batches at a time share one assignment to `sources(iteration)` (B, ...). Which rows an iteration
-    has is a function of its number only, so a training that resumes computes them again.
-    """
-
-    def __init__(
-        self, batches: Callable[[int], Tensor], x1: Tensor, sources: Callable[[int], Tensor], count: int
-    ):
-        self.batches, self.x1, self.sources, self.count = batches, x1, sources, count
-        self._pool: int | None = None
-        self._rows: Sequence[Tensor] = ()
-
-    def __call__(self, iteration: int) -> Tensor:
-        """The row numbers (B,) of an iteration's batch."""
-        pool, place = divmod(iteration, self.count)
-        if pool != self._pool:
-            iterations = range(pool * self.count, (pool + 1) * self.count)
-            rows = torch.cat([self.batches(number) for number in iterations])
-            x0 = torch.cat([self.sources(number) for number in iterations])
-            order = minibatch_ot(x0.cpu().numpy(), self.x1[rows].cpu().numpy())
-            rows = rows[torch.from_numpy(order).to(rows.device)]
-            self._pool, self._rows = pool, rows.chunk(self.count)
-        return self._rows[place]
+def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
+    """The loss of a base model."""
+    training = model.base_training
+    count = (training.pool or training.batch_size) // training.batch_size
+    coupling = load(parse_method(model.method).couple)(count)
+    return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, coupling)
 
 
 @torch.no_grad()
 def walk(
-    model: Model, seed: int, rows: int, *labels: str | int, steps: int, solver: str = "euler"
+    model: VelocityModel, seed: int, rows: int, *labels: str | int, steps: int, solver: str = EULER
 ) -> tuple[Tensor, Trajectories]:
     """Sources (B, d) from N(0, I), and the paths on which the model's flow takes them to t = 1, on the CPU.
 
@@ -99,22 +77,23 @@ def walk(
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
-    shape: Sequence[int] = model.shape or [model.length]
 
     def part(x: Tensor, t: Tensor) -> Tensor:
-        return model.network(x.unflatten(1, tuple(shape)), t).flatten(1)
+        return model.network(x.unflatten(1, model.row_shape), t).flatten(1)
 
     def velocity(x: Tensor, t: float) -> Tensor:
         return in_parts(part, x, torch.full((len(x),), t, device=x.device))
 
-    if solver == "dopri5":
+    if solver == DOPRI5:
         unknown = torch.full((rows,), torch.nan, dtype=torch.float64)
         return x0.cpu(), Trajectories(solve(velocity, x0, steps, solver).cpu(), unknown, unknown)
     paths = trace(velocity, x0, steps, solver)
     return x0.cpu(), Trajectories(*(column.cpu() for column in paths))
 
 
-def follow(model: Model, settings: FlowSampleSettings, rows: int, trial: int, first: int) -> np.ndarray:
+def follow(
+    model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
+) -> np.ndarray:
     """A batch of a trial's samples (B, d + 2): token rows of images or vectors, and the energy and the
     straightness of their paths as two further columns; float32 for images, float64 for vectors."""
     labels = ("sample", trial, first)

@@ -317,14 +317,6 @@ def test_a_file_that_is_not_ours_gives_way_to_none(tmp_path, kind):
     assert {path.name for path in tmp_path.iterdir()} == {"figures", "other"}
 
 
-def test_the_folder_of_a_rule_without_a_list_keeps_what_has_other_names(tmp_path):
-    for name in ("a", "mine.pdf", ".snakemake_timestamp"):
-        (tmp_path / name).write_text("of version 0.1.0")
-    put(tmp_path, a="1", b="1")
-    assert texts(tmp_path)["a"] == "1"
-    assert texts(tmp_path)["mine.pdf"] == "of version 0.1.0"
-
-
 def test_own_files_that_fail_leave_what_was_there(tmp_path):
     put(tmp_path / "figures", a="whole")
     with pytest.raises(RuntimeError), own_files(tmp_path / "figures") as temporary:  # noqa: PT012

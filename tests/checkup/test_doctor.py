@@ -14,10 +14,14 @@ from click.testing import CliRunner
 from pairflow.checkup import hardware, imports, processes, software
 from pairflow.checkup.requirements import findings, guarded
 from pairflow.cli import main
-from pairflow.config import Images, Molecules
-from pairflow.data import download, image_files
-from pairflow.data.sources import IMAGES, MOLECULES, source_of
+from pairflow.data import download
 from pairflow.data.status import Condition, Finding
+from pairflow.kinds import kind_of
+from pairflow.kinds.images import files as image_files
+from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
+from pairflow.kinds.images.settings import Images
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.settings import Molecules
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = REPOSITORY / "workflow_config.yaml"
@@ -267,13 +271,17 @@ def test_images_that_torchvision_keeps(folder, monkeypatch):
 
 
 def test_own_files_and_folders(folder):
-    smiles = source_of(Molecules(source="my.smi", length=8), folder)
+    smiles = kind_of(Molecules(source="my.smi", length=8)).source(
+        Molecules(source="my.smi", length=8), folder
+    )
     assert smiles.status().text == f"{folder}/my.smi: No such file or directory"
     (folder / "my.smi").touch()
     assert smiles.status().text == f"{folder}/my.smi: empty"
     (folder / "my.smi").write_text("C\n")
     assert smiles.status() == Finding.ok(f"{folder}/my.smi")
-    pictures = source_of(Images(source="image_folder", folder="pictures"), folder)
+    pictures = kind_of(Images(source="image_folder", folder="pictures")).source(
+        Images(source="image_folder", folder="pictures"), folder
+    )
     assert pictures.status().text == f"{folder}/pictures: no such folder"
     (folder / "pictures").mkdir()
     assert pictures.status().condition is Condition.OK

@@ -11,14 +11,17 @@ import yaml
 from deadline import within
 
 from pairflow import config
-from pairflow.config import BASES, PAPER_SOURCES, Configuration, Experiment, Settings, check, parse_method
+from pairflow.config import BASES, Configuration, Experiment, Settings, check, parse_method
 from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, schema
 from pairflow.errors import InputError
+from pairflow.kinds import list_settings
 from pairflow.plan import paths
+from pairflow.plan.jobs import report_inputs
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHIPPED = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())
 
+PAPER_SOURCES = [name for settings in list_settings() for name in settings.paper]
 IMAGES = {"source": "image_folder", "folder": "faces"}
 OTHERS = [base for base in BASES if base != "pairs"]  # those without a name
 KEYWORDS = {"properties", "anyOf", "items", "prefixItems", "$defs"}  # of JSON schemas
@@ -130,9 +133,10 @@ def test_settings_hold_only_what_the_step_depends_on():
     experiment = check(Configuration, SHIPPED, "x").experiments["demo_full"]
     assert experiment.couplings() == ["pairflow", "random"]
     assert experiment.pair_settings("random", 0).steps is None  # a changed step count does not affect it
-    pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3}
+    pairflow = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 3, "flow": "discrete"}
     assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
+    keys |= {"temperature", "condition", "guidance"}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 
@@ -146,7 +150,6 @@ def test_an_evaluation_is_repeated_at_each_temperature():
     for name, temperature in names.items():
         settings = experiment.sample_settings(name, 4, 0)
         assert settings.temperature == temperature
-        assert settings.model_dump().get("temperature", 1.0) == temperature
         assert "temperatures" not in settings.model_dump()
     again = check(Experiment, experiment.model_dump(mode="json"), "x")
     assert again == experiment
@@ -167,10 +170,6 @@ def test_pairs_are_drawn_again_only_for_methods_that_pairflow_pairs():
     experiment = check(Configuration, values, "x").experiments["demo"]
     redraws = {name: experiment.train_settings(name, 0).training.redraw for name in experiment.methods}
     assert redraws == {"udlm": None, "pairflow": 5, "pairs-mine": None}
-    # Without the setting, nothing that an earlier version made has other settings.
-    plain = check(Configuration, SHIPPED, "x").experiments["demo"]
-    for settings in (plain.pairing, plain.train_settings("pairflow", 0).training):
-        assert "redraw" not in settings.model_dump(mode="json")
 
 
 def moons(**pairing):
@@ -180,9 +179,6 @@ def moons(**pairing):
 
 
 def test_only_ot_has_a_pool():
-    # Without the setting, nothing that an earlier version made has other settings.
-    assert "pool" not in moons(steps=100).model_dump()["pairing"]
-    assert "pool" not in moons(steps=100).train_settings("ot", 0).model_dump()["training"]
     pooled = moons(pool=512)
     pools = {name: pooled.train_settings(name, 0).training.pool for name in pooled.methods}
     assert pools == {"condot": None, "ot": 512, "pairflow": None}
@@ -249,7 +245,7 @@ def test_chemistry_is_only_for_molecules():
 
 def test_the_report_reads_histograms_of_both_ends_of_an_evaluation(tmp_path):
     demo = check(Configuration, SHIPPED, "workflow_config.yaml").experiments["demo"]
-    found = paths.report_inputs(tmp_path, demo)["properties"]
+    found = report_inputs(tmp_path, demo)["properties"]
     assert len(found) == 2 * len(demo.methods)
     assert {path.name for path in found} == {"nfe1.parquet", "nfe32.parquet"}
 
@@ -261,10 +257,9 @@ def test_an_evaluation_says_which_samples_reports_show(tmp_path):
         (0, "main", 64),
         (0, "main", 256),
     }
-    samples = paths.report_inputs(tmp_path, cifar10)["samples"]
+    samples = report_inputs(tmp_path, cifar10)["samples"]
     names = {(path.parent.name, path.name) for path in samples}
     assert names == {("main", "nfe64.parquet"), ("main", "nfe256.parquet"), ("check", "nfe1000.parquet")}
-    assert "shown" not in cifar10.evaluations["check"].model_dump()  # settings as of earlier versions
 
 
 @pytest.mark.parametrize(
@@ -402,8 +397,6 @@ def test_own_tokens_and_own_pairs():
     assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
     assert own.own_pairs("pairs-mine") == "mine.parquet"
     assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
-    assert "pairs" in own.model_dump()
-    assert "pairs" not in check(Configuration, SHIPPED, "x").experiments["demo"].model_dump()
 
 
 @pytest.mark.parametrize(
@@ -433,35 +426,11 @@ def test_own_tokens_and_own_pairs_that_cannot_be_are_refused(key, value, message
         check(Configuration, values, "x")
 
 
-def test_the_settings_of_molecules_are_the_json_that_they_were():
-    """Another JSON would run every finished experiment again."""
-    data = check(Configuration, SHIPPED, "x").experiments["demo"].data
-    assert data.model_dump_json() == (
-        '{"fragments":"keep","charges":"keep","isotopes":"keep","stereo":"keep",'
-        '"source":"small_molecules","column":"smiles","length":16,"drop_duplicates":false,"split":"random",'
-        '"validation_fraction":0.05,"split_seed":42,"training_rows":null,"max_heavy_atoms":null,'
-        '"max_too_long_share":0.001}'
-    )
-
-
 def test_an_evaluation_of_some_methods_samples_only_those():
     experiment = check(Configuration, changed("evaluations.main.methods", ["pairflow"]), "my.yaml")
     runs = list(paths.runs(experiment.experiments["demo"]))
     assert {run.method for run in runs} == {"pairflow"}
     assert [run.nfe for run in runs] == list(experiment.experiments["demo"].evaluations["main"].nfe)
-
-
-def test_rules_that_earlier_versions_lack_are_not_written_at_their_defaults():
-    """Token rows name their settings, so that they would otherwise differ from those made before."""
-    new = {"dummies": "reject", "metals": "reject", "min_heavy_atoms": 2}
-    rules = config.Standardisation()
-    assert rules.model_dump(mode="json").keys() == config.Standardisation.model_fields.keys() - new
-    assert config.Standardisation(**new).model_dump(include=set(new)) == new
-    assert {key: getattr(rules, key) for key in new} == {
-        "dummies": "keep",
-        "metals": "keep",
-        "min_heavy_atoms": 1,
-    }
 
 
 def test_the_schema_in_the_repository_is_up_to_date():
@@ -494,12 +463,9 @@ def test_the_papers_page_depends_only_on_experiments_on_its_data():
     assert not {"demo", "digits"} & set(named)
 
 
-def test_new_keys_that_are_not_set_leave_no_trace_in_what_files_record():
-    """Files of experiments without them keep their bytes."""
-    values = changed("correlation", {"steps": 2})
+def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
+    values = changed("pairing", {"steps": 20})
     demo = check(Configuration, values, "my.yaml").experiments["demo"]
-    assert "coverage_steps" not in demo.model_dump()["pairing"]
-    assert "methods" not in demo.model_dump()["correlation"]
     assert demo.cover_settings(0).steps == demo.pairing.steps == 20
     values["experiments"]["demo"]["pairing"] = {"steps": 20, "coverage_steps": 12}
     demo = check(Configuration, values, "my.yaml").experiments["demo"]
@@ -526,14 +492,7 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
     assert experiment.frontiers() == {}
     for name, weight in experiment.guided()["main"].items():
         settings = experiment.sample_settings(name, nfe=1, seed=0).model_dump()
-        assert (settings["condition"], settings.get("guidance", 1)) == ("qed=high", weight)
-    plain = experiment.evaluations["main"].model_copy(update={"condition": None, "guidances": ()})
-    assert not {"condition", "guidance", "guidances"} & set(plain.model_dump())
-
-
-def test_without_a_condition_the_settings_of_data_are_those_of_earlier_versions():
-    experiment = check(Configuration, SHIPPED, "x").experiments["demo"]
-    assert "condition" not in experiment.data.model_dump()
+        assert (settings["condition"], settings["guidance"]) == ("qed=high", weight)
 
 
 @pytest.mark.parametrize(

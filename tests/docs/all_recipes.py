@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pairflow.artifacts import read_table
 from pairflow.config import Experiment, check
+from pairflow.kinds.molecules.settings import chemistry_settings
 
 run = {"batch_size": 2, "iterations": 2, "learning_rate": 1e-3}
 experiment = check(
@@ -39,7 +40,7 @@ def model(folder):
 Path("alkanes.csv").write_text("smiles\nC\nCC\nCCC\n")
 os.environ["PAIRFLOW_DATA_DIR"] = "."
 tables = {name: f"{name}.parquet" for name in ("train", "validation", "smiles", "known", "rejected")}
-step("preprocess", experiment.data, vocabulary="vocabulary.json", **tables)
+step("preprocess", "molecules", experiment.data, vocabulary="vocabulary.json", **tables)
 step("pair", experiment.pair_settings("shifted", 0), tokens="train.parquet", out="pairs.parquet")
 rows = {"validation": "validation.parquet", "threads": 1}
 step("train", experiment.train_settings("shifted", 0), data="pairs.parquet", **rows, **model("shifted"))
@@ -49,7 +50,7 @@ step("sample", experiment.sample_settings("main", 2, 0), model="more", out="samp
 step("describe_molecules", smiles="smiles.parquet", out="molecules.parquet")
 molecules = {"vocabulary": "vocabulary.json", "smiles": "smiles.parquet", "molecules": "molecules.parquet"}
 files = {"samples": "samples.parquet", "out": "metrics.parquet", "properties": "properties.parquet"}
-step("evaluate", experiment.chemistry_settings(), evaluation="main", **molecules, **files)
+step("evaluate", "molecules", chemistry_settings(experiment), evaluation="main", **molecules, **files)
 metrics = read_table("metrics.parquet", "metrics")[0].to_pandas()
 assert set(metrics[metrics.metric == "fluorinated"].value) == {0.0}, metrics
 description = json.loads(Path("more/model.json").read_text())

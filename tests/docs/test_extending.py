@@ -36,11 +36,11 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/config",
     "tests/test_floors.py::test_imports_only_lower_floors",
     "tests/test_floors.py::test_each_class_has_a_name_of_its_own",
-    "tests/networks/test_networks.py::test_the_networks_of_each_flow_are_those_whose_settings_say_so",
+    "tests/networks/test_networks.py::test_every_network_has_a_class_for_each_of_its_flows",
     "tests/networks/test_networks.py::test_an_unknown_network_is_refused_by_name",
     "tests/steps/test_distill.py::test_every_distillation_has_the_signature_that_is_documented",
     "tests/steps/test_distill.py::test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents[more]",
-    "tests/data/test_sources.py::test_every_name_in_the_configuration_is_a_source",
+    "tests/kinds/test_sources.py::test_every_name_in_the_configuration_is_a_source",
     "tests/report/test_entries.py::"
     "test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better",
 )
@@ -110,7 +110,15 @@ def everything(tmp_path_factory) -> Path:
 
 
 def test_the_sections_are_those_that_contributors_ask_for():
-    topics = ("network", "sampler", "base method", "distillation", "data set", "metric")
+    topics = (
+        "network",
+        "sampler",
+        "base method",
+        "coupling inside a batch",
+        "distillation",
+        "data set",
+        "metric",
+    )
     assert list(SECTIONS) == [f"A {topic}" for topic in topics]
 
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from pairflow.errors import InputError
-from pairflow.flow.continuous import interpolate, minibatch_ot, solve, trace, velocity_loss
+from pairflow.flow.continuous import interpolate, solve, trace, velocity_loss
+from pairflow.flow.couple.transport import minibatch_ot
 from pairflow.pairing.continuous import empirical_velocity
 
 

@@ -260,7 +260,7 @@ def test_an_unmasked_token_stays_and_none_is_left_masked():
         return denoise(x_t, kappa)
 
     x0 = corruption.source((200, 6))
-    end = corruption.samplers["ancestral"](
+    end = corruption.sampler("ancestral")(
         watch, x0, steps=9, prediction="posterior", generator=torch.Generator().manual_seed(0)
     )
     for before, after in itertools.pairwise([*seen, end]):

@@ -66,7 +66,7 @@ def _chain(experiment, model_files) -> dict[str, tuple[list[str], dict[str, str]
     properties = f"{seed}/properties/pairflow/main/nfe1.parquet"
     tables = {name: f"{root}/{name}.parquet" for name in ("metrics", "timings")}
     return {
-        "preprocess": (given(experiment.data), {**parts, "vocabulary": vocabulary}),
+        "preprocess": (["molecules", *given(experiment.data)], {**parts, "vocabulary": vocabulary}),
         "pair": (given(experiment.pair_settings("pairflow", 0), tokens=tokens), {"out": pairs}),
         "cover": (
             given(experiment.cover_settings(0), tokens=tokens),
@@ -78,7 +78,10 @@ def _chain(experiment, model_files) -> dict[str, tuple[list[str], dict[str, str]
         "distill": (distil, model_files(distilled)),
         "sample": (given(experiment.sample_settings("main", 1, 0), model=model), {"out": samples}),
         "describe_molecules": (given(smiles=smiles), {"out": described}),
-        "evaluate": (evaluate, {"out": f"{metrics}/main/nfe1.parquet", "properties": properties}),
+        "evaluate": (
+            ["molecules", *evaluate],
+            {"out": f"{metrics}/main/nfe1.parquet", "properties": properties},
+        ),
         "report": (
             given(experiment, root=root, figures=f"{root}/figures"),
             {**tables, "out": f"{root}/report.html"},
@@ -130,9 +133,6 @@ class Place:
 
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
 LOUD = ("diagnose", "report", "gather", "compare", "paper", "import", "adopt")  # without an option --quiet
-LOUD += ("preprocess_text", "floor_text", "evaluate_text")
-LOUD += ("preprocess_tokens", "floor_tokens", "evaluate_tokens")
-LOUD += ("preprocess_vectors", "floor_vectors", "evaluate_vectors")
 
 
 @pytest.fixture(scope="session")

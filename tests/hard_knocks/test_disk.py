@@ -14,8 +14,8 @@ import yaml
 from pairflow.artifacts import Metadata, atomic
 from pairflow.cli import COMMANDS, STEPS
 from pairflow.config.file import read
-from pairflow.data import molecule_files
 from pairflow.errors import InputError
+from pairflow.kinds.molecules import files as molecule_files
 from pairflow.runtime.resume import BlockFiles
 
 CHAIN = ["preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate"]
@@ -39,8 +39,8 @@ LEARN = {
     "training": {"batch_size": 8, "iterations": 2, "learning_rate": 0.01},
 }
 BESIDE = {  # what is beside the miniature's chain -> its arguments, and the options of what it writes
-    "preprocess_images": (
-        ["--source", "digits"],
+    "preprocess images": (
+        ["images", "--source", "digits"],
         {
             "train": f"{DIGITS}/train.parquet",
             "validation": f"{DIGITS}/validation.parquet",
@@ -53,10 +53,10 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         {"out": f"{DIGITS}/classifier.safetensors", "description": f"{DIGITS}/classifier.json"},
     ),
     "reference": ([*REAL[:2], *CLASSIFIER], {"out": f"{DIGITS}/train-reference.parquet"}),
-    "floor": ([*COMPARED, "--samples=20", "--trials=1"], {"out": f"{DIGITS}/floor.parquet"}),
+    "floor images": (["images", *COMPARED, "--samples=20", "--trials=1"], {"out": f"{DIGITS}/floor.parquet"}),
     "sample images": (["--model", MODEL[1], "--nfe=1", "--samples=20"], {"out": f"{DIGITS}/samples.parquet"}),
-    "evaluate_images": (
-        [*COMPARED, "--samples", f"{DIGITS}/samples.parquet"],
+    "evaluate images": (
+        ["images", *COMPARED, "--samples", f"{DIGITS}/samples.parquet"],
         {"out": f"{DIGITS}/metrics.parquet"},
     ),
     "correlate": (
@@ -64,8 +64,8 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         {"out": f"{MINI}/correlation.parquet"},
     ),
     "import": ([ROWS[1], "--vocabulary-size=99"], {"out": f"{MINI}/rows.parquet"}),
-    "preprocess_text": (
-        ["--source=shakespeare", "--tokeniser=characters", "--length=32", "--training-rows=99"],
+    "preprocess text": (
+        ["text", "--source=shakespeare", "--tokeniser=characters", "--length=32", "--training-rows=99"],
         {
             name: f"{TEXT}/{name}"
             for name in ("train", "validation", "judge", "vocabulary", "known", "rejected")
@@ -75,29 +75,29 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
         [*REAL_TEXT[4:], "--iterations=2"],
         {"out": f"{TEXT}/judge.safetensors", "description": f"{TEXT}/judge.json"},
     ),
-    "floor_text": ([*REAL_TEXT, "--samples=9", "--trials=2"], {"out": f"{TEXT}/floor"}),
+    "floor text": (["text", *REAL_TEXT, "--samples=9", "--trials=2"], {"out": f"{TEXT}/floor"}),
     "sample text": (["--model", MODEL[2], "--nfe=1", "--samples=9"], {"out": f"{TEXT}/samples"}),
-    "evaluate_text": ([*REAL_TEXT, "--samples", f"{TEXT}/samples"], {"out": f"{TEXT}/metrics"}),
-    "preprocess_tokens": (
-        ["--source=tokens", f"--file={ROWS[1]}", "--vocabulary-size=99"],
+    "evaluate text": (["text", *REAL_TEXT, "--samples", f"{TEXT}/samples"], {"out": f"{TEXT}/metrics"}),
+    "preprocess tokens": (
+        ["tokens", "--source=tokens", f"--file={ROWS[1]}", "--vocabulary-size=99"],
         {name: f"{MINI}/tokens/{name}" for name in ("train", "validation", "vocabulary", "known")},
     ),
-    "floor_tokens": ([*ROWS, "--samples=9", "--trials=2"], {"out": f"{MINI}/tokens/floor.parquet"}),
-    "evaluate_tokens": (
-        [*ROWS, "--samples", f"{MINI}/seed0/samples/pairflow/main/nfe1.parquet"],
+    "floor tokens": (["tokens", *ROWS, "--samples=9", "--trials=2"], {"out": f"{MINI}/tokens/floor.parquet"}),
+    "evaluate tokens": (
+        ["tokens", *ROWS, "--samples", f"{MINI}/seed0/samples/pairflow/main/nfe1.parquet"],
         {"out": f"{MINI}/tokens/metrics.parquet"},
     ),
-    "preprocess_vectors": (
-        ["--source=two_moons", "--dims=2", "--training-rows=99", "--validation-rows=9"],
+    "preprocess vectors": (
+        ["vectors", "--source=two_moons", "--dims=2", "--training-rows=99", "--validation-rows=9"],
         {name: f"{VECTORS}/{name}" for name in ("train", "validation", "vocabulary", "known")},
     ),
-    "floor_vectors": ([*REAL_VECTORS, "--samples=9", "--trials=2"], {"out": f"{VECTORS}/floor"}),
+    "floor vectors": (["vectors", *REAL_VECTORS, "--samples=9", "--trials=2"], {"out": f"{VECTORS}/floor"}),
     "sample vectors": (
         ["--model", MODEL[3], "--nfe=1", "--samples=9", "--solver=euler"],
         {"out": f"{VECTORS}/samples"},
     ),
-    "evaluate_vectors": (
-        [*REAL_VECTORS, "--samples", f"{VECTORS}/samples"],
+    "evaluate vectors": (
+        ["vectors", *REAL_VECTORS, "--samples", f"{VECTORS}/samples"],
         {"out": f"{VECTORS}/metrics"},
     ),
     "adopt": (

@@ -55,7 +55,13 @@ LEFT_OUT = {"command", "options", "doctor", "estimate"}
 
 def commands() -> dict[str, click.Command]:
     names = [name for name in COMMANDS if name not in LEFT_OUT]
-    return {name: importlib.import_module(f"pairflow.steps.{name}").main for name in names}
+    found: dict[str, click.Command] = {}
+    for name in names:
+        main = importlib.import_module(f"pairflow.steps.{name}").main
+        kinds = main.list_commands(click.Context(main)) if isinstance(main, click.Group) else []
+        of_kinds = {f"{name} {kind}": main.get_command(click.Context(main), kind) for kind in kinds}
+        found |= of_kinds or {name: main}
+    return found
 
 
 def arguments(command: click.Command, chosen: click.Option, value: str) -> list[str]:

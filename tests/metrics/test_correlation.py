@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from pairflow import InputError
-from pairflow.data import library, sources
-from pairflow.data.molecules import prepare
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.prepare import prepare
 from pairflow.metrics import correlation
 from pairflow.metrics.correlation import data_total_correlation, describe, total_correlation
 
@@ -113,7 +114,7 @@ def test_what_are_no_samples(samples, found):
 @pytest.mark.data
 def test_ten_qm9_molecules_show_as_much_as_the_paper_prints_and_so_do_shuffled_positions(data_dir):
     """32.45 bits at ten samples a group, against the printed 31.87 and 30.72."""
-    rows = list(library.rows(sources.MOLECULES["qm9"].fetch()))
+    rows = list(library.rows(MOLECULES["qm9"].fetch()))
     tokens = prepare(rows, length=32, validation_fraction=0.05, split_seed=42).train
     estimates = data_total_correlation(tokens, 10, 20_000, seed=0)
     error = estimates.std() / len(estimates) ** 0.5

@@ -1,17 +1,15 @@
 """The denoising networks: shapes, sizes, how they start, and what they see."""
 
 import math
-from typing import get_args
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from pairflow.config.networks import Network
+from pairflow.config import FLOWS, NETWORKS
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
-from pairflow.networks import NETWORKS, build
-from pairflow.networks.velocity import VELOCITIES
+from pairflow.networks import build, load, names_of
 
 SHAPE, N, K = (3, 4, 6), 72, 5
 SIZES = {"width": 32, "blocks": 2, "time_width": 16, "dropout": 0.5}
@@ -120,16 +118,15 @@ def test_a_new_denoiser_is_uniform():
     torch.testing.assert_close(log_p, torch.full((4, N, K), -math.log(K)))
 
 
-def test_the_networks_of_each_flow_are_those_whose_settings_say_so():
-    names = {"discrete": set(), "continuous": set()}
-    for settings in get_args(get_args(Network)[0]):
-        for flow in settings.flows:
-            names[flow] |= set(get_args(settings.model_fields["name"].annotation))
-    assert names == {"discrete": {*NETWORKS}, "continuous": {*VELOCITIES}}
+def test_every_network_has_a_class_for_each_of_its_flows():
+    assert {flow for settings in NETWORKS.values() for flow in settings.modules} == {*FLOWS}
+    for name, settings in NETWORKS.items():
+        for flow in settings.modules:
+            assert issubclass(load(name, flow), torch.nn.Module)
 
 
 def test_an_unknown_network_is_refused_by_name():
-    with pytest.raises(InputError, match=f"expected one of {', '.join(sorted(NETWORKS))}, found 'gru'"):
+    with pytest.raises(InputError, match=f"expected one of {', '.join(names_of('discrete'))}, found 'gru'"):
         build({"name": "gru"}, length=N, vocabulary_size=K)
 
 

@@ -13,7 +13,7 @@ from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 from pairflow.networks.unet import truncated_logistic
 from pairflow.training.loop import optimise
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.objectives import FlowObjective
 
 SMALL = {"name": "unet", "channels": 8, "multipliers": (1, 2), "blocks": 1, "attention": (1,), "dropout": 0.3}
@@ -226,7 +226,7 @@ def test_a_saved_model_comes_back(tmp_path, method):
     masked = method == "mdlm"
     raw, ema = shaken(masked=masked), shaken(masked=masked, dropout=0.0)
     data = {"length": N, "vocabulary_size": 4, "shape": SHAPE, "mask": None, "vocabulary": "v"}
-    model = Model(network=raw, network_settings=SMALL, method=method, prediction="posterior", **data)
+    model = DiscreteModel(network=raw, network_settings=SMALL, method=method, prediction="posterior", **data)
     model.save(tmp_path / "model.safetensors", tmp_path / "model.json", raw=raw, ema=ema)
     loaded = Model.load(tmp_path, which="raw")
     assert loaded.shape == list(SHAPE)

@@ -11,7 +11,8 @@ import yaml
 
 from pairflow.config import Experiment, check
 from pairflow.config.file import read
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 HERE = Path(__file__).parent
 SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text())["experiments"]
@@ -47,13 +48,7 @@ EXPERIMENTS = SHIPPED | {
     },
 }
 CORES = 6
-SUFFIXED = {  # modality -> the endings of its own rules' names
-    "molecules": {},
-    "images": {"preprocess": "_images", "evaluate": "_images"},
-    "text": {"preprocess": "_text", "evaluate": "_text", "floor": "_text"},
-    "tokens": {"preprocess": "_tokens", "evaluate": "_tokens", "floor": "_tokens"},
-    "vectors": {"preprocess": "_vectors", "evaluate": "_vectors", "floor": "_vectors"},
-}
+BY_KIND = ("preprocess", "evaluate", "floor")  # rules of which each kind of data has its own
 
 
 def snakemake_jobs(folder: Path, *experiments: str) -> dict[str, dict]:
@@ -82,7 +77,7 @@ def described(job: Job, modality: str) -> dict:
         return {name: [path.as_posix() for path in group] for name, group in groups.items() if group}
 
     return {
-        "rule": job.rule + SUFFIXED[modality].get(job.rule, ""),
+        "rule": job.rule + (f"_{modality}" if job.rule in BY_KIND else ""),
         "inputs": files(job.inputs),
         "outputs": files(job.outputs),
         "settings": job.settings and json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),

@@ -17,7 +17,9 @@ from playwright.sync_api import sync_playwright
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
-from pairflow.report.experiment.contents import Contents
+from pairflow.kinds.images.page.pictures import ImagePart
+from pairflow.kinds.molecules.page.page import MoleculePart
+from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
 from pairflow.report.trajectory import follow
 
@@ -133,6 +135,14 @@ def many(make) -> Contents:
     )
 
 
+def replace_parts(contents: Contents, **changes: Any) -> Contents:
+    """Contents with some fields replaced, be they their own or those of what only one kind of data shows."""
+    part = changes.pop("part", contents.part)
+    names = {field.name for field in dataclasses.fields(part)}
+    own = {name: changes.pop(name) for name in names & {*changes}}
+    return dataclasses.replace(contents, part=dataclasses.replace(part, **own), **changes)
+
+
 @pytest.fixture(scope="session")
 def make() -> Callable[..., Contents]:
     """Contents with some fields replaced; `settings` are those of its experiment to replace."""
@@ -167,11 +177,13 @@ def make() -> Callable[..., Contents]:
                 for method, value in zip(COUNTS, (31.869, 31.2, 30.721), strict=True)
             },
             training_logs=dict(zip(COUNTS, map(_log, (0.7, 0.65, 0.6)), strict=True)),
-            samples={method: {1: samples, 32: samples} for method in COUNTS},
             trajectory=follow(np.eye(16, dtype=int), 3, vocabulary_size=2, steps=20, seed=0),
-            symbols={0: "·", 1: "<bos>"},
+            part=MoleculePart(
+                symbols={0: "·", 1: "<bos>"},
+                samples={method: {1: samples, 32: samples} for method in COUNTS},
+            ),
         )
-        return dataclasses.replace(contents, **changes)
+        return replace_parts(contents, **changes)
 
     return build
 
@@ -222,7 +234,7 @@ def make_images(make) -> Callable[..., Contents]:
                 "pairflow": described(np.eye(65)[20]) | jumping(),
                 "random": described(np.eye(65)[32]),
             },
-            "samples": {},
+            "part": ImagePart(),
             "images": {method: {1: pictures(70), 32: pictures(70)} for method in FD},
             "pairs": {name: (pictures(5), pictures(5, 3), pictures(5)) for name in ("pairflow", "random")},
             "neighbours": {

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from pairflow.artifacts import from_cell
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report import tables
 from pairflow.report.downloads import Sheet, as_csv, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
@@ -39,7 +40,10 @@ def sheet(make):
         rows = measured(values) if isinstance(values, dict) else values
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
         summary, metrics = tables.summarise(rows), dict.fromkeys(rows.metric)
-        shown = [tables.make_table(summary, "main", metric, contents.methods) for metric in metrics]
+        shown = [
+            tables.make_table(summary, "main", metric, METRICS[metric], contents.methods)
+            for metric in metrics
+        ]
         return metric_sheet(contents, shown, "1,024 samples × 3 trials × 1 seed", "Valid")
 
     return build

@@ -4,16 +4,17 @@ import re
 
 import pytest
 
+from pairflow.kinds import KINDS, load_kind
 from pairflow.report.entries import FACTS, list_entries, read_entries
-from pairflow.report.tables import METRICS
 
 BETTER = {"highest": "higher", "lowest": "lower"}
 
 
 def test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better():
     entries = read_entries()
-    assert [name for name in METRICS if name not in entries] == []
-    for name, metric in METRICS.items():
+    metrics = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+    assert [name for name in metrics if name not in entries] == []
+    for name, metric in metrics.items():
         assert entries[name].facts["Better"].startswith(BETTER.get(metric.best, ("neither", "lower"))), name
 
 
@@ -22,7 +23,7 @@ def test_an_entry_is_its_words_as_html():
     assert entry.names == ("unique", "novel")
     assert entry.text == "The same counts on the strings themselves, as the paper has them."
     assert list(entry.facts) == [*FACTS]
-    assert entry.facts["Source"].endswith("(<code>pairflow/metrics/molecules.py</code>)")
+    assert entry.facts["Source"].endswith("(<code>pairflow/kinds/molecules/counts.py</code>)")
     assert "<em>Empty</em>: only padding." in read_entries()["invalid_empty"].text
 
 

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
+from pairflow.kinds import KINDS, load_kind
 from pairflow.report import figures
 from pairflow.report.charts import embed
 from pairflow.report.colours import contrast
@@ -20,7 +21,8 @@ from pairflow.report.tables import Cell, Table
 MOST = 8_000_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--%{x}"""
 CELLS = {"udlm": [Cell(84, 1.25, 3), Cell()], "udlm+dcd": [Cell(1352, np.nan, 1)] * 2}
-TABLE = Table("valid", [1, 4], CELLS, evaluation="main")
+METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+TABLE = Table("valid", METRICS["valid"], [1, 4], CELLS, evaluation="main")
 
 
 def data(picture) -> dict:
@@ -29,7 +31,11 @@ def data(picture) -> dict:
 
 def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", **options) -> dict:
     """The chart at one number of steps."""
-    return data(figures.quality(Table(metric, [1], rows, evaluation=evaluation, **options), [1024], "q"))
+    return data(
+        figures.quality(
+            Table(metric, METRICS[metric], [1], rows, evaluation=evaluation, **options), [1024], "q"
+        )
+    )
 
 
 def test_quality_is_the_cells_of_its_table():
@@ -70,7 +76,7 @@ def test_a_single_point_of_one_method_is_drawn_twice(metric, cells):
 
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
-    table = Table("valid", [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
+    table = Table("valid", METRICS["valid"], [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
     text = embed(figures.quality(table, [10], "q").chart)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name

@@ -2,7 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.kinds import KINDS, load_kind
 from pairflow.report import tables
+
+METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
 
 
 def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
@@ -15,7 +18,7 @@ def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tables.Table:
-    return tables.make_table(tables.summarise(rows(values)), "main", "valid", methods)
+    return tables.make_table(tables.summarise(rows(values)), "main", "valid", METRICS["valid"], methods)
 
 
 def test_mean_and_standard_deviation():
@@ -45,7 +48,9 @@ def marked(*columns: tuple[list[float], ...]) -> list[str]:
     """The marked methods of a table with one column: the values of `a`, `b`, `c` for each seed."""
     by_seed = zip(*columns, strict=True)
     frame = seeds(*({(name, 1): [value] for name, value in zip("abc", own, strict=True)} for own in by_seed))
-    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b", "c"]).rows
+    found = tables.make_table(
+        tables.summarise(frame), "main", "valid", METRICS["valid"], ["a", "b", "c"]
+    ).rows
     return [method for method, [cell] in found.items() if cell.best]
 
 
@@ -84,7 +89,7 @@ def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
 
 
 def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[tables.Cell]]:
-    return tables.make_table(tables.summarise(frame), "main", metric, ["a", "b"]).rows
+    return tables.make_table(tables.summarise(frame), "main", metric, METRICS[metric], ["a", "b"]).rows
 
 
 def test_deviations_between_seeds_and_between_trials_are_told_apart():
@@ -112,12 +117,12 @@ def test_what_a_deviation_is_between(seeds_of_a, mean, spread, trial_spread):
 
 def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
-    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", METRICS["valid"], ["a"])
     both, one = found.rows["a"]
     assert (both.spread, found.lack(both)) == ("± 2.8", "")
     assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
-    found = tables.make_table(tables.summarise(frame), "main", "valid", ["a", "b"])
+    found = tables.make_table(tables.summarise(frame), "main", "valid", METRICS["valid"], ["a", "b"])
     [cell] = found.rows["a"]
     assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
 

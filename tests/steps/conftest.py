@@ -92,22 +92,15 @@ def interrupt():
 
 
 TOLD = {"evaluate": ["evaluation"], "diagnose": ["method"]}  # what a rule tells its step from its wildcards
-ENDINGS = {  # modality -> the endings of its own rules' names
-    "molecules": {},
-    "images": {"preprocess": "_images", "evaluate": "_images"},
-    "text": {"preprocess": "_text", "floor": "_text", "evaluate": "_text"},
-    "tokens": {"preprocess": "_tokens", "floor": "_tokens", "evaluate": "_tokens"},
-    "vectors": {"preprocess": "_vectors", "floor": "_vectors", "evaluate": "_vectors"},
-}
+BY_KIND = ("preprocess", "evaluate", "floor")  # steps that take a kind of data
 
 
 @pytest.fixture(scope="session")
 def call_of():
     """The name, files and options of the step that does a job of the plan of an experiment in `root`."""
 
-    def call(root: Path, job, modality: str) -> tuple[str, list[Path], dict[str, object]]:
-        options_of = {"train": "train_reference", "test": "test_reference"}  # statistics of real images
-        inputs = {options_of.get(k, k): path for k, path in job.inputs.items() if isinstance(path, Path)}
+    def call(root: Path, job, modality: str) -> tuple[str, list[object], dict[str, object]]:
+        inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
         inputs.pop("judge_description", None)  # beside the weights
         outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
         options = {
@@ -139,7 +132,7 @@ def call_of():
         names = ("reference", "pairs", "samples", "page", "weights", "molecules")
         named = dict.fromkeys((*names, *(["metrics"] if "timings" not in outputs else [])), "out")
         outputs = {named.get(name, name): path for name, path in outputs.items()}
-        return job.rule + ENDINGS[modality].get(job.rule, ""), [], inputs | outputs | options
+        return job.rule, [modality] if job.rule in BY_KIND else [], inputs | outputs | options
 
     return call
 

@@ -12,8 +12,8 @@ from pairflow.config import Experiment
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Uniform
 from pairflow.metrics.correlation import data_total_correlation, total_correlation
-from pairflow.plan import paths
-from pairflow.training.model import Model
+from pairflow.plan.jobs import report_inputs
+from pairflow.training.model import DiscreteModel
 
 SETTINGS = {"sources": 30, "samples": 5, "steps": 2, "quiet": True}
 
@@ -61,8 +61,8 @@ def test_batches_are_of_whole_source_states_and_cover_each_once(udlm, correlate,
             batches.append(tokens.view(-1, 5, 8).numpy())
         return rows
 
-    draw = Model.draw
-    monkeypatch.setattr(Model, "draw", record)
+    draw = DiscreteModel.draw
+    monkeypatch.setattr(DiscreteModel, "draw", record)
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 39)  # 7 source states and a rest
     assert correlate().exit_code == 0
     assert [batch.shape for batch in samples] == [(7, 5, 8)] * 4 + [(2, 5, 8)]
@@ -102,7 +102,7 @@ ASKED = {"methods": ["udlm", "mdlm"], "correlation": {"sources": 20, "samples": 
 def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
     asked = Experiment.model_validate(miniature(**ASKED, seeds=[0, 3]))
     assert asked.correlated() == ["udlm"]
-    assert paths.report_inputs(Path("r"), asked)["correlations"] == [
+    assert report_inputs(Path("r"), asked)["correlations"] == [
         Path("r/seed0/metrics/udlm/correlation.parquet"),
         Path("r/seed3/metrics/udlm/correlation.parquet"),
     ]
@@ -114,7 +114,7 @@ def test_it_is_measured_where_asked_for_and_only_for_uniform_noise(miniature):
     named["correlation"]["methods"] = None
     assert Experiment.model_validate(named).correlated() == ["udlm"]
     silent = Experiment.model_validate(miniature())
-    assert silent.correlated() == paths.report_inputs(Path("r"), silent)["correlations"] == []
+    assert silent.correlated() == report_inputs(Path("r"), silent)["correlations"] == []
     with pytest.raises(InputError, match="no settings 'correlation'"):
         silent.correlate_settings(0)
 

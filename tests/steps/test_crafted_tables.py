@@ -23,7 +23,8 @@ import pairflow
 from pairflow.artifacts import Metadata, read_table, row_column, write_table
 from pairflow.artifacts.contents import COLUMNS
 from pairflow.config import Experiment, check
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 CASES = int(os.environ.get("PAIRFLOW_TABLE_CASES", "150"))
 SECONDS = 60  # that a step may take, of which none needs five

@@ -16,8 +16,9 @@ from rdkit import Chem
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, write_table
 from pairflow.config import DemandSettings
 from pairflow.data.known import KnownMolecules
-from pairflow.data.molecules import Vocabulary
-from pairflow.training import demand
+from pairflow.generate import demand
+from pairflow.kinds.molecules.prepare import Vocabulary
+from pairflow.training.model_files import write_description
 
 TRAINING = {"batch_size": 64, "learning_rate": 3e-3, "ema_decay": 0.9}
 UDLM = {
@@ -39,7 +40,15 @@ def made(tmp_path_factory, step, model_files):
     beside = {"vocabulary": data["vocabulary"], "known": data["known"]}
     short = {**UDLM, "training": {**TRAINING, "iterations": 1}}
     for run in (
-        step("preprocess", source="small_molecules", length=16, max_heavy_atoms=5, quiet=True, **data),
+        step(
+            "preprocess",
+            "molecules",
+            source="small_molecules",
+            length=16,
+            max_heavy_atoms=5,
+            quiet=True,
+            **data,
+        ),
         step("train", settings=UDLM, **rows, **beside, **model_files(root / "udlm")),
         step("train", settings=short, **rows, **model_files(root / "bare")),
         step("distill", settings=DCD, parent=root / "udlm", **rows, **model_files(root / "udlm+dcd")),
@@ -77,7 +86,7 @@ def test_the_last_lines_say_what_is_known_what_is_replaced_and_what_is_not_usabl
     assert f"20 molecules ({count} of them in the data set) from " in first
     assert "replaces" not in first
     assert "not usable" not in first
-    monkeypatch.setattr(demand, "USABLE", 1.01)
+    monkeypatch.setattr("pairflow.kinds.molecules.on_demand.USABLE", 1.01)
     *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")
@@ -222,16 +231,6 @@ def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
     assert all(Chem.MolFromSmiles(smiles) for smiles in smiles_of(tmp_path / "y.smi"))
 
 
-def test_the_former_options_are_accepted_and_hidden(step, model, tmp_path):
-    options = {"model": model, "count": 20, "quiet": True}
-    assert step("sample", **options, steps=8, valid=True, out=tmp_path / "a.smi").exit_code == 0
-    assert step("sample", **options, nfe=8, out=tmp_path / "b.smi").exit_code == 0
-    assert (tmp_path / "a.smi").read_bytes() == (tmp_path / "b.smi").read_bytes()
-    text = step("sample", help=True).output
-    assert "--valid" not in text
-    assert "--steps" not in text
-
-
 def test_equal_settings_give_equal_molecules_and_fewer_are_the_first_of_more(sample, tmp_path, monkeypatch):
     assert sample("a.parquet", unique=True).exit_code == 0
     assert sample("b.parquet", unique=True).exit_code == 0
@@ -290,7 +289,7 @@ def test_a_description_altered_anywhere_is_noticed(sample, model, refused):
 def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     refused(sample("x.smi", folder=made / "bare"), "sample", "bare/vocabulary.json: no such file")
     shutil.copy(made / "data/vocabulary.json", made / "bare")
-    assert sample("x.smi", folder=made / "bare").exit_code == 0  # a model of an earlier version
+    assert sample("x.smi", folder=made / "bare").exit_code == 0
     text = "bare/model.json: the model was saved without known.parquet, so --novel is not available"
     refused(sample("x.smi", folder=made / "bare", novel=True), "sample", text)
     (made / "bare/vocabulary.json").unlink()
@@ -303,8 +302,7 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())
-        del facts["checksum"]
-        (model / "model.json").write_text(json.dumps(facts | change))
+        write_description(model / "model.json", facts | change, model / "model.safetensors")
         refused(sample("x.smi"), "sample", text)
 
 
@@ -369,7 +367,7 @@ def test_training_refuses_files_of_other_data(step, model_files, made, tmp_path,
 )
 def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares, advice):
     settings = DemandSettings(count=3, nfe=1, unique=True, novel=True, not_smarts=["F"], three_d=True)
-    molecules = demand.MoleculeStream(made / "udlm", settings)
+    molecules = demand.SampleStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
     with pytest.raises(
@@ -413,7 +411,7 @@ def at_sample(monkeypatch):
                     call()
                 yield length * "C"
 
-        monkeypatch.setattr(demand.MoleculeStream, "_strings", decoded)
+        monkeypatch.setattr(demand.SampleStream, "_strings", decoded)
 
     return strings
 
@@ -565,7 +563,7 @@ def test_a_prefix_is_kept_and_the_share_with_its_structure_is_said(sample, tmp_p
     assert read_table(tmp_path / "p.parquet", "molecules")[1].parameters["prefix"] == "CO"
     assert sample("q.parquet").exit_code == 0
     parameters = read_table(tmp_path / "q.parquet", "molecules")[1].parameters
-    assert not {"prefix", "template"} & set(parameters)  # as in the files of earlier versions
+    assert (parameters["prefix"], parameters["template"]) == (None, None)
 
 
 def test_a_template_leaves_its_stars_open(sample, tmp_path):

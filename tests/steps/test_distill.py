@@ -39,7 +39,7 @@ def test_redi_pairs_are_sources_and_the_teachers_samples_of_them(udlm, teach):
     source = corruption.source((6, 8), generator)
     assert torch.equal(x0[1024:], source)
     sampling = {"steps": 3, "prediction": "leave_one_out", "generator": generator}
-    expected = corruption.samplers["euler"](corruption.denoiser(teacher.network), source, **sampling)
+    expected = corruption.sampler("euler")(corruption.denoiser(teacher.network), source, **sampling)
     assert torch.equal(x1[1024:], expected)
 
 

@@ -10,9 +10,9 @@ from rdkit import Chem
 from rdkit.Chem import QED, Crippen
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
-from pairflow.data.molecules import MASK, Vocabulary, prepare
-from pairflow.metrics import training_molecules
-from pairflow.metrics.validity import reason
+from pairflow.kinds.molecules import training_molecules
+from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
+from pairflow.kinds.molecules.validity import reason
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [
@@ -67,7 +67,9 @@ def evaluate(step, folder):
         names = {name: name for name in ("samples", "smiles", "molecules", "properties")}
         names |= {"out": "metrics", **files}
         paths = {option: folder / f"{name}.parquet" for option, name in names.items()}
-        return step("evaluate", *flags, vocabulary=folder / "vocabulary.json", quiet=True, **paths)
+        return step(
+            "evaluate", "molecules", *flags, vocabulary=folder / "vocabulary.json", quiet=True, **paths
+        )
 
     return run
 

@@ -11,23 +11,31 @@ import torch
 from click.testing import CliRunner
 
 from pairflow.artifacts import Metadata, digest, read_table, token_column, write_table
-from pairflow.config import Experiment, ExtractorSettings
-from pairflow.config.sampling import CLASSIFIERS
-from pairflow.data.images import to_images
+from pairflow.config import Experiment
 from pairflow.errors import InputError
-from pairflow.metrics import extractors, image_reference, image_rows
-from pairflow.metrics.dinov2 import DinoV2
+from pairflow.kinds.images import extractors
+from pairflow.kinds.images import reference as image_reference
+from pairflow.kinds.images import rows as image_rows
+from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.kind import classifier_files
+from pairflow.kinds.images.measures import kernel_distance, nearest
+from pairflow.kinds.images.prepare import to_images
+from pairflow.kinds.images.settings import (
+    CLASSIFIERS,
+    ExtractorSettings,
+    classify_settings,
+    extractor_settings,
+    floor_settings,
+)
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
-from pairflow.metrics.images import kernel_distance, nearest
-from pairflow.plan import paths
-from pairflow.plan.jobs import jobs
-from pairflow.steps import classify, evaluate_images, floor, preprocess_images, reference
+from pairflow.plan.jobs import jobs, report_inputs
+from pairflow.steps import classify, evaluate, floor, preprocess, reference
 
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)
 TEMPLATES = DRAW.integers(0, 2, (3, 64), dtype=np.uint8)
-STEPS = {"classify": classify, "reference": reference, "floor": floor, "evaluate_images": evaluate_images}
+STEPS = {"classify": classify, "reference": reference, "floor": floor, "evaluate": evaluate}
 
 
 def drawn(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -80,10 +88,11 @@ def arguments(step: str, folder: Path, *changes) -> list[str]:
         "classify": {**real, "--out": weights, "--description": description, "--iterations": 30},
         "reference": {"--tokens": real["--tokens"], "--classifier": weights, "--out": train_reference},
         "floor": {**compared, "--out": folder / "floor.parquet", "--samples": 70, "--trials": 2},
-        "evaluate_images": {**compared, "--samples": samples, "--out": folder / "metrics.parquet"},
+        "evaluate": {**compared, "--samples": samples, "--out": folder / "metrics.parquet"},
     }[step]
     given |= dict(zip(changes[::2], changes[1::2], strict=True))
-    return [str(item) for pair in given.items() for item in pair] + ["--quiet", "--threads", "1"]
+    kind = ["images"] if step in ("floor", "evaluate") else []
+    return [*kind, *(str(item) for pair in given.items() for item in pair), "--quiet", "--threads", "1"]
 
 
 def run(step: str, folder: Path, *changes) -> Path:
@@ -121,9 +130,9 @@ def test_the_classifier_says_how_good_it_is_and_comes_again_byte_for_byte(data, 
 
 
 def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
-    out = run("evaluate_images", data)
+    out = run("evaluate", data)
     before = digest(out)
-    assert digest(run("evaluate_images", data)) == before
+    assert digest(run("evaluate", data)) == before
     rows = pd.read_parquet(out)
     name = f"classifier-{digest(data / 'classifier.safetensors')[:8]}"
     shared = {"method": "udlm", "nfe": 4, "seed": 0, "evaluation": "main", "samples": 70, "extractor": name}
@@ -160,7 +169,7 @@ def test_the_rows_of_samples_are_the_arithmetic_on_their_features(data):
 def test_copies_of_training_images_are_counted(data, tmp_path):
     tokens = np.concatenate([drawn(301, 1)[0][:50], 1 - drawn(301, 1)[0][:30]])
     path = samples(tmp_path / "copies.parquet", tokens, [0] * 80)
-    out = run("evaluate_images", data, "--samples", path, "--out", tmp_path / "metrics.parquet")
+    out = run("evaluate", data, "--samples", path, "--out", tmp_path / "metrics.parquet")
     assert metric(out, "nn_copies") == [50 / 80]
 
 
@@ -173,7 +182,7 @@ def test_real_against_real_is_near_and_has_no_steps(data):
     assert (rows["evaluation"] == "check").all()
     assert rows["nfe"].isna().all()
     assert (rows["samples"] == 70).all()
-    noise = metric(run("evaluate_images", data), "fd", reference="train")[1]
+    noise = metric(run("evaluate", data), "fd", reference="train")[1]
     found = metric(out, "fd")
     assert len(found) == 4
     assert max(found) < noise / 5
@@ -185,7 +194,7 @@ def test_the_floor_of_the_digits_is_the_same_on_every_machine(tmp_path):
     """By the classifier that comes with pairflow, in float64: two machines differ in the 11th digit."""
     files = {name: tmp_path / f"{name}.parquet" for name in ("train", "validation", "known")}
     out = [f"--{name}={path}" for name, path in {**files, "vocabulary": tmp_path / "v.json"}.items()]
-    preprocess_images.main.main(["--source=digits", *out], standalone_mode=False)
+    preprocess.main.main(["images", "--source=digits", *out], standalone_mode=False)
     shipped = ("--classifier", tmp_path, "--weights", "digits")
     for name, of in (("train", "train"), ("test", "validation")):
         changes = ("--tokens", files[of], "--out", tmp_path / f"{name}-reference.parquet")
@@ -202,7 +211,7 @@ def test_the_halves_have_nothing_in_common(experiment):
     ours, theirs = image_reference.halves(301)
     assert sorted([*ours, *theirs]) == list(range(301))
     assert len(theirs) == 151
-    settings = Experiment.model_validate(experiment()).floor_settings("main")
+    settings = floor_settings(Experiment.model_validate(experiment()), "main")
     for _, rows in draw_trials(settings, "train", ours):
         assert len(np.unique(rows)) == 70
         assert not set(rows) & set(theirs)
@@ -218,12 +227,12 @@ def test_fewer_real_images_than_samples_are_one_trial_of_all(data, tmp_path):
 def test_too_few_samples_are_warned_of_in_a_row_and_on_stderr(data, tmp_path):
     path = samples(tmp_path / "few.parquet", drawn(64, 5)[0], [0] * 64)
     changes = ("--samples", path, "--out", tmp_path / "metrics.parquet")
-    found = CliRunner().invoke(evaluate_images.main, arguments("evaluate_images", data, *changes))
+    found = CliRunner().invoke(evaluate.main, arguments("evaluate", data, *changes))
     assert found.exit_code == 0, found.output
     warning = "warning: 64 samples and 301 train images for 64 features: a covariance is singular, "
-    assert found.output.startswith(f"pairflow evaluate_images: {warning}")
+    assert found.output.startswith(f"pairflow evaluate: {warning}")
     assert metric(tmp_path / "metrics.parquet", "rank_deficient") == [1, 1]
-    assert metric(run("evaluate_images", data), "rank_deficient") == [0, 0]
+    assert metric(run("evaluate", data), "rank_deficient") == [0, 0]
 
 
 def test_mirror_images_are_neighbours_but_no_reference(tmp_path, data):
@@ -272,7 +281,7 @@ def test_inception_with_the_published_checksum_gives_fid_kid_and_is(data, monkey
 
     monkeypatch.setitem(extractors.EXTRACTORS, "inception", stand_in)
     flags = with_references(data, tmp_path, "--extractor", "inception")
-    out = run("evaluate_images", data, *flags, "--out", tmp_path / "metrics.parquet")
+    out = run("evaluate", data, *flags, "--out", tmp_path / "metrics.parquet")
     rows = pd.read_parquet(out)
     assert set(rows["metric"]) == {"fid", "kid", "is", "nn_l2", "nn_copies", "rank_deficient"}
     assert (rows["extractor"] == "inception").all()
@@ -293,7 +302,7 @@ def test_dinov2_compares_by_cosine_with_every_training_image(data, tmp_path):
     copies = samples(tmp_path / "copies.parquet", drawn(301, 1)[0][:40], [0] * 40)
     # a further extractor of an experiment leaves the pixels to the first one
     pixels = ("--settings", json.dumps({"pixels": False}))
-    out = run("evaluate_images", data, *flags, *pixels, "--samples", copies, "--out", tmp_path / "m.parquet")
+    out = run("evaluate", data, *flags, *pixels, "--samples", copies, "--out", tmp_path / "m.parquet")
     assert metric(out, "nn_cosine", reference="train") == [pytest.approx(1, abs=1e-5)]
     floors = run("floor", data, *flags, *pixels, "--out", tmp_path / "floor.parquet")
     assert len(metric(floors, "nn_cosine")) == 2
@@ -307,8 +316,8 @@ def test_without_test_images_samples_are_compared_with_training_images_only(data
     """As where nothing is held out: no statistics of test images are needed."""
     none = write(tmp_path / "validation.parquet", drawn(0, 2)[0], split="validation")
     changes = ("--validation", none, "--test-reference", tmp_path / "never.parquet")
-    out = run("evaluate_images", data, *changes, "--out", tmp_path / "metrics.parquet")
-    whole = pd.read_parquet(run("evaluate_images", data))
+    out = run("evaluate", data, *changes, "--out", tmp_path / "metrics.parquet")
+    whole = pd.read_parquet(run("evaluate", data))
     expected = whole[whole["reference"] == "train"].reset_index(drop=True)
     pd.testing.assert_frame_equal(pd.read_parquet(out), expected)
     files = ("--out", tmp_path / "none.safetensors", "--description", tmp_path / "none.json")
@@ -341,7 +350,7 @@ def test_what_does_not_fit_is_refused_by_name(data, tmp_path):
 
 def test_samples_and_statistics_of_another_run_are_refused(data, tmp_path):
     def refuse(text, *changes):
-        mistake("evaluate_images", data, text, *changes)
+        mistake("evaluate", data, text, *changes)
 
     tokens = drawn(20, 7)[0]
     alien = samples(tmp_path / "alien.parquet", tokens, [0] * 20, vocabulary="w")
@@ -371,21 +380,27 @@ def experiment(miniature):
 
 def test_a_step_gets_what_it_depends_on_and_no_more(experiment):
     images = Experiment.model_validate(experiment(seeds=[3, 4]))
-    assert images.classify_settings().model_dump() == {"iterations": 30, "seed": 0}
+    assert classify_settings(images).model_dump() == {"iterations": 30, "seed": 0}
     extractor = {"extractor": "classifier", "weights": None, "sha256": None}
-    assert images.extractor_settings().model_dump() == extractor
-    assert images.floor_settings("main").model_dump() == {**extractor, "samples": 70, "trials": 2, "seed": 3}
-    assert set(paths.extractor_files(Path("r"), images)) == {"classifier", "description"}
-    assert paths.report_inputs(Path("r"), images)["floors"] == [
+    assert extractor_settings(images).model_dump() == extractor
+    assert floor_settings(images, "main").model_dump() == {
+        **extractor,
+        "pixels": True,
+        "samples": 70,
+        "trials": 2,
+        "seed": 3,
+    }
+    assert set(classifier_files(Path("r"), images)) == {"classifier", "description"}
+    assert report_inputs(Path("r"), images)["floors"] == [
         Path("r/reference/floor-main.parquet"),
         Path("r/reference/floor-check.parquet"),
     ]
     shipped = Experiment.model_validate(experiment(features=None))
     known = {"extractor": "classifier", "weights": "digits", "sha256": CLASSIFIERS["digits"]}
-    assert shipped.extractor_settings().model_dump() == known
-    assert paths.extractor_files(Path("r"), shipped) == {}
+    assert extractor_settings(shipped).model_dump() == known
+    assert classifier_files(Path("r"), shipped) == {}
     inception = Experiment.model_validate(experiment(features="inception"))
-    assert paths.extractor_files(Path("r"), inception) == {}
+    assert classifier_files(Path("r"), inception) == {}
 
 
 def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
@@ -400,22 +415,22 @@ def test_each_extractor_has_jobs_and_files_of_its_own(experiment):
     assert len(table) == 3 * len(table_alone)
     floor = table[Path("r/reference/floor-check-dinov2.parquet")]
     assert (floor.settings.extractor, floor.settings.pixels) == ("dinov2", False)
-    assert floor.inputs["train"] == Path("r/reference/train-dinov2.parquet")
+    assert floor.inputs["train_reference"] == Path("r/reference/train-dinov2.parquet")
     assert "classifier" not in floor.inputs
     last = table[Path("r/seed0/metrics/udlm/main/nfe1-classifier.parquet")]
     assert last.inputs["classifier"] == Path("r/reference/classifier.safetensors")
-    assert several.classify_settings().iterations == 9
+    assert classify_settings(several).iterations == 9
     samples = [job for job in jobs(Path("r"), several) if job.rule == "sample"]
     assert len(samples) == sum(job.rule == "sample" for job in jobs(Path("r"), alone))
     with pytest.raises(InputError, match="features: no extractor 'dinov2'"):
-        alone.extractor_settings("dinov2")
+        extractor_settings(alone, "dinov2")
 
 
 def test_molecules_are_not_compared_by_features(experiment):
     data = {"source": "small_molecules", "length": 16}
     molecules = Experiment.model_validate(experiment(data=data, features=None))
-    assert paths.report_inputs(Path("r"), molecules)["floors"] == []
+    assert report_inputs(Path("r"), molecules)["floors"] == []
     with pytest.raises(InputError, match="only images are compared by features"):
-        molecules.classify_settings()
+        classify_settings(molecules)
     with pytest.raises(ValueError, match="features: only for images, and the data are molecules"):
         Experiment.model_validate(experiment(data=data))

@@ -11,9 +11,10 @@ from PIL import Image
 
 from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
-from pairflow.metrics import extractors
+from pairflow.kinds.images import extractors
 from pairflow.plan import lineage
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 from pairflow.report.experiment import gather, page
 from pairflow.report.paper.inputs import read_experiments
 
@@ -52,8 +53,6 @@ def options(job: Job) -> dict:
     settings = {"settings": job.settings.model_dump(mode="json")} if job.settings else {}
     if job.rule == "diagnose":
         return {**inputs, "method": job.method, "out": job.record}
-    if job.rule in ("floor", "evaluate"):
-        inputs["train_reference"] = inputs.pop("train")
     if job.rule == "sample":
         inputs = {"model": inputs["model"].parent}
     if job.rule not in ("preprocess", "train"):
@@ -80,9 +79,9 @@ def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, step, stand_ins):
         face.save(tmp_path / f"thumbnails128x128/00000/{number:05}.png")
     experiment = check(Experiment, FFHQ | TOY, "ffhq64")
     for job in jobs(ROOT, experiment)[:-1]:
-        name = {"preprocess": "preprocess_images", "evaluate": "evaluate_images"}.get(job.rule, job.rule)
-        result = step(name, **options(job))
-        assert result.exit_code == 0, (name, result.output)
+        kind = ["images"] if job.rule in ("preprocess", "evaluate", "floor") else []
+        result = step(job.rule, *kind, **options(job))
+        assert result.exit_code == 0, (job.rule, result.output)
     rows, metadata = read_table(ROOT / "data/train.parquet", "tokens")
     assert (len(rows), metadata.shape, metadata.vocabulary_size) == (2 * 8, [3, 64, 64], 256)
     assert len(read_table(ROOT / "data/validation.parquet", "tokens")[0]) == 0

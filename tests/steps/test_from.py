@@ -34,7 +34,7 @@ def prepare(step, tmp_path, monkeypatch):
         ending = {"vocabulary": "json"}
         outputs = {file: f"{name}/{file}.{ending.get(file, 'parquet')}" for file in FILES}
         more = {"parent_vocabulary": f"{parent}/vocabulary.json"} if parent else {}
-        return step("preprocess", settings=values, quiet=True, **outputs, **more)
+        return step("preprocess", "molecules", settings=values, quiet=True, **outputs, **more)
 
     return run
 

@@ -15,9 +15,9 @@ from rdkit import Chem
 from pairflow.cli import main
 from pairflow.config import suggest
 from pairflow.config.file import read as read_configuration
-from pairflow.data.library import rows as read
-from pairflow.data.sources import MOLECULES
 from pairflow.estimate.rates import Rate
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.library import rows as read
 from pairflow.steps.new import name_of
 
 SHIPPED = Path(__file__).parent.parent.parent / "workflow_config.yaml"
@@ -98,7 +98,7 @@ def test_molecules_are_selfies_and_useful_ones_are_counted(project):
 
 
 def test_without_the_library_new_says_how_to_install_it(project, monkeypatch):
-    monkeypatch.setattr("pairflow.data.representations.find_spec", lambda name: None)
+    monkeypatch.setattr("pairflow.kinds.molecules.representations.find_spec", lambda name: None)
     (project / "a.smi").write_text("\n".join(SMILES))
     run = new("a.smi")
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
@@ -185,7 +185,7 @@ def test_what_preprocess_makes_of_it_is_what_was_said(project, step):
     assert data.model_dump(include=set(options)) == options
     parts = ("train", "validation", "vocabulary", "smiles", "known", "rejected")
     files = {part: part for part in parts}
-    assert step("preprocess", settings=data.model_dump(), quiet=True, **files).exit_code == 0
+    assert step("preprocess", "molecules", settings=data.model_dump(), quiet=True, **files).exit_code == 0
     rejected = pd.read_parquet(project / "rejected").query("reason == 'unparsable'")
     assert rejected[["line", "text"]].values.tolist() == [[302, "x"], [303, "C1CC"]]
     assert rejected["row"].tolist() == [300, 301]
@@ -314,7 +314,7 @@ def test_snakemake_takes_the_file_as_input(project, snakemake):
     code, output = train_rows()
     assert code == 0, output
     (project / name).write_text("\n".join(ODD[:-1]))
-    assert "rule preprocess:" in train_rows("--dry-run")[1]
+    assert "rule preprocess_molecules:" in train_rows("--dry-run")[1]
     (project / name).unlink()
     (project / "results/mine/data/train.parquet").unlink()
     code, output = train_rows()

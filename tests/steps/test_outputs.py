@@ -93,7 +93,8 @@ SOURCE = {"source": "mine.smi", "length": 100}
 )
 def test_an_output_replaces_no_input_no_device_and_no_other_output(step, contents, name, options, text):
     before = contents()
-    run = step(name, **options)
+    kind = ["molecules"] if name == "preprocess" else []
+    run = step(name, *kind, **options)
     assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
     assert contents() == before
 

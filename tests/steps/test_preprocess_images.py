@@ -1,4 +1,4 @@
-"""`preprocess_images` as a user runs it: what it writes, what it says, what fits together."""
+"""`preprocess images` as a user runs it: what it writes, what it says, what fits together."""
 
 import hashlib
 
@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from pairflow.artifacts import provenance_path, read_table, token_array
-from pairflow.config import Images
-from pairflow.data.images import contract_hash, to_images
-from pairflow.data.sources import IMAGES
+from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
+from pairflow.kinds.images.prepare import contract_hash, to_images
+from pairflow.kinds.images.settings import Images
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def preprocess(step, tmp_path):
         train, test = (tmp_path / name / f"{split}.parquet" for split in ("train", "validation"))
         files = {"train": train, "validation": test, "known": train.with_name("known.parquet")}
         files["vocabulary"] = train.with_name("vocabulary.json")
-        return step("preprocess_images", quiet=True, **options, **files), train, test
+        return step("preprocess", "images", quiet=True, **options, **files), train, test
 
     return run
 
@@ -84,7 +84,7 @@ def test_part_of_a_published_set_is_said_and_recorded(preprocess, tmp_path, monk
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     run, train, _ = preprocess("data", source="cifar10")
     note = "cifar10: cifar10_subset.npz has 2 of the 50,000 training images and 2 of the 10,000 test images"
-    assert run.stderr == f"pairflow preprocess_images: note: {note}\n"
+    assert run.stderr == f"pairflow preprocess: note: {note}\n"
     assert read_table(train, "tokens")[1].parameters["partial"] == note
 
 
@@ -111,6 +111,6 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictur
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(preprocess, refused, options, message):
     run, train, test = preprocess("data", **options)
-    refused(run, "preprocess_images", f"error: {message}")
+    refused(run, "preprocess", f"error: {message}")
     assert not train.exists()
     assert not test.exists()

@@ -17,8 +17,9 @@ from safetensors.torch import load_file
 
 from pairflow.artifacts import Metadata, read_provenance, read_table, token_column, write_table
 from pairflow.flow.corruption import Uniform
+from pairflow.pairing import blocks
 from pairflow.runtime.resume import BlockwiseWork
-from pairflow.steps import cover, pair
+from pairflow.steps import cover
 
 NETWORK = {"name": "mlp", "width": 32, "blocks": 1, "time_width": 16, "dropout": 0.1}
 TRAINING = {
@@ -240,7 +241,7 @@ BLOCKWISE = {
 @pytest.mark.parametrize("name", BLOCKWISE)
 def test_every_step_in_blocks_resumes_to_the_same_bytes(udlm, step, name, monkeypatch):
     monkeypatch.setattr(Uniform, "rows_at_once", lambda corruption, length: 4)
-    for module in (pair, cover):
+    for module in (blocks, cover):
         monkeypatch.setattr(module, "BLOCK", 12 * 60 * 8 * 3)  # at least five blocks
 
     def run(out, stop=0, number=None):

@@ -82,7 +82,7 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
     again, errors = process.communicate()
     assert (process.returncode, again) == (0, output)
     assert "/6" not in errors
-    process = run("--dry-run", "--forcerun", "evaluate")
+    process = run("--dry-run", "--forcerun", "evaluate_molecules")
     output, errors = process.communicate()
     assert (process.returncode, output) == (0, "")
     assert errors.count("\nrule ") == 2
@@ -91,7 +91,7 @@ def test_a_line_per_job_and_then_the_result_the_report_and_the_next_command(work
 @pytest.mark.workflow
 def test_a_run_of_a_part_ends_without_a_result(workflow, run):
     workflow()
-    process = run("--until", "preprocess")
+    process = run("--until", "preprocess_molecules")
     output, errors = process.communicate()
     assert (process.returncode, output) == (0, "")
     assert errors.splitlines()[-1].startswith("1/6 preprocess, ")
@@ -146,7 +146,7 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
     """The signal goes to the process group, as it does from a terminal."""
     long = {"batch_size": 8, "iterations": 10**6, "learning_rate": 1e-3, "validate_every": 10**6}
     workflow(training=long)
-    snakemake(Path(), "--until", "preprocess", "--", "results/mini/report.html")
+    snakemake(Path(), "--until", "preprocess_molecules", "--", "results/mini/report.html")
     process = subprocess.Popen([sys.executable, *COMMAND], **PIPES, start_new_session=True)
     log = Path("results/mini/logs/seed0/train-udlm.log")
     until = time.monotonic() + 300
@@ -253,13 +253,13 @@ def test_a_model_of_another_experiment_is_left_to_snakemake(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("rule", "wildcards", "text"),
     [
-        ("preprocess", {"experiment": "demo"}, "preprocess"),
+        ("preprocess_molecules", {"experiment": "demo"}, "preprocess"),
         ("train", {"experiment": "demo", "seed": "0", "base": "udlm"}, "train udlm"),
         ("train", {"experiment": "demo", "seed": "2", "base": "udlm"}, "train udlm seed 2"),
         ("distill", {"seed": "0", "parent": "udlm+dcd", "distillation": "redi"}, "distill udlm+dcd+redi"),
         ("sample", {"method": "udlm", "evaluation": "main", "nfe": "4"}, "sample udlm main nfe 4"),
-        ("reference", {"reference": "train", "extractor": ""}, "reference train"),
-        ("reference", {"reference": "train", "extractor": "-dinov2"}, "reference train by dinov2"),
+        ("reference", {"reference": "train", "comparison": ""}, "reference train"),
+        ("reference", {"reference": "train", "comparison": "-dinov2"}, "reference train by dinov2"),
     ],
 )
 def test_a_job_in_words(rule, wildcards, text):

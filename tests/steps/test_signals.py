@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from pairflow.config import Experiment, check
-from pairflow.plan.jobs import Job, jobs
+from pairflow.plan.job import Job
+from pairflow.plan.jobs import jobs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 RUN = {"batch_size": 8, "iterations": 150, "learning_rate": 1e-2}

@@ -14,7 +14,8 @@ import torch
 
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
 from pairflow.cli import STEPS
-from pairflow.steps import pair
+from pairflow.pairing import blocks
+from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
 
 MOLECULES = ["CCO", "OCC", "c1ccccc1", "CC(=O)O", "C#N", "CCN", "C1CC1", "CC=O"] * 4
@@ -37,7 +38,9 @@ def preprocess(step):
             Path(source).write_text("\n".join(["smiles", *rows]) + "\n")
         files = {name: f"{folder}/{name}.parquet" for name in TABLES}
         files["vocabulary"] = f"{folder}/vocabulary.json"
-        return step("preprocess", source=source, quiet=True, **files, **(options or {"length": 16}))
+        return step(
+            "preprocess", "molecules", source=source, quiet=True, **files, **(options or {"length": 16})
+        )
 
     return run
 
@@ -65,14 +68,15 @@ def evaluate(step):
     def run(folder="data"):
         files = {"vocabulary": f"{folder}/vocabulary.json", "smiles": f"{folder}/smiles.parquet"}
         files |= {name: f"{name}.parquet" for name in ("samples", "molecules", "properties")}
-        return step("evaluate", out="metrics.parquet", quiet=True, **files)
+        return step("evaluate", "molecules", out="metrics.parquet", quiet=True, **files)
 
     return run
 
 
 def test_the_chain_by_hand_gives_fitting_artifacts_and_equal_bytes(model, train, step, evaluate):
     pairs, metadata = read_table("pairs.parquet", "pairs")
-    assert metadata.parameters == {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0}
+    settings = {"coupling": "pairflow", "steps": 20, "subsets": 1, "seed": 0, "flow": "discrete"}
+    assert metadata.parameters == settings
     assert metadata.inputs == {"tokens": digest("data/train.parquet")}
     train_rows, _ = read_table("data/train.parquet", "tokens")
     np.testing.assert_array_equal(token_array(pairs["x1"]), token_array(train_rows["tokens"]))
@@ -265,8 +269,8 @@ def test_an_output_of_other_parameters_is_not_overwritten(step, rows, refused):
 def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch, out):
     """With small blocks: what was paired is not paired again, and the bytes are the same."""
     assert step("pair", **rows, out=f"whole_{out}").exit_code == 0
-    monkeypatch.setattr(pair, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
-    paired, done, interrupted = pair.Pairer.sources, [], []
+    monkeypatch.setattr(blocks, "BLOCK", 20 * 60 * 6 * 20)  # 20 rows
+    paired, done, interrupted = Pairer.sources, [], []
 
     def record(pairer, rows=None):
         if rows is None:  # two rows, to compile
@@ -277,7 +281,7 @@ def test_a_long_pairing_resumes_from_its_finished_blocks(step, rows, monkeypatch
         done.append(rows)
         return paired(pairer, rows)
 
-    monkeypatch.setattr(pair.Pairer, "sources", record)
+    monkeypatch.setattr(Pairer, "sources", record)
     assert step("pair", **rows, out=out).exit_code == 128 + signal.SIGINT
     assert done == [(0, 20), (20, 40)]
     assert not Path(out).exists()
@@ -319,7 +323,8 @@ def test_pairs_are_written_only_where_they_fit(step, rows, refused, out, options
 
 @pytest.mark.parametrize("step", [*STEPS, "sample"])
 def test_help_teaches_every_step(pairflow_command, step):
-    run = pairflow_command(step, "--help")
+    kind = ["molecules"] if step in ("preprocess", "evaluate", "floor") else []
+    run = pairflow_command(step, *(["images"] if step == "floor" else kind), "--help")
     assert run.returncode == 0
     assert run.stdout.count("\n  --") >= 2
     assert f"Usage: python -m pairflow.steps.{step}" in run.stdout

@@ -13,10 +13,10 @@ import pytest
 
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment, check
-from pairflow.data.tokenisers import Characters, load_tokeniser
-from pairflow.metrics.text.kneser_ney import KneserNey
-from pairflow.metrics.text.ngrams import mark_padding, token_entropy
-from pairflow.metrics.text.transformer import TransformerJudge
+from pairflow.kinds.text.kneser_ney import KneserNey
+from pairflow.kinds.text.ngrams import mark_padding, token_entropy
+from pairflow.kinds.text.tokenisers import Characters, load_tokeniser
+from pairflow.kinds.text.transformer import TransformerJudge
 from pairflow.plan.jobs import jobs
 
 ROOT, N = Path("results/lines"), 12
@@ -171,7 +171,7 @@ def test_what_texts_on_demand_cannot_be_is_refused(
 
 
 def test_line_breaks_in_a_text_are_written_as_two_characters(tmp_path):
-    from pairflow.training.text_demand import _write_lines
+    from pairflow.kinds.text.on_demand import _write_lines
 
     _write_lines(tmp_path / "x.txt", [{"text": "a\nb\\n"}, {"text": "c"}])
     assert (tmp_path / "x.txt").read_text() == "a\\nb\\\\n\nc\n"
@@ -183,15 +183,14 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, re
     names = ("train", "validation", "judge", "known", "rejected")
     files = {name: f"{name}.parquet" for name in names} | {"vocabulary": "vocabulary.json"}
     settings = {"source": "a.txt", "tokeniser": "characters", "length": 8}
-    refused(step("preprocess_text", settings=settings, **files), "preprocess_text", "a.txt: not UTF-8 text")
+    refused(step("preprocess", "text", settings=settings, **files), "preprocess", "a.txt: not UTF-8 text")
     Path("folder").mkdir()
     Path("folder/a.txt").write_bytes(b"\xff")
     Path("folder/b.txt").write_text("plain text " * 99)
-    run = step("preprocess_text", settings={**settings, "source": "./folder"}, **files)
+    run = step("preprocess", "text", settings={**settings, "source": "./folder"}, **files)
     assert run.exit_code == 0
     assert run.stderr == (
-        "pairflow preprocess_text: note: 1 piece was left out: 1 not UTF-8 text "
-        "(the first: a.txt, '\ufffd')\n"
+        "pairflow preprocess: note: 1 piece was left out: 1 not UTF-8 text (the first: a.txt, '\ufffd')\n"
     )
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
 
@@ -207,13 +206,13 @@ def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_pat
             heard.append((texts, length))
             return float(len(heard))
 
-    monkeypatch.setattr("pairflow.metrics.text.gpt2.GPT2.load", lambda device: Reader())
+    monkeypatch.setattr("pairflow.kinds.text.gpt2.GPT2.load", lambda device: Reader())
     monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
     files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
     files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
     settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
     out = tmp_path / "floor.parquet"
-    run = step("floor_text", **files, settings=settings, evaluation="main", out=out, device="cpu")
+    run = step("floor", "text", **files, settings=settings, evaluation="main", out=out, device="cpu")
     assert run.exit_code == 0, run.output
     table, metadata = read_table(out, "metrics")
     own = table.to_pandas().query("metric == 'gen_ppl'")
@@ -294,19 +293,19 @@ def test_a_second_judge_of_other_text_or_with_other_weights_is_refused(finished,
     assert run.exit_code == 0, run.output
     assert weights.read_bytes() == (finished / ROOT / "reference/judge.safetensors").read_bytes()
     judged = {"settings": SETTINGS["judge"] | {"samples": 9}, "evaluation": "main", "out": tmp_path / "x"}
-    run = step("floor_text", **files, **judged)
-    refused(run, "floor_text", "judge.transformer: needs --judge-weights, the file that")
+    run = step("floor", "text", **files, **judged)
+    refused(run, "floor", "judge.transformer: needs --judge-weights, the file that")
     facts = json.loads(weights.with_suffix(".json").read_text())
     weights.write_bytes(weights.read_bytes()[:-1])
-    run = step("floor_text", **files, **judged, judge_weights=weights)
-    refused(run, "floor_text", "judge.safetensors: these are not the weights that")
+    run = step("floor", "text", **files, **judged, judge_weights=weights)
+    refused(run, "floor", "judge.safetensors: these are not the weights that")
     facts["inputs"]["judge"] = "0" * 64
     weights.with_suffix(".json").write_text(json.dumps(facts))
-    run = step("floor_text", **files, **judged, judge_weights=weights)
-    refused(run, "floor_text", "judge.json: this judge learnt from other rows than those of --judge")
+    run = step("floor", "text", **files, **judged, judge_weights=weights)
+    refused(run, "floor", "judge.json: this judge learnt from other rows than those of --judge")
     weights.with_suffix(".json").unlink()
-    run = step("floor_text", **files, **judged, judge_weights=weights)
-    refused(run, "floor_text", "judge.json: no such file; `pairflow train_judge` writes it")
+    run = step("floor", "text", **files, **judged, judge_weights=weights)
+    refused(run, "floor", "judge.json: no such file; `pairflow train_judge` writes it")
 
 
 def test_the_bounds_are_one_number_in_three_units(finished, rows, experiment):

@@ -365,8 +365,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
     monkeypatch.chdir(tmp_path)
     if rows is not None:
         np.save("rows.npy", rows, allow_pickle=True)
-    done = step("preprocess_tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess_tokens", text)
+    done = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
+    refused(done, "preprocess", text)
     assert not Path("new").exists()
 
 
@@ -385,8 +385,8 @@ def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refus
 def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, step, refused, table, text):
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table(table), "rows.parquet")
-    done = step("preprocess_tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
-    refused(done, "preprocess_tokens", text)
+    done = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
+    refused(done, "preprocess", text)
 
 
 def test_imported_rows_can_be_paired(tmp_path, monkeypatch, step, refused):
@@ -414,7 +414,7 @@ def test_parquet_and_npy_give_the_same_bytes(tmp_path, monkeypatch, step):
     tables = []
     for file in ("rows.npy", "lists.parquet", "fixed.parquet"):
         options = {name: f"of {file}/{name}" for name in PARTS}
-        done = step("preprocess_tokens", source="tokens", file=file, vocabulary_size=K, **options)
+        done = step("preprocess", "tokens", source="tokens", file=file, vocabulary_size=K, **options)
         assert done.exit_code == 0
         tables.append(read_table(Path(options["train"]), "tokens")[0])
     assert tables[0].equals(tables[1])

@@ -11,8 +11,8 @@ import pytest
 import pairflow
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Configuration, Experiment, PairSettings, check
-from pairflow.data.vectors import two_moons
 from pairflow.errors import InputError
+from pairflow.kinds.vectors.sources import two_moons
 from pairflow.plan.jobs import jobs
 
 RUN = {"batch_size": 32, "iterations": 60, "learning_rate": 5e-3, "ema_decay": 0.9}
@@ -205,7 +205,7 @@ def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch)
 
     def run(**settings):
         values = {"source": "vectors", "file": "mine.npy"} | settings
-        return step("preprocess_vectors", settings=values, vocabulary="vocabulary.json", **outputs)
+        return step("preprocess", "vectors", settings=values, vocabulary="vocabulary.json", **outputs)
 
     assert run().exit_code == 0
     parts = [

@@ -11,7 +11,7 @@ import torch
 from pairflow import networks
 from pairflow.errors import InputError
 from pairflow.training.inherit import inherit, start_from
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel, Model
 
 NETWORKS = {
     "mlp": {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout": 0.0},
@@ -40,7 +40,7 @@ def make(tokens, vocabulary, seed, name="mlp", method="udlm", **changes):
         torch.nn.init.normal_(parameter, std=0.3)
     sizes = {"length": LENGTH, "vocabulary_size": len(tokens), "vocabulary": vocabulary, "mask": mask}
     facts = {"network_settings": NETWORKS[name], "method": method, "prediction": "posterior"} | changes
-    return Model(network=network.eval(), **sizes, **facts)
+    return DiscreteModel(network=network.eval(), **sizes, **facts)
 
 
 @pytest.fixture

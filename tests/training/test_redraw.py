@@ -11,7 +11,7 @@ from pairflow import InputError, networks, pair, rng
 from pairflow.artifacts import OWN, Metadata
 from pairflow.config import BaseTraining
 from pairflow.training.fit import TrainingRows
-from pairflow.training.model import Model
+from pairflow.training.model import DiscreteModel
 from pairflow.training.redraw import base_objective
 
 ROWS, BATCH, SIZE = 12, 6, 9
@@ -36,7 +36,7 @@ def rows():
 @pytest.fixture
 def model():
     network = {"name": "mlp", "width": 8, "blocks": 1, "time_width": 8, "dropout": 0.0}
-    return Model(
+    return DiscreteModel(
         network=networks.build(network, length=16, vocabulary_size=SIZE),
         network_settings=network,
         method="pairflow",
@@ -80,7 +80,6 @@ def test_own_pairs_cannot_be_drawn_again(rows, model):
 
 def test_without_the_setting_nothing_changes(rows, model):
     settings = BaseTraining(**TRAINING)
-    assert "redraw" not in settings.model_dump()
     model = replace(model, training=settings)
     objective = base_objective(model, rows("pairflow"))
     objective(model.network, 11)

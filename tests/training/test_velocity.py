@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from pairflow.flow.continuous import velocity_loss
+from pairflow.flow.couple.independent import Independent
+from pairflow.flow.couple.transport import Transport
 from pairflow.training.objectives import Batches, random_generator
 from pairflow.training.velocity import VelocityObjective
 
@@ -24,7 +26,8 @@ class Still(nn.Module):
 
 
 def objective(pool: int | None) -> VelocityObjective:
-    return VelocityObjective(X1, None, BATCH, SEED, CPU, pool)
+    coupling = Transport(pool // BATCH) if pool else Independent()
+    return VelocityObjective(X1, None, BATCH, SEED, CPU, coupling)
 
 
 def noise(iteration: int) -> np.ndarray:

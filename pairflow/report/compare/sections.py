@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.ranking import leading_evaluation
 from pairflow.report import tables
 from pairflow.report.compare.settings import explain_difference, group_by_data
 from pairflow.report.flaws import Flaws, collect_evidence, find_flaws
-from pairflow.report.results import FinishedExperiment, is_complete
+from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import (
     Difference,
     Estimate,
@@ -24,7 +26,6 @@ from pairflow.report.stats import (
     group_by_seed,
 )
 from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
-from pairflow.training.choice import leading_evaluation
 
 # best value of a metric -> the words for a lower mean and for a higher one
 _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
@@ -94,8 +95,7 @@ class Contrast:
 class MetricGrid:
     """One table: rows of values that compare, and their differences from the baseline's rows.
 
-    `elsewhere` says which experiments have this metric as another kind, so that they are missing here;
-    `complete` is that of `tables.describe_metric`.
+    `elsewhere` says which experiments have this metric as another kind, so that they are missing here.
     """
 
     evaluation: str
@@ -103,19 +103,13 @@ class MetricGrid:
     rows: dict[RowKey, MethodRow]
     contrasts: list[Contrast]
     elsewhere: list[str]
-    complete: bool
-
-    @property
-    def about(self) -> tables.Metric:
-        return tables.describe_metric(self.kind.metric, self.complete)
+    about: Metric
 
     @property
     def name(self) -> str:
         """The metric and what its samples are compared with."""
         about, reference = self.about, self.kind.reference
-        beside = (
-            about.against.format(REFERENCES[reference]) if reference and about.modality != "molecules" else ""
-        )
+        beside = about.against.format(REFERENCES[reference]) if reference else ""
         return f"{about.label} {beside}".strip()
 
     @property
@@ -148,7 +142,7 @@ class MetricGrid:
 
     def shows_limit(self, cell: Difference) -> bool:
         """Whether the smallest difference that would have been decided is worth saying."""
-        return cell.undecided and self.about.could_show(cell)
+        return cell.undecided and tables.could_show(self.about, cell)
 
     def verdict(self, cell: Difference) -> str:
         """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
@@ -241,24 +235,28 @@ def _grids(runs: list[FinishedExperiment], method: str | None) -> list[MetricGri
     """Tables of experiments on the same data; the first is the baseline, or `method` of a single one."""
     names = [name for run in runs for name in [*run.experiment.methods, *run.measured.method]]
     methods = [*dict.fromkeys(names)]
-    grids = []
+    known, grids = tables.list_metrics(runs[0].experiment), []
+    places = {name: place for place, name in enumerate(known)}
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
         flaws = {run.name: find_flaws(collect_evidence(run), evaluation) for run in runs}
         kinds = {run.name: _rows(run, evaluation) for run in runs}
-        for kind in sorted({kind for rows in kinds.values() for kind in rows}, key=_place):
+        for kind in sorted(
+            {kind for rows in kinds.values() for kind in rows},
+            key=lambda kind: (places[kind.metric], [*REFERENCES, ""].index(kind.reference), kind),
+        ):
             rows = [row for by_kind in kinds.values() for row in by_kind.get(kind, [])]
             by_key = {row.key: row for row in sorted(rows, key=lambda row: methods.index(row.key.method))}
             contrasts = _adjust(_contrasts(by_key, runs[0].name, method, flaws))
-            elsewhere, complete = _elsewhere(kind, kinds), is_complete(runs[0].experiment)
-            grids.append(MetricGrid(evaluation, kind, by_key, contrasts, elsewhere, complete))
+            elsewhere, about = _elsewhere(kind, kinds), known[kind.metric]
+            grids.append(MetricGrid(evaluation, kind, by_key, contrasts, elsewhere, about))
     return grids
 
 
 def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[MethodRow]]:
     """Rows of the metrics that the page has a name for; those of pixels do not depend on an extractor."""
-    rows = run.measured
-    rows = rows[(rows.evaluation == evaluation) & rows.metric.isin(list(tables.METRICS))]
-    pixels = rows.metric.isin([name for name, about in tables.METRICS.items() if not about.features])
+    rows, known = run.measured, tables.list_metrics(run.experiment)
+    rows = rows[(rows.evaluation == evaluation) & rows.metric.isin(list(known))]
+    pixels = rows.metric.isin([name for name, about in known.items() if not about.features])
     rows = rows.assign(extractor=rows.extractor.mask(pixels, ""))
     by_kind: dict[MetricKind, list[MethodRow]] = {}
     for (metric, reference, extractor), group in rows.groupby(
@@ -278,10 +276,6 @@ def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[Met
 
 def _counts(rows: pd.DataFrame) -> tuple[int, ...]:
     return tuple(sorted(int(count) for count in rows.samples.unique()))
-
-
-def _place(kind: MetricKind) -> tuple[int, int, MetricKind]:
-    return [*tables.METRICS].index(kind.metric), [*REFERENCES, ""].index(kind.reference), kind
 
 
 def _contrasts(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pairflow.report.compare.sections import Contrast, DataSection, MetricGrid, RowKey
 from pairflow.report.stats import Difference, Over
-from pairflow.report.tables import differ_in_entropy
+from pairflow.report.tables import could_show, differ_in_entropy
 from pairflow.report.words import join_steps, join_words, pluralise
 
 _NAMED = 3  # methods that a sentence lists; of more it counts the comparisons
@@ -81,7 +81,7 @@ def _limit(section: DataSection, grid: MetricGrid) -> Iterator[str]:
                 f"{pair} are compared at equal NFE: at {join_steps([first])} they make {own.calls[first]} "
                 f"and {base.calls[first]} calls of the network."
             )
-        if entropies and grid.about.modality == "text" and not _is_entropy(grid):
+        if entropies and not _is_entropy(grid):
             one, other = (entropies.rows[key].cells for key in (contrast.key, contrast.baseline))
             apart = [nfe for nfe in steps if differ_in_entropy(one[nfe].mean, other[nfe].mean)]
             if apart:
@@ -160,7 +160,7 @@ def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
 
 def _describe_limits(undecided: Sequence[Difference], grid: MetricGrid) -> str:
     """The smallest differences that could have been seen."""
-    possible = [cell.visible for cell in undecided if grid.about.could_show(cell)]
+    possible = [cell.visible for cell in undecided if could_show(grid.about, cell)]
     if not possible:
         return "no possible gain would have shown"
     among = f" in {len(possible)} of them" * (len(possible) < len(undecided))

@@ -1,9 +1,6 @@
 """The page's figures as files for a paper, a column wide: charts as SVG and PDF, pixels as PNG and PDF."""
 
-import base64
-import re
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from PIL import Image
 
 from pairflow.report.drawing import RC, WIDTH, Picture
 from pairflow.report.experiment.quality import EvaluationBlock
-from pairflow.report.pixels import Png
+from pairflow.report.words import name_file
 
 _RC: dict[Any, Any] = RC | {"pdf.fonttype": 42, "svg.fonttype": "path", "savefig.facecolor": "white"}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -35,7 +32,7 @@ def save(parts: Mapping[str, Any], folder: Path) -> None:
 def name_charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
     """The name of each chart's files, and the chart."""
     for block in parts["blocks"]:
-        yield from ((f"{_plain(block.name)}-{name}", picture) for name, picture in _block_charts(block))
+        yield from ((f"{name_file(block.name)}-{name}", picture) for name, picture in _block_charts(block))
     if coupling := parts["coupling"]:
         yield "coupling-distances", coupling["picture"]
         if coupling["jumps"]:
@@ -43,41 +40,24 @@ def name_charts(parts: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
     if correlation := parts["correlation"]:
         yield "correlation", correlation["picture"]
     if training := parts["training"]:
-        yield from ((f"training-{_plain(name)}", picture) for name, picture in training["pictures"].items())
+        yield from (
+            (f"training-{name_file(name)}", picture) for name, picture in training["pictures"].items()
+        )
+    yield from parts["page"].name_charts(parts["drawn"])
 
 
 def _block_charts(block: EvaluationBlock) -> Iterator[tuple[str, Picture]]:
     for group in block.all_groups:
         charted = (table for table in group.tables if table.about.chart)
-        yield from ((_plain(table.label), chart) for table, chart in zip(charted, group.charts, strict=True))
-    details = block.chemistry
-    if details is None:
-        return
-    if details.reasons:
-        for method, picture in details.reasons.charts.items():
-            yield f"invalid-{_plain(method)}", picture
-    for nfe, properties in details.properties.items():
-        yield from ((f"{_plain(own.label)}-nfe{nfe}", own.picture) for own in properties)
-    if details.speed:
-        yield "speed", details.speed.picture
+        yield from (
+            (name_file(table.label), chart) for table, chart in zip(charted, group.charts, strict=True)
+        )
+    yield from block.details.name_charts()
 
 
 def name_pictures(parts: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
     """The name of each picture's files, and its pixels (H, W, C) or (H, W), enlarged as the page does."""
-    if examples := parts["examples"]:
-        yield "training-images", _pixels(examples)
-    for method, grids in parts["grids"].items():
-        yield from ((f"samples-{_plain(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
-    for coupling, pairs in parts["pairs"].items():
-        yield f"pairs-{_plain(coupling)}", _pixels(pairs.png)
-    yield from ((f"states-{_plain(name)}", _pixels(png)) for name, png in parts["states"].items())
-    for method, neighbours in parts["neighbours"].items():
-        yield f"neighbours-{_plain(method)}", np.hstack([_pixels(one.png) for one in neighbours])
-
-
-def _pixels(png: Png) -> np.ndarray:
-    with Image.open(BytesIO(base64.b64decode(png.uri.partition(",")[2]))) as image:
-        return np.asarray(image).repeat(png.factor, axis=0).repeat(png.factor, axis=1)
+    yield from parts["page"].name_pictures(parts["drawn"])
 
 
 def save_chart(picture: Picture, path: Path) -> None:
@@ -136,8 +116,3 @@ def _in_columns(figure: Figure, columns: int) -> Legend:
     for text in legend.get_texts():
         text.set_parse_math(False)
     return legend
-
-
-def _plain(text: str) -> str:
-    """Text as a part of a file's name."""
-    return re.sub(r"[^a-z0-9+_]+", "-", text.lower()).strip("-")

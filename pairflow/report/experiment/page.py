@@ -8,26 +8,25 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from pairflow.config import Experiment, Modality
-from pairflow.data.images import to_images
+from pairflow.config import Experiment
 from pairflow.limits import HOPELESS
 from pairflow.report import figures
+from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
 from pairflow.report.entries import list_entries
 from pairflow.report.environment import make_environment
-from pairflow.report.experiment import images, molecules, sheets, vectors
-from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.headline import Headline, make_headline
+from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
+from pairflow.report.headline import Headline, make_headline
+from pairflow.report.pages import page_of
 from pairflow.report.scripts import scripts
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
-from pairflow.report.words import is_paired, join_steps, join_words, name_distillation
+from pairflow.report.words import is_paired, join_words, name_distillation
 
-_SHOWN = 12  # molecules of a gallery
 _STEPS = (
     *("preprocess", "pair", "adopt", "cover", "train", "teach", "distill", "sample"),
     *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
@@ -36,18 +35,14 @@ _STEPS = (
 
 def draw(contents: Contents) -> dict[str, Any]:
     """The parts of the page that have figures, by the names that the template gives them."""
+    page = page_of(contents.experiment)
     return {
+        "page": page,
+        "drawn": page.draw(contents),
         "blocks": evaluation_blocks(contents),
-        "examples": _draw_examples(contents),
-        "grids": _draw_grids(contents),
-        "pairs": {name: images.draw_pairs(*states, name) for name, states in contents.pairs.items()},
-        "neighbours": _draw_neighbours(contents),
-        "states": _draw_states(contents),
         "coupling": _draw_coupling(contents),
         "correlation": _draw_correlation(contents),
         "training": _draw_training(contents),
-        "clouds": _draw_clouds(contents),
-        "lines": {name: vectors.draw_pairs(*ends, name) for name, ends in contents.point_pairs.items()},
     }
 
 
@@ -63,16 +58,14 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
     headline = make_headline(contents)
     training = training_costs(contents.timings, experiment)
     costs = _step_costs(contents.timings, contents.methods)
-    galleries = _draw_galleries(contents)
     return template.render(
         **parts,
         scripts=scripts(
             bool(parts["training"]) or any(group.charts for block in blocks for group in block.all_groups)
         ),
         contents=contents,
-        things={"images": "images", "text": "rows", "tokens": "rows", "vectors": "vectors"}.get(
-            contents.modality
-        ),
+        part=contents.part,
+        states=parts["drawn"].get("states", {}),
         experiment=experiment,
         provenance=contents.provenance,
         headline=headline,
@@ -82,11 +75,8 @@ def render(contents: Contents, parts: Mapping[str, Any] | None = None) -> str:
         winner=headline.best.method if headline else "",
         hopeless=headline is not None
         and any(headline.value(key, headline.best) < HOPELESS for key in ("valid", "useful")),
-        galleries=galleries,
-        example_molecules=_draw_example_molecules(contents) if contents.examples else [],
         facts=_facts(contents),
         configuration=_dump(experiment),
-        shown=_SHOWN,
         seed=experiment.seeds[0],
         training_costs=training,
         costs=costs,
@@ -106,9 +96,7 @@ def _choose_leading(blocks: Sequence[EvaluationBlock], headline: Headline | None
 def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list[str]:
     """The metrics that the page explains."""
     tables = [table for block in blocks for table in block.tables]
-    details = [block.chemistry for block in blocks if block.chemistry]
-    properties = [own.metric for part in details for shapes in part.properties.values() for own in shapes]
-    speeds = [own.metric for part in details if part.speed for own in part.speed.tables]
+    details = [name for block in blocks for name in block.details.metrics]
     others = {
         "hamming_mean": contents.distances,
         "jumps": contents.jumps,
@@ -116,11 +104,11 @@ def _list_metrics(blocks: Sequence[EvaluationBlock], contents: Contents) -> list
         "unpaired_rows": contents.adopted,
         "coverage": contents.couplings.get("forward"),
         "total_correlation": contents.correlations,
-        "nll_bound": contents.bounds,
-        "ppl_bound": contents.bits,
+        "nll_bound": contents.bounds.get("nll_bound"),
+        "ppl_bound": contents.bounds.get("ppl_bound"),
     }
     shown = [name for name, values in others.items() if values]
-    return [*(table.metric for table in tables), *properties, *speeds, *shown]
+    return [*(table.metric for table in tables), *details, *shown]
 
 
 def _dump(experiment: Experiment) -> str:
@@ -140,7 +128,7 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     )
     return [
         ("Data set", experiment.data.file or experiment.data.source),
-        *_data_facts(contents.data, contents.modality),
+        *page_of(experiment).list_facts(contents.data),
         ("Network", f"{architecture} ({_list_pairs(network)})"),
         *([("Start of the training", f"the model in {experiment.parent}")] if experiment.parent else []),
         ("Loss", training.loss),
@@ -160,91 +148,12 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     ]
 
 
-def _data_facts(data: Mapping[str, Any], modality: Modality) -> list[tuple[str, str]]:
-    images = modality == "images"
-    held_out = f"{data['validation_rows']:,}" if data["validation_rows"] else "none, so no NLL is measured"
-    facts = [
-        ("Training images" if images else "Training rows", f"{data['training_rows']:,}"),
-        ("Test images" if images else "Validation rows", held_out),
-    ]
-    if images:
-        channels, height, width = data["shape"]
-        colours = "grey" if channels == 1 else f"{channels} channels"
-        facts.append(("Image size", f"{width} × {height} pixels, {colours}"))
-    if modality == "text":
-        facts.append(("Rows of the judge", f"{data['judge_rows']:,}"))
-        facts.append(("Rejected pieces", f"{data['rejected_rows']:,}"))
-    if modality == "molecules":
-        facts.append(("Rejected rows", f"{data['rejected_rows']:,}"))
-        facts.append(("Reference for novelty", f"{data['reference_rows']:,} molecules"))
-    symbols = "levels" if images else "symbols"
-    if modality == "vectors":
-        return [*facts, ("Dimensions d", f"{data['length']:,}")]
-    facts.append(("Length N", f"{data['length']:,} tokens"))
-    return [*facts, ("Vocabulary K", f"{data['vocabulary_size']:,} {symbols}")]
-
-
 def _list(values: Iterable[Any]) -> str:
     return ", ".join(map(str, values))
 
 
 def _list_pairs(values: Mapping[str, Any]) -> str:
     return _list(f"{key} {value}" for key, value in values.items())
-
-
-def _draw_galleries(contents: Contents) -> dict[str, dict[int, molecules.Gallery]]:
-    seed = contents.experiment.seeds[0]
-    return {
-        method: {nfe: molecules.draw_gallery(samples, _SHOWN, seed) for nfe, samples in by_nfe}
-        for method, by_nfe in _order(contents.samples, contents.methods)
-    }
-
-
-def _draw_example_molecules(contents: Contents) -> list[molecules.Molecule]:
-    return molecules.draw_gallery(contents.examples, _SHOWN, contents.experiment.seeds[0]).molecules
-
-
-def _draw_examples(contents: Contents) -> images.Png | None:
-    own = contents.training_images
-    return None if own is None else images.draw_grid(own, "the training data")
-
-
-def _draw_grids(contents: Contents) -> dict[str, dict[int, images.Png]]:
-    return {
-        method: {nfe: images.draw_grid(own, f"{method} at {join_steps([nfe])}") for nfe, own in by_nfe}
-        for method, by_nfe in _order(contents.images, contents.methods)
-    }
-
-
-def _draw_clouds(contents: Contents) -> dict[str, dict[int, Picture]]:
-    """The data, then each method's samples by NFE."""
-    if contents.training_points is None:
-        return {}
-    points = {name: contents.points[name] for name in contents.methods if name in contents.points}
-    return vectors.draw_clouds(contents.training_points, points)
-
-
-def _order(samples: Mapping[str, Any], methods: list[str]) -> list[tuple[str, list[tuple[int, Any]]]]:
-    """The methods that have samples, each with its (NFE, samples) in ascending order."""
-    return [(method, sorted(samples[method].items())) for method in methods if samples.get(method)]
-
-
-def _draw_neighbours(contents: Contents) -> dict[str, list[images.Neighbour]]:
-    neighbours = contents.neighbours
-    return {
-        name: images.draw_neighbours(*neighbours[name]) for name in contents.methods if name in neighbours
-    }
-
-
-def _draw_states(contents: Contents) -> dict[str, images.Png]:
-    """The states of an image on its way to noise, by the name of the way."""
-    if contents.trajectory is None or contents.modality != "images":
-        return {}
-    shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
-    return {
-        name: images.draw_states(to_images(states, shape, levels), name)
-        for name, states in contents.trajectory.states.items()
-    }
 
 
 def _draw_coupling(contents: Contents) -> dict[str, Any] | None:

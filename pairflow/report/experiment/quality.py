@@ -1,19 +1,18 @@
 """The measurements of each evaluation: a table and charts, groups of further tables, how they were made."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from pairflow.kinds import kind_of
 from pairflow.report import figures, tables
+from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.experiment.chemistry import MoleculeDetails, describe_molecules
-from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.texts import TextDetails, describe_text
+from pairflow.report.pages import page_of
 from pairflow.report.panels import Panel, panels
 from pairflow.report.tables import Table
-
-_EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Group:
 class EvaluationBlock:
     """One evaluation: its main tables with their charts, and the groups of the other metrics.
 
-    `scope` says which samples they are counted from, `features` by which network's features images are
-    compared. `deficient` names the extractors with more features than there are samples.
+    `scope` says which samples they are counted from, and `details` are what the kind of data adds.
     """
 
     name: str
@@ -43,10 +41,7 @@ class EvaluationBlock:
     legend: Legend
     main: Group
     groups: list[Group]
-    features: list[str] = field(default_factory=list)
-    deficient: list[str] = field(default_factory=list)
-    chemistry: MoleculeDetails | None = None
-    text: TextDetails | None = None
+    details: Any
 
     @property
     def all_groups(self) -> list[Group]:
@@ -89,16 +84,15 @@ def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     rows = contents.measured[contents.measured.evaluation == name]
-    measured = panels(contents.metrics, contents.modality, name)
+    page = page_of(contents.experiment)
+    measured = panels(contents.metrics, contents.experiment, name)
     seeds = _count_seeds(rows)
     by_panel = {panel: _make_table(contents, panel, measured, seeds) for panel in measured}
     methods = [name for name in contents.methods if any(name in table.rows for table in by_panel.values())]
     keys = legend(methods, prefix, figures.contrast(methods))
-    main, *groups = _groups(by_panel, prefix)
+    main, *groups = _groups(by_panel, kind_of(contents.experiment.data).groups, prefix)
     if any(group.floors for group in [main, *groups]):
         keys.add(figures.FLOOR, measured[0].about.real, f"{prefix}-floor")
-    by_features = [panel for panel in measured if panel.extractor and contents.modality == "images"]
-    deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
     return EvaluationBlock(
         name=name,
         scope=tables.describe_scope(rows, name),
@@ -106,26 +100,14 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
         legend=keys,
         main=main,
         groups=groups,
-        features=_once(_name_features(contents, panel) for panel in by_features),
-        deficient=_once(name_extractor(extractor, contents) for extractor in deficient),
-        chemistry=_chemistry(contents, name, by_panel, prefix),
-        text=describe_text(contents, name, prefix),
+        details=page.make_details(contents, name, by_panel, prefix),
     )
 
 
-def _chemistry(
-    contents: Contents, name: str, by_panel: dict[Panel, Table], prefix: str
-) -> MoleculeDetails | None:
-    if contents.modality != "molecules":
-        return None
-    measured = {panel.metric: table for panel, table in by_panel.items()}
-    return describe_molecules(contents, name, measured, prefix)
-
-
-def _groups(by_panel: dict[Panel, Table], prefix: str) -> list[Group]:
+def _groups(by_panel: dict[Panel, Table], titles: Mapping[str, str], prefix: str) -> list[Group]:
     """The main tables, even if there are none, and the other groups that have any."""
     groups = []
-    for name, title in tables.GROUPS.items():
+    for name, title in {"": "", **titles}.items():
         own = {panel: table for panel, table in by_panel.items() if panel.about.group == name}
         charted = [(panel, table) for panel, table in own.items() if panel.about.chart]
         charts = [
@@ -148,40 +130,19 @@ def _count_seeds(rows: pd.DataFrame) -> int:
 
 
 def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: int) -> Table:
-    """A panel's table, which names its extractor where another panel has the same metric by another one.
-
-    Judges of text go without their digits, which stand below the table of controls.
-    """
+    """A panel's table, which names its extractor where another panel has the same metric by another one."""
     rivals = {other.extractor for other in others if other.metric == panel.metric}
-    name = panel.extractor.rpartition("-")[0] if contents.modality == "text" else panel.extractor
+    name = page_of(contents.experiment).name_rival(panel.extractor)
     beside = f"{panel.beside} ({name})".strip() if len(rivals) > 1 else panel.beside
     table = tables.make_table(
         tables.summarise(panel.rows).assign(all_seeds=seeds),
         panel.evaluation,
         panel.metric,
+        panel.about,
         contents.methods,
         beside,
         panel.floor,
         panel.reference,
         panel.extractor,
-        contents.complete,
     )
     return contents.add_calls(table)
-
-
-def _name_features(contents: Contents, panel: Panel) -> str:
-    """Whose features a metric compares, and from how many samples; of pixels, only the number."""
-    by = f" by the features of {name_extractor(panel.extractor, contents)}" if panel.about.features else ""
-    return f"{panel.about.label}{by}, from {panel.samples} samples"
-
-
-def name_extractor(extractor: str, contents: Contents) -> str:
-    """`classifier-1a2b3c4d` in words, with its accuracy where that is known."""
-    kind, _, weights = extractor.partition("-")
-    name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
-    accuracy = contents.accuracies.get(extractor)
-    return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
-
-
-def _once(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))

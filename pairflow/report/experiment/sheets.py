@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pairflow.report.contents import Contents
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
-from pairflow.report.experiment.contents import Contents
-from pairflow.report.experiment.headline import Headline
 from pairflow.report.experiment.quality import EvaluationBlock
-from pairflow.report.experiment.texts import TextDetails
+from pairflow.report.headline import Headline
 from pairflow.report.stats import REPETITIONS
 from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import format_count, format_duration, format_percent, name_scale
@@ -40,15 +39,13 @@ def list_sheets(
     sheets = [headline_sheet(contents, headline)] if headline else []
     for block in blocks:
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
-        if block.chemistry and block.chemistry.speed:
-            tables["Molecules per second"] = block.chemistry.speed.tables
+        tables |= block.details.tables
         sheets += [
             metric_sheet(contents, own, block.scope, f"{title}, evaluation {block.name}")
             for title, own in tables.items()
             if own
         ]
-        if block.text:
-            sheets.append(control_sheet(contents, block.name, block.text))
+        sheets += block.details.make_sheets(_origin(contents), f"{contents.name}-{block.name}")
     if correlation:
         sheets.append(correlation_sheet(contents, correlation))
     if training:
@@ -65,7 +62,7 @@ def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title:
         name=f"{contents.name}-{evaluation}-{group}",
         title=title,
         parts=[_part(table, f"{table.label}; {origin}; {scope}") for table in tables],
-        records=[record for table in tables for record in _records(table, contents.modality != "molecules")],
+        records=[record for table in tables for record in _records(table)],
     )
 
 
@@ -92,28 +89,6 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
         for line in headline.lines
     ]
     return Sheet(f"{contents.name}-headline", title, [part], records)
-
-
-def control_sheet(contents: Contents, evaluation: str, text: TextDetails) -> Sheet:
-    """Samples of text beside real text and the controls."""
-    title = f"Beside real text and controls, evaluation {evaluation}"
-    rows = [row for part in text.parts for row in part]
-    columns = {
-        "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
-        **{heading: [text.text(row, metric) for row in rows] for heading, metric in text.columns.items()},
-        "Warnings": ["; ".join(row.warnings) for row in rows],
-    }
-    part = Part(f"{title}; {_origin(contents)}", list(columns), list(zip(*columns.values(), strict=True)))
-    records = [
-        {
-            "rows": row.name,
-            "nfe": row.nfe,
-            "calls": row.calls,
-            **{name: row.values.get(name) for name in text.digits},
-        }
-        for row in rows
-    ]
-    return Sheet(f"{contents.name}-{evaluation}-controls", title, [part], records)
 
 
 def correlation_sheet(contents: Contents, correlation: Mapping[str, Any]) -> Sheet:
@@ -217,10 +192,10 @@ def _entry(cell: Cell, table: Table) -> Entry:
     return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
-def _records(table: Table, compared: bool) -> Iterable[dict[str, Any]]:
+def _records(table: Table) -> Iterable[dict[str, Any]]:
     """A record per method and NFE, named as in metrics.parquet; the last one is that of real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
-    if compared:
+    if table.about.compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}
     for method, cells in table.rows.items():
         own = table.calls.get(method, [None] * len(cells))

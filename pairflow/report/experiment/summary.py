@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pairflow.config import tail_revises
-from pairflow.report.experiment.contents import Contents
+from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
 from pairflow.report.panels import Panel, leading_panel, panels
 from pairflow.report.stats import Difference, adjust, difference
 from pairflow.report.tables import (
     Table,
     choose_digits,
+    could_show,
     describe_scope,
     differ_in_entropy,
     make_table,
@@ -25,7 +26,7 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 def write_summary(contents: Contents) -> list[str]:
     """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling and its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
-    if panel := leading_panel(contents.metrics, contents.modality):
+    if panel := leading_panel(contents.metrics, contents.experiment):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
         against = baselines(contents.experiment)
         compared = [text for baseline in against for text in _compare(panel, paired, baseline, contents)]
@@ -38,7 +39,7 @@ def write_summary(contents: Contents) -> list[str]:
 
 def _rank(panel: Panel, contents: Contents) -> str:
     """The best methods at the fewest sampling steps."""
-    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, contents.methods)
+    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, panel.about, contents.methods)
     first = baselines(contents.experiment)[0]
     direction = 1 if panel.about.best == "lowest" else -1
     cells = sorted(
@@ -114,7 +115,7 @@ def _describe(method: str, tests: Mapping[int, Difference], panel: Panel, baseli
 
 def _find_entropies(panel: Panel, contents: Contents) -> Mapping[tuple[str, int], float]:
     """The mean entropy of samples of text at the places of a panel; empty for other data."""
-    for other in panels(contents.metrics, contents.modality, panel.evaluation):
+    for other in panels(contents.metrics, contents.experiment, panel.evaluation):
         if other.metric == "entropy":
             by_calls = panel.unit != other.unit
             return (other.by_calls(contents.experiment.count_calls) if by_calls else other).means
@@ -184,7 +185,7 @@ def _describe_difference(cell: Difference, nfe: int, panel: Panel) -> str:
 def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]:
     """The smallest differences that could have been seen, where the test decides nothing."""
     undecided = {nfe: cell for nfe, cell in tests.items() if cell.undecided}
-    possible = [nfe for nfe, cell in undecided.items() if panel.about.could_show(cell)]
+    possible = [nfe for nfe, cell in undecided.items() if could_show(panel.about, cell)]
     limits = [f"{_number(tests[nfe].visible, panel)} at {join_steps([nfe], panel.unit)}" for nfe in possible]
     texts = [f"A difference of about {join_words(limits)} would have shown"] if limits else []
     if blind := [nfe for nfe in undecided if nfe not in possible]:

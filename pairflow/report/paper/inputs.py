@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.artifacts import read_metadata
 from pairflow.config import Experiment
-from pairflow.data.images import to_images
 from pairflow.errors import InputError
 from pairflow.plan import paths
+from pairflow.report.pages import page_of
 from pairflow.report.results import FinishedExperiment, read_finished
 
-ROW = 8  # images in a row, as in the paper's figures
+ROW = 8  # pictures in a row, as in the paper's figures
 
 
 def read_experiments(
@@ -40,21 +40,16 @@ def _read(path: Path, experiment: Experiment) -> FinishedExperiment:
             )
     train = paths.data(path.parent, "train.parquet")
     partial = read_metadata(train).parameters.get("partial") if train.is_file() else None
-    images = _read_images(path.parent, experiment)
-    return replace(run, experiment=experiment, partial=partial, images=images)
+    pictures = _read_pictures(path.parent, experiment)
+    return replace(run, experiment=experiment, partial=partial, pictures=pictures)
 
 
-def _read_images(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:
-    """NFE -> method -> the first images of a row, as far as their files are still there."""
-    images: dict[int, dict[str, np.ndarray]] = {}
-    for run in paths.shown_runs(experiment) if experiment.modality == "images" else ():
+def _read_pictures(root: Path, experiment: Experiment) -> dict[int, dict[str, np.ndarray]]:
+    """NFE -> method -> the first samples as pictures, as far as their files are still there."""
+    pictures: dict[int, dict[str, np.ndarray]] = {}
+    for run in paths.shown_runs(experiment):
         path = paths.samples(root, run)
-        if path.is_file():
-            table, metadata = read_table(path, "samples")
-            if metadata.shape is None or metadata.vocabulary_size is None:
-                raise InputError(f"{path}: expected samples of images, found no image size in it")
-            channels, height, width = metadata.shape
-            first = token_array(table["tokens"].slice(0, ROW))  # the first trial stands first
-            drawn = to_images(first, (channels, height, width), metadata.vocabulary_size)
-            images.setdefault(run.nfe, {})[run.method] = drawn
-    return {nfe: images[nfe] for nfe in sorted(images)}
+        row = page_of(experiment).read_row(path, ROW) if path.is_file() else None
+        if row is not None:
+            pictures.setdefault(run.nfe, {})[run.method] = row
+    return {nfe: pictures[nfe] for nfe in sorted(pictures)}

@@ -28,7 +28,7 @@ def compare_dimensions(runs: Iterable[FinishedExperiment]) -> MoonsPage | None:
     panels: dict[Run, Panel] = {}
     experiments = {run.name: run for run in runs if run.experiment.data.source == "two_moons"}
     for run in experiments.values():
-        panel = leading_panel(run.metrics, run.experiment.modality)
+        panel = leading_panel(run.metrics, run.experiment)
         if panel is not None:
             panels[getattr(run.experiment.data, "dims", 0), run.name] = panel
     if not panels:
@@ -44,7 +44,7 @@ def compare_dimensions(runs: Iterable[FinishedExperiment]) -> MoonsPage | None:
 
 def _chart(panel: Panel, methods: list[str], name: str) -> Picture:
     rows = summarise(panel.rows)
-    table = make_table(rows, panel.evaluation, panel.metric, methods, panel.beside, panel.floor)
+    table = make_table(rows, panel.evaluation, panel.metric, panel.about, methods, panel.beside, panel.floor)
     return figures.quality(table, panel.rows.samples, name)
 
 

@@ -68,10 +68,10 @@ class PaperPage:
         return {
             run.name: {
                 nfe: {name: _draw_row(images, name, nfe) for name, images in by_method.items()}
-                for nfe, by_method in run.images.items()
+                for nfe, by_method in run.pictures.items()
             }
             for run in self.runs.values()
-            if run.images
+            if run.pictures
         }
 
     @property

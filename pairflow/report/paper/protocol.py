@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pairflow.config import Experiment, Settings, check, parse_method
-from pairflow.config.data import Data, Text
+from pairflow.config.data import Data
 from pairflow.config.experiment import Pairing
 from pairflow.config.file import load, read_text
 from pairflow.config.networks import Network
@@ -21,6 +21,8 @@ _FREE = (  # settings that change no value of the tables
     *(
         "evaluations.*.nfe",
         "evaluations.*.shown",
+        "evaluations.*.temperatures",
+        "evaluations.*.guidances",
         "distillation.*.ema_decay",
     ),  # an inherited average keeps the base's decay
 )
@@ -57,7 +59,7 @@ def name_data(experiment: Experiment) -> str:
     data = experiment.data
     if data.source == "mnist" and experiment.flow == "continuous":
         return "mnist_continuous"
-    return f"lm1b_n{data.length}" if isinstance(data, Text) and data.source == "lm1b" else data.source
+    return f"lm1b_n{getattr(data, 'length', 0)}" if data.source == "lm1b" else data.source
 
 
 def settings_of_model(method: str) -> list[str]:

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from pairflow.config import tail_revises
+from pairflow.metrics.ranking import leading_evaluation
 from pairflow.report.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.report.results import FinishedExperiment
-from pairflow.training.choice import leading_evaluation
 
 _FILE = Path(__file__).with_name("generators.csv")
 _SAMPLES = 1024  # behind a printed count

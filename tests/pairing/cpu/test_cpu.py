@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from pairflow.data import library, molecules, sources
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules import prepare as molecules
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.pairing import oracle, rule
 from pairflow.pairing import pair as engine
 from pairflow.pairing.cpu import engine as cpu
@@ -51,7 +53,7 @@ def index(request, monkeypatch):
 
 def molecule_rows(name, every, length):
     """About 1,000 molecules of a source as token rows, and K."""
-    source = sources.MOLECULES[name]
+    source = MOLECULES[name]
     smiles = list(library.rows(source.fetch(), source.column))[::every]
     prepared = molecules.prepare(smiles, length=length)
     return prepared.train[:1000], prepared.vocabulary.size

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.metrics.chemistry import histograms
+from pairflow.kinds.molecules.chemistry import histograms
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.experiment.quality import evaluation_blocks
-from pairflow.report.tables import METRICS, list_metrics
 
 METHODS, NFE = ("udlm", "pairflow"), (1, 32)
 COUNTS = {
@@ -77,7 +77,7 @@ def block(contents):
 
 @pytest.fixture(scope="module")
 def found(block):
-    return block.chemistry
+    return block.details
 
 
 def test_every_measured_metric_is_in_one_table_with_the_decimals_that_it_needs(block):
@@ -127,7 +127,7 @@ def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(co
     data = contents.experiment.data.model_copy(update={"source": "my_library.smi"})
     other = replace(contents, experiment=contents.experiment.model_copy(update={"data": data}))
     [block] = evaluation_blocks(other)
-    *_, novel = block.chemistry.speed.tables
+    *_, novel = block.details.speed.tables
     assert novel.metric == "novel_per_second"
     assert [cell.mean for cell in novel.rows["pairflow"]] == pytest.approx([2 * 100 / 2.0, 2 * 100 / 64.0])
     page = render(other)
@@ -143,7 +143,7 @@ def test_novel_molecules_per_second_are_shown_where_the_data_are_not_complete(co
 
 def test_without_times_or_histograms_those_parts_are_left_out(make):
     [block] = evaluation_blocks(make())
-    bare = block.chemistry
+    bare = block.details
     assert (bare.reasons, bare.properties, bare.speed) == (None, {}, None)
     assert [group.title for group in block.groups] == ["Spellings, as the paper counts"]
 
@@ -162,10 +162,10 @@ def test_the_page_explains_what_it_shows(contents):
 
 
 def test_metrics_of_molecules_all_have_a_group_or_a_chart():
-    groups = {METRICS[name].group for name in list_metrics("molecules")}
+    groups = {METRICS[name].group for name in METRICS}
     assert groups == {"", "spellings", "reasons", "structure", "moses", "properties", "speed"}
     counts = ["useful_strict", "useful", "valid", "unique_strict", "novel_strict", "in_class"]
-    assert list_metrics("molecules", "") == counts
+    assert [name for name, metric in METRICS.items() if not metric.group] == counts
 
 
 def test_its_charts_have_names_as_files(contents):

@@ -5,13 +5,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
 from pairflow.report.tables import Cell, Table
 
 BASES = ("mdlm", "udlm", "random", "pairflow", "pairflow-sub4")
-TABLE = Table("valid", [1, 2], {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")})
+TABLE = Table(
+    "valid",
+    METRICS["valid"],
+    [1, 2],
+    {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")},
+)
 POINTS = 72  # to the inch
 
 
@@ -66,14 +72,14 @@ def test_a_legend_is_no_wider_than_the_column(many, tmp_path):
 
 
 def test_pixels_are_neither_smoothed_nor_lost(make_images, tmp_path):
-    contents = make_images(images={"udlm": {4: make_images().images["udlm"][1]}})
+    contents = make_images(images={"udlm": {4: make_images().part.images["udlm"][1]}})
     found = dict(files.name_pictures(draw(contents)))
     assert list(found) == [
         *("samples-udlm-nfe4", "pairs-pairflow", "pairs-random"),
         *("states-backward-pairing", "states-uniform-corruption", "neighbours-udlm", "neighbours-pairflow"),
     ]
     pixels = found["samples-udlm-nfe4"]
-    first = contents.images["udlm"][4][0, :, :, 0]
+    first = contents.part.images["udlm"][4][0, :, :, 0]
     factor = 5  # 365 pixels of room for 8 images of 8 pixels with a line of grey around each
     assert (pixels[factor : 9 * factor : factor, factor : 9 * factor : factor] == first).all()
     for name in ("a", "b"):

@@ -8,7 +8,7 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.experiment.bounds import mean_bounds
+from pairflow.report.bounds import mean_bounds
 from pairflow.report.experiment.gather import read_timings
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
@@ -57,5 +57,5 @@ def test_a_bound_is_the_mean_over_seeds():
             "metric": [*["nll_bound"] * 4, "copies"],
             "value": [1.0, 2.0, 3.0, 5.0, 0.5],
         }
-    )
-    assert mean_bounds(rows) == {"udlm": 1.5, "pairflow": 4.0}
+    ).assign(evaluation=[*["likelihood"] * 4, "main"])
+    assert mean_bounds(rows) == {"nll_bound": {"udlm": 1.5, "pairflow": 4.0}}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.metrics.chemistry import histograms
+from pairflow.kinds.molecules.chemistry import histograms
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 
@@ -42,7 +42,7 @@ def contents(make):
 
 def test_a_curve_per_number_of_steps_and_the_property_at_each_weight(contents):
     [block] = evaluation_blocks(contents)  # the repetitions have no block of their own
-    guidance = block.chemistry.guidance
+    guidance = block.details.guidance
     assert guidance.condition == "logp=high"
     assert list(guidance.trades) == [1, 4]
     assert [(nfe, set(methods)) for nfe, methods in guidance.shapes.items()] == [

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.experiment.headline import make_headline
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
-from pairflow.report.tables import describe_metric
+from pairflow.report.headline import make_headline
+from pairflow.report.tables import list_metrics
 
 OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete
 
@@ -150,7 +150,7 @@ def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, comple
     words = parse(render(make(settings=settings))).words()
     assert ("lower is better, but a model with few" in words) is complete
     assert ("Novel are those that are not among" in words) is not complete
-    about = describe_metric("novel_strict", complete)
+    about = list_metrics(make(settings=settings).experiment)["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
 
 

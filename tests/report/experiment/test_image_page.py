@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairflow.kinds.images.metrics import METRICS
+from pairflow.kinds.images.page.page import name_extractor
 from pairflow.report import figures, tables
 from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
@@ -71,7 +73,7 @@ def test_an_image_on_its_way_to_noise_stands_beside_its_uniform_corruption(make_
 
 def test_training_images_stand_beside_the_best_method(make_images):
     contents = make_images()
-    html = render(make_images(training_images=contents.images["udlm"][1]))
+    html = render(make_images(training_images=contents.part.images["udlm"][1]))
     opened = html.split('<details class="method" open>')[1].split("</details>")[0]
     alts = [f"64 samples of {text}" for text in ("the training data", "pairflow at 1 sampling step")]
     assert [text for text in alts if f'alt="{text}"' in opened] == alts
@@ -151,7 +153,7 @@ def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(mak
 def test_names_of_extractors(make_images):
     names = {"inception": "Inception", "dinov2-0011aabb": "DINOv2 0011aabb", "mine": "mine"}
     names |= {"classifier-9f": "the classifier 9f"}
-    assert {name: quality.name_extractor(name, make_images()) for name in names} == names
+    assert {name: name_extractor(name, make_images().part.accuracies) for name in names} == names
 
 
 def test_fid_is_called_so_and_leads_the_summary(make_images, parse):
@@ -226,10 +228,10 @@ def test_distances_are_on_logarithmic_axes_with_round_ticks():
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [tables.Cell(-0.01, count=1, digits=2), tables.Cell(0.5, count=1, digits=2)]}
-    picture = figures.quality(tables.Table("kd", [1, 2], cells), [10], "q")
+    picture = figures.quality(tables.Table("kd", METRICS["kd"], [1, 2], cells), [10], "q")
     assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
     cells = {"a": [tables.Cell(1, 5, 3), tables.Cell(2, 0.1, 3)]}
-    assert figures.quality(tables.Table("fd", [1, 2], cells), [10], "q").svg
+    assert figures.quality(tables.Table("fd", METRICS["fd"], [1, 2], cells), [10], "q").svg
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_dr
 def test_digits_suit_the_smallest_value(values, text):
     rows = pd.DataFrame({"method": ["a", "b"], "nfe": 1, "seed": 0, "value": values})
     summary = tables.summarise(rows.assign(metric="fd", evaluation="main"))
-    assert tables.make_table(summary, "main", "fd", ["a", "b"]).rows["a"][0].text == text
+    assert tables.make_table(summary, "main", "fd", METRICS["fd"], ["a", "b"]).rows["a"][0].text == text
 
 
 def test_long_rows_have_binned_distances():

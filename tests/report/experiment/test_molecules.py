@@ -1,4 +1,4 @@
-from pairflow.report.experiment import molecules
+from pairflow.kinds.molecules.page import gallery as molecules
 
 SAMPLES = ["CCO", "CC(C", "", "c1cc[nH]c1", "C", "C", "CN", "CF", ""]
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
-from pairflow.config.sampling import CLASSIFIERS
+from pairflow.kinds.images.page import pictures
+from pairflow.kinds.images.settings import CLASSIFIERS
 from pairflow.plan import paths
-from pairflow.report.experiment import pictures
+from pairflow.plan.jobs import report_inputs
 from pairflow.report.trajectory import draw_between
 
 TIMES = (0.75, 0.5, 0.25)
@@ -65,21 +66,21 @@ def test_pictures_of_known_samples(experiment, folder):
     other[:3] = 1 - other[:3]
     drawn = np.stack([tokens[5], other])
     found = pictures.read_images(root, experiment, {"udlm": {1: tokens[:2], 4: drawn}, "random": {}})
-    assert (found["images"]["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
-    samples, nearest, distances = found["neighbours"]["udlm"]
-    assert (samples == found["images"]["udlm"][4]).all()
+    assert (found.images["udlm"][4][0] == 255 * tokens[5].reshape(8, 8, 1)).all()
+    samples, nearest, distances = found.neighbours["udlm"]
+    assert (samples == found.images["udlm"][4]).all()
     assert (nearest == 255 * tokens[[5, 7]].reshape(2, 8, 8, 1)).all()
     assert distances == pytest.approx([0, 255 * np.sqrt(3)])
-    assert list(found["neighbours"]) == ["udlm"]
-    assert found["accuracies"] == {"classifier-01234567": 0.9}
+    assert list(found.neighbours) == ["udlm"]
+    assert found.accuracies == {"classifier-01234567": 0.9}
     shipped = experiment.model_copy(update={"features": None})
-    found = pictures.read_images(root, shipped, {})["accuracies"]
+    found = pictures.read_images(root, shipped, {}).accuracies
     assert found == {f"classifier-{CLASSIFIERS['digits'][:8]}": 0.95}
 
 
 def test_pairs_are_of_the_same_data_points(experiment, folder):
     root, _ = folder
-    found = pictures.read_images(root, experiment, {})["pairs"]
+    found = pictures.read_images(root, experiment, {}).pairs
     assert list(found) == ["pairflow", "random"]
     for (x1, between, x0), other in zip(found.values(), reversed(list(found.values())), strict=True):
         assert x1.shape == x0.shape == (6, 8, 8, 1)
@@ -90,6 +91,6 @@ def test_pairs_are_of_the_same_data_points(experiment, folder):
 
 
 def test_the_report_declares_what_it_shows(experiment, tmp_path):
-    declared = paths.report_inputs(tmp_path, experiment)["pictured"]
+    declared = report_inputs(tmp_path, experiment)["pictured"]
     assert [path.name for path in declared[:2]] == ["pairflow.parquet", "random.parquet"]
     assert "classifier.json" in {path.name for path in declared}

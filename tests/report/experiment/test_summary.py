@@ -3,11 +3,11 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from pairflow.report.experiment.headline import make_headline
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import list_sheets
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.headline import make_headline
 
 
 def noisy(rows: pd.DataFrame) -> pd.DataFrame:

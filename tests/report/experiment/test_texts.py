@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pairflow.metrics.text.controls import CONTROLS
-from pairflow.metrics.text.kneser_ney import KneserNey
-from pairflow.metrics.text.ngrams import distinct_share, jensen_shannon, token_entropy
-from pairflow.report.experiment.texts import find_warnings
+from pairflow.kinds.text.controls import CONTROLS
+from pairflow.kinds.text.kneser_ney import KneserNey
+from pairflow.kinds.text.ngrams import distinct_share, jensen_shannon, token_entropy
+from pairflow.kinds.text.page.nonsense import find_warnings
 
 RANDOM = np.random.default_rng(0)
 WORDS = [RANDOM.integers(1, 27, RANDOM.integers(2, 7)).tolist() for _ in range(60)]

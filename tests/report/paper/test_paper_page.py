@@ -146,7 +146,7 @@ def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_exper
     images = np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1), dtype=np.uint8)
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run({}, "small", **settings)
-    run = replace(run, images={nfe: dict.fromkeys(("udlm", "pairflow"), images) for nfe in (1, 2)})
+    run = replace(run, pictures={nfe: dict.fromkeys(("udlm", "pairflow"), images) for nfe in (1, 2)})
     html = render(PaperPage({"small": make_experiment(**settings)}, {"small": run}))
     shown = html.partition('<section id="samples"')[2].partition("</section>")[0]
     assert re.findall(r'alt="([^"]*)"', shown) == [

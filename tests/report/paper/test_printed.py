@@ -1,7 +1,8 @@
 import math
 from collections import Counter
 
-from pairflow.config import PAPER_SOURCES, parse_method
+from pairflow.config import parse_method
+from pairflow.kinds import list_settings
 from pairflow.report.paper.printed import DATASETS, METRICS, TITLES, best, minutes, parse_name, printed
 
 
@@ -68,7 +69,8 @@ def test_all_printed_data_have_experiments_here():
     assert parse_name("CondOT+DDPM") is None
     sources = dict.fromkeys(name.partition("_n")[0] if name.startswith("lm1b") else name for name in DATASETS)
     # Two moons are a figure without numbers.
-    assert {*PAPER_SOURCES} - {"two_moons"} == {*sources} - {"mnist_continuous"} | {"mnist"}
+    of_paper = {name for settings in list_settings() for name in settings.paper}
+    assert of_paper - {"two_moons"} == {*sources} - {"mnist_continuous"} | {"mnist"}
 
 
 def test_redi_of_two_data_sets_is_confounded():

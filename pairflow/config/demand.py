@@ -1,0 +1,105 @@
+"""Settings of samples on demand, of molecules and of text."""
+
+import math
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pairflow.config.check import Seed
+from pairflow.config.sampling import GuidedUpdate
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """The bounds of a range LOW:HIGH, an open one infinite; ValueError if the text is not such a range."""
+    low, colon, high = text.partition(":")
+    try:
+        bounds = float(low or "-inf"), float(high or "inf")
+    except ValueError:
+        bounds = math.nan, math.nan
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"expected the smaller number first, found {text!r}")
+    if not colon or not (low or high) or not bounds[0] <= bounds[1]:
+        raise ValueError(f"expected a range such as 1:3, 1: or :3, found {text!r}")
+    return bounds
+
+
+def _require_range(text: str | None) -> str | None:
+    if text is not None:
+        parse_range(text)
+    return text
+
+
+Range = Annotated[str | None, AfterValidator(_require_range)]
+
+
+class DemandSettings(GuidedUpdate):
+    """What a file of molecules on demand depends on, besides the model."""
+
+    count: int = Field(
+        ge=1, le=10**8, description="Number of molecules to generate. Switches to on-demand mode."
+    )
+    nfe: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
+        "the folder of an experiment, whose metrics then decide.",
+    )
+    prefix: str | None = Field(
+        None,
+        min_length=1,
+        description="Start of every sample, as SMILES or text, which all updates keep.",
+    )
+    template: str | None = Field(
+        None,
+        min_length=1,
+        description="Like --prefix, but each `*` leaves one token open.",
+    )
+    raw: bool = Field(
+        False,
+        description="Write every sample as the string that the model made, whether or not RDKit can read it.",
+    )
+    unique: bool = Field(False, description="Drop duplicates.")
+    novel: bool = Field(False, description="Drop molecules of the training data set.")
+    min_qed: float | None = Field(
+        None, ge=0, le=1, description="Smallest drug-likeness (QED, 0 to 1) to keep."
+    )
+    logp: Range = Field(None, description="Range of logP to keep, such as 1:3, or open: 1: or :3.")
+    weight: Range = Field(None, description="Range of the molecular weight in g/mol to keep, such as :450.")
+    smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must have. May be given several times."
+    )
+    not_smarts: tuple[str, ...] = Field(
+        (), description="Substructure (SMARTS) that a molecule must not have. May be given several times."
+    )
+    properties: bool = Field(
+        False,
+        description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
+        "InChIKey.",
+    )
+    nearest: bool = Field(
+        False,
+        description="Add the most similar training molecule, its name in your library, and the similarity "
+        "(Tanimoto; Morgan fingerprints, radius 2, 2,048 bits).",
+    )
+    three_d: bool = Field(
+        False,
+        description="Write coordinates in space and all hydrogens (.sdf), by RDKit's ETKDGv3 and MMFF94. "
+        "Drops molecules for which there are none.",
+    )
+    seed: Seed = Field(0, description="Seed of the source states, of the sampler and of --3d.")
+
+    @model_validator(mode="after")
+    def _one_start(self) -> "DemandSettings":
+        if self.prefix is not None and self.template is not None:
+            raise ValueError("template: does not go with prefix; write the start into the template")
+        return self
+
+    @model_validator(mode="after")
+    def _raw_strings_are_not_filtered(self) -> "DemandSettings":
+        filters = ("unique", "novel", "min_qed", "logp", "weight", "smarts", "not_smarts")
+        needing = (*filters, "properties", "nearest", "three_d")
+        given = [name for name in needing if getattr(self, name) not in (None, False, ())]
+        if self.raw and given:
+            raise ValueError(f"raw: does not go with {given[0]}, which needs valid molecules")
+        return self

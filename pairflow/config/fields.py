@@ -1,0 +1,62 @@
+"""Types of settings that several kinds of data have, and what all of them have."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from pairflow.config.check import Settings
+from pairflow.config.flows import DISCRETE
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+TrainingRows = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=10**9,
+        description="Number of training rows to draw at random. If it is not given, all rows are used.",
+    ),
+]
+
+
+def without_braces(file: str) -> str:
+    if set("{}") & set(file):
+        raise ValueError(f"{file}: braces in a name are wildcards to Snakemake; rename the file")
+    return file
+
+
+OwnFile = Annotated[str, Field(min_length=1), AfterValidator(without_braces)]
+
+
+class DataSettings(Settings):
+    """The section `data` of an experiment. Each kind of data has a class of its own, in its `settings`."""
+
+    kind: ClassVar[str]  # the name of its folder
+    names: ClassVar[tuple[str, ...]]  # of the data sets that it knows
+    paper: ClassVar[tuple[str, ...]] = ()  # those among them that the paper's tables have
+    flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # that the kind allows
+    experiment_keys: ClassVar[type[Settings]] = Settings  # the kind's own keys of an experiment
+
+    if TYPE_CHECKING:  # each class defines them, with its own help
+        source: Any
+        training_rows: int | None
+
+        @property
+        def file(self) -> str | None:
+            """The user's own file; None for a folder, and for the name of a data set."""
+
+    def count_rows(self, rows: int) -> int:
+        """How many rows an experiment trains on if the data set has so many for training."""
+        return min(rows, self.training_rows or rows)
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        """Whether a section `data` with these values is of this kind, by its source."""
+        raise NotImplementedError
+
+    def conditions(self) -> tuple[str, ...]:
+        """The classes that samples may be asked for, such as qed=high."""
+        return ()
+
+    def require_consistency(self, experiment: Any) -> None:
+        """ValueError, with the names of the settings, unless an experiment goes with such data."""

@@ -1,0 +1,49 @@
+"""The flows: what is discrete moves along one, what is continuous along the other."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow, by the name that the configuration has.
+
+    `losses`: those that its trainings may have. `sampling`: what a file of its samples depends on. `keys`:
+    the settings of an experiment, and `protocol` those of each of its evaluations, that no other flow has.
+    `training`: the module of pairflow.training whose `base_objective` is the loss of its base models.
+    """
+
+    name: str
+    losses: tuple[str, ...]
+    sampling: type[SampleSettings] | type[FlowSampleSettings]
+    keys: tuple[str, ...]
+    protocol: tuple[str, ...]
+    training: str
+
+
+DISCRETE = Flow(
+    name="discrete",
+    losses=("nelbo", "cross_entropy"),
+    sampling=SampleSettings,
+    keys=("correlation", "pairing.coverage", "pairing.redraw", "training.ignore_padding"),
+    protocol=(*Update.model_fields, "temperatures"),
+    training="redraw",
+)
+CONTINUOUS = Flow(
+    name="continuous",
+    losses=("velocity",),
+    sampling=FlowSampleSettings,
+    keys=("pairing.pool",),
+    protocol=(),
+    training="velocity",
+)
+FLOWS = {flow.name: flow for flow in (DISCRETE, CONTINUOUS)}
+LOSSES = {loss: flow for flow in FLOWS.values() for loss in flow.losses}
+
+if TYPE_CHECKING:
+    FlowName = str
+    LossName = str
+else:
+    FlowName, LossName = Literal[tuple(FLOWS)], Literal[tuple(LOSSES)]

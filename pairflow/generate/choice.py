@@ -1,0 +1,117 @@
+"""Which model to sample from, and in how many steps: as a user says, or by the metrics of an experiment."""
+
+import contextlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pairflow.artifacts import read_metadata, read_object, read_table
+from pairflow.errors import InputError
+from pairflow.kinds import kind_of_model
+from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
+from pairflow.plan import paths
+from pairflow.training.model_files import read_description
+from pairflow.training.options import MODEL_FILES, VOCABULARY
+
+if TYPE_CHECKING:
+    from pairflow.kinds.kind import Kind
+
+
+class ModelChoice(NamedTuple):
+    """The folder of a model, a number of sampling steps, and a sentence on why, if metrics chose them."""
+
+    folder: Path
+    nfe: int
+    reason: str = ""
+
+    @property
+    def files(self) -> list[Path]:
+        """What no output may replace: the model's files, and the file that its experiment was made from."""
+        roots = [*self.folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+        return [self.folder / name for name in MODEL_FILES] + [*filter(None, map(_source, roots))]
+
+
+def choose(folder: Path, nfe: int | None) -> ModelChoice:
+    """The model in `folder`, or the best one of the finished experiment in `folder`.
+
+    Of an experiment: the `best_run` in its leading evaluation, by the first metric of `Kind.chosen_by` that
+    was measured. With `nfe`, the best method at that number of steps, if the experiment was evaluated there.
+    Raises InputError if samples of its kind do not leave on demand, for a model without `nfe`, and for an
+    experiment without such a metric.
+    """
+    kind, metrics = kind_in(folder), folder / "metrics.parquet"
+    if not kind.on_demand:
+        raise not_on_demand(folder, kind)
+    if _is_model(folder):
+        read_description(folder / "model.json")
+        if nfe is None:
+            raise InputError(f"{folder}: a model does not say how many steps to take; add --nfe")
+        return ModelChoice(folder, nfe)
+    rows = read_table(metrics, "metrics")[0].to_pandas()
+    metric = next((name for name in kind.chosen_by if name in set(rows.metric)), kind.chosen_by[-1])
+    rows = rows[(rows.metric == metric) & rows.nfe.notna()]
+    if rows.empty:
+        raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
+    rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
+    rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
+    counts = not kind.chosen_lowest  # of samples, and then the more the better
+    means = mean_values(rows.assign(value=rows.value / rows.samples) if counts else rows)
+    at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
+    method, evaluated = best_run(at_nfe or means, lowest=kind.chosen_lowest)
+    steps, mean = nfe or evaluated, means[method, evaluated]
+    share = f"{mean:.1%} of its samples are {metric.removesuffix('_strict')}"
+    quality = share if counts else f"its {metric} is {mean:.4g}"
+    reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
+    return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
+
+
+def choose_for_scores(folder: Path) -> ModelChoice:
+    """The model that `choose` would take. Scoring needs no number of steps.
+
+    Raises InputError if rows of its kind cannot be scored.
+    """
+    kind = kind_in(folder)
+    if not kind.on_demand:
+        raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
+    model = _is_model(folder)
+    choice = choose(folder, 1 if model else None)
+    return choice._replace(reason="" if model else f"{folder}: takes {choice.folder.name}")
+
+
+def kind_in(folder: Path) -> "Kind":
+    """The kind of the rows that the model in `folder` makes, or the models of the experiment there."""
+    description = _content(folder / "model.json")
+    vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
+    return kind_of_model(description, str(vocabulary.get("kind", "")))
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The content of a JSON file; nothing where it cannot be read, which others report."""
+    try:
+        return read_object(path)
+    except (OSError, ValueError):
+        return {}
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder is that of a model, or at least not that of a finished experiment."""
+    return (folder / "model.json").is_file() or not (folder / "metrics.parquet").is_file()
+
+
+def _source(root: Path) -> Path | None:
+    """The file or folder that the data of the experiment in `root` were read from, if they tell."""
+    train = paths.data(root, "train.parquet")
+    with contextlib.suppress(InputError, OSError):
+        settings = read_metadata(train).parameters
+        if name := settings.get("source") or settings.get("file"):
+            return root.parent.parent / name
+    return None
+
+
+def not_on_demand(folder: Path, kind: "Kind") -> InputError:
+    """The error for a model, or an experiment with models, whose samples do not leave on demand."""
+    options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
+    if not models:
+        return InputError(f"{folder}: --count makes molecules; this model makes {kind.rows}: use {options}")
+    options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
+    return InputError(f"{folder}: --count makes molecules; its models make {kind.rows}: use {options}")

@@ -1,0 +1,148 @@
+"""Samples on demand: of a model, decoded and filtered as their kind is, until there are as many as wanted."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from pairflow import published
+from pairflow.artifacts import atomic, require_apart
+from pairflow.config import DemandSettings
+from pairflow.data.delivery import Rows
+from pairflow.errors import InputError, Interrupted
+from pairflow.generate.choice import choose, kind_in, not_on_demand
+from pairflow.runtime import signals
+from pairflow.runtime.progress import bar
+from pairflow.training.model import DiscreteModel, Model
+
+PATIENCE = 20_000  # samples in a row that may all be dropped before the search ends
+
+
+class TooFewAccepted(InputError):
+    """None of the last 20,000 samples was delivered, so that the next are not worth waiting for."""
+
+
+class SampleStream:
+    """Samples on demand: iterating gives `settings.count` SMILES, or texts, of the model in `folder`.
+
+    `folder` may also be that of a finished experiment, whose metrics then choose the model, and the number of
+    steps if the settings have none. The samples are a function of the model, the settings and the kind of
+    device; a smaller count gives the first of a larger one. Raises TooFewAccepted if none of the last 20,000
+    samples passed the filters. `inputs` are the files that are read; `delivery` counts all samples.
+
+        for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
+
+    Molecules need RDKit.
+    """
+
+    def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
+        folder = published.locate(folder)
+        kind_in(folder).require_deliverable(folder, settings)
+        self.choice = choose(folder, settings.nfe)
+        self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
+        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
+        if not isinstance(model, DiscreteModel):
+            raise not_on_demand(folder, kind)
+        self.model, self.delivery = model, kind.delivery(model, self.settings)
+        chosen_by = [folder / "metrics.parquet"] if self.choice.reason else []
+        self.inputs = [*self.choice.files, *chosen_by, *self.delivery.inputs]
+
+    def __iter__(self) -> Iterator[str]:
+        self.delivery.begin()
+        delivered = dropped = 0
+        for text in self._strings():
+            kept = self.delivery.keep(text)
+            if kept is None:
+                dropped += 1
+            else:
+                yield kept
+                delivered, dropped = delivered + 1, 0
+            if delivered == self.settings.count:
+                return
+            if dropped >= PATIENCE:
+                raise TooFewAccepted(f"none of the last {dropped:,} samples was {self.delivery.explain()}")
+
+    def _strings(self) -> Iterator[str]:
+        """Decoded samples without end."""
+        rows = self.model.rows_without_end(self.settings, self.choice.nfe, self.delivery.given)
+        return map(self.delivery.decode, rows)
+
+
+def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:
+    """Write the samples of a stream to `out`; a line about their number, the shares kept and the time.
+
+    If the search is interrupted or accepts too few samples, what was found so far is written to
+    `<stem>.part<suffix>` instead, and Interrupted or InputError is raised. SIGUSR1 writes it there too, and
+    the search continues.
+    """
+    settings, delivery = stream.settings, stream.delivery
+    write = delivery.writer(out)
+    require_apart({"--out": out}, stream.inputs)
+    require_writable(out)
+    table = GrowingTable(out, settings.count, delivery.noun, write)
+    describe = delivery.describer(quiet, threads)
+
+    def collect() -> None:
+        """Append a row per sample that is delivered, under a bar with the share of these."""
+        with bar(total=settings.count, unit=f" {delivery.noun}", quiet=quiet) as progress:
+            for number, text in enumerate(stream, 1):
+                table.rows.append({"name": f"pairflow-{number}", **describe(text)})
+                progress.set_postfix_str(f"{number / delivery.drawn:.1%} of samples kept", refresh=False)
+                progress.update()
+
+    started, replaced = time.perf_counter(), ", which replaces an earlier file" if out.exists() else ""
+    table.fill(collect)
+    seconds = time.perf_counter() - started
+    summary = f"{settings.count:,} {delivery.summarise(table.rows, seconds)}, seed {settings.seed}"
+    return "\n".join(filter(None, [f"{summary} -> {out}{replaced}", delivery.warn()]))
+
+
+class GrowingTable:
+    """What was delivered so far, which `noun` names; `write(path, rows)` puts it into a file."""
+
+    def __init__(self, out: Path, count: int, noun: str, write: Callable[[Path, Rows], None]):
+        self.out, self.count, self.noun, self.write = out, count, noun, write
+        self.part, self.part_saved = out.with_name(f"{out.stem}.part{out.suffix}"), False
+        self.rows: Rows = []
+
+    def fill(self, collect: Callable[[], None]) -> None:
+        """Save the rows that `collect` appends; see `deliver` for what happens if that is cut short."""
+        try:
+            with signals.interruptible(self.save_part):
+                try:
+                    collect()
+                    self.save(self.out)
+                except signals.Stopped as stop:
+                    raise Interrupted(f"stopped: {self.save_part()}", stop.number) from None
+        except TooFewAccepted as end:
+            raise InputError(f"{end} ({self.save_part()})") from None
+        self.remove_part()
+
+    def save(self, path: Path) -> None:
+        with atomic(path) as [temporary]:
+            self.write(temporary, self.rows)
+
+    def save_part(self) -> str:
+        """Save what is found so far, if anything is, and say so."""
+        progress = f"{len(self.rows):,} of {self.count:,} {self.noun} found"
+        if not self.rows:
+            return f"{progress}, nothing is written"
+        self.save(self.part)
+        self.part_saved = True
+        return f"{progress}, saved in {self.part}"
+
+    def remove_part(self) -> None:
+        """Remove the file of `save_part`, if this search has written one."""
+        if self.part_saved:
+            self.part.unlink(missing_ok=True)
+
+
+def require_writable(out: Path) -> None:
+    """InputError unless a file can be written at `out`; makes its folder."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written there: {error.strerror}") from None

@@ -1,0 +1,105 @@
+"""Samples of a trained model in trials: token rows, or numbers with what is measured on their paths."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from pairflow import published
+from pairflow.arguments import checked_integer
+from pairflow.artifacts import token_column, token_dtype
+from pairflow.config import FlowSampleSettings, SampleSettings, check
+from pairflow.config.sampling import SamplerName
+from pairflow.errors import InputError
+from pairflow.limits import MOST_NFE, MOST_SAMPLES
+from pairflow.runtime.resume import BlockKey, split_rows
+
+if TYPE_CHECKING:
+    from pairflow.training.model import Model
+
+
+class Trials(NamedTuple):
+    """How the samples of a model's trials are drawn: the `kind` of their table, the network's calls for a
+    sample, a batch (rows, ...) by (trial, first, rows), and the columns of all batches, one after another.
+    """
+
+    kind: str
+    calls: int
+    draw: Callable[[BlockKey], np.ndarray]
+    columns: Callable[[np.ndarray], Mapping[str, Any]]
+
+
+def trials(model: "Model", settings: SampleSettings | FlowSampleSettings) -> Trials:
+    """The trials of a model; InputError if the settings are for models of the other flow."""
+    from pairflow.training.model import DiscreteModel, VelocityModel
+    from pairflow.training.velocity import follow, path_columns
+
+    if isinstance(model, VelocityModel) and isinstance(settings, FlowSampleSettings):
+        solver, velocity = settings, model
+
+        def solve(batch: BlockKey) -> np.ndarray:
+            trial, first, rows = batch
+            return follow(velocity, solver, rows, trial, first)
+
+        kind = "vector samples" if model.vocabulary_size is None else "samples"
+        columns = partial(path_columns, vocabulary_size=model.vocabulary_size)
+        return Trials(kind, settings.nfe, solve, columns)
+    if isinstance(model, DiscreteModel) and isinstance(settings, SampleSettings):
+        update, denoiser = settings, model
+
+        def draw(batch: BlockKey) -> np.ndarray:
+            trial, first, rows = batch
+            _, samples = denoiser.draw(update, update.nfe, rows, "sample", trial, first)
+            return samples.numpy().astype(token_dtype(denoiser.corruption.symbols))
+
+        symbols = model.vocabulary_size
+        calls = settings.count_calls(settings.nfe)
+        return Trials("samples", calls, draw, lambda drawn: {"tokens": token_column(drawn, symbols)})
+    raise InputError(f"{model.folder}: --solver is needed with a model of a continuous flow, and only then")
+
+
+def sample(
+    model: str | Path,
+    count: int,
+    *,
+    nfe: int,
+    seed: int = 0,
+    sampler: SamplerName = "ancestral",
+    device: Literal["auto", "cuda", "cpu"] = "auto",
+) -> np.ndarray:
+    """Samples of a trained model: the first trial of `pairflow sample` with the same seed.
+
+    Args:
+        model: the folder of a model, such as results/demo/seed0/models/pairflow.
+        count: number of samples.
+        nfe: number of sampling steps.
+        seed: every random number follows from it.
+        sampler: the update rule.
+        device: "auto" uses the GPU if there is one.
+
+    Returns:
+        (count, N) token rows. Those of molecules and images become molecules and images by the data set's
+        vocabulary; `pairflow sample --count` writes molecules as files.
+
+    Raises:
+        InputError: if an argument is out of range, or the folder holds no model.
+
+    Example:
+        >>> rows = pairflow.sample("results/demo/seed0/models/pairflow", 100, nfe=4)  # doctest: +SKIP
+    """
+    from pairflow.runtime.device import choose
+    from pairflow.training.model import Model
+
+    count = checked_integer("count", count, 1, MOST_SAMPLES)
+    nfe = checked_integer("nfe", nfe, 1, MOST_NFE)
+    seed = checked_integer("seed", seed, 0, 2**32 - 1)
+    values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed}
+    settings = check(SampleSettings, values | {"sampler": sampler}, "sample")
+    loaded = Model.load(published.locate(model), device=choose(device, None))
+    drawing = trials(loaded, FlowSampleSettings(**values) if loaded.flow == "continuous" else settings)
+    batches = split_rows(count, loaded.batch_rows)
+    drawn = np.concatenate([drawing.draw((0, first, rows)) for first, rows in batches])[:, : loaded.length]
+    symbols = loaded.vocabulary_size
+    return drawn if symbols is None else drawn.astype(token_dtype(symbols))

@@ -1,0 +1,117 @@
+"""Scores of rows: the bound on -log p that a model gives to each row of a file."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pairflow import published
+from pairflow.artifacts import Metadata, as_cell, atomic, digest, require_apart, write_table
+from pairflow.config import ScoreSettings
+from pairflow.data.delivery import Candidate
+from pairflow.errors import InputError
+from pairflow.generate.bound import bound_row
+from pairflow.generate.choice import choose_for_scores, kind_in, not_on_demand
+from pairflow.generate.demand import require_writable
+from pairflow.runtime.progress import bar
+from pairflow.training.model import DiscreteModel, Model
+
+
+class Scorer:
+    """The model in `folder`, or the best one of the finished experiment there, as a judge of rows.
+
+    `inputs` are the files that are read; `noun` is what a row is.
+
+        scorer = Scorer("models/pairflow", ScoreSettings(draws=256))
+        table = scorer.score(scorer.read(Path("molecules.smi")))
+    """
+
+    def __init__(self, folder: str | Path, settings: ScoreSettings, device: str | torch.device = "cpu"):
+        folder = published.locate(folder)
+        self.settings, self.choice = settings, choose_for_scores(folder)
+        self.inputs = self.choice.files
+        kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
+        if not isinstance(model, DiscreteModel):
+            raise not_on_demand(folder, kind)
+        self.model, self.rows = model, kind.scored(model)
+        self.noun = self.rows.noun
+
+    def read(self, path: Path, column: str = "smiles") -> list[Candidate]:
+        """The rows of a file; InputError if it cannot be read or no row of it can be scored."""
+        rows = list(self.rows.read(path, column))
+        if all(row.tokens is None for row in rows):
+            first = f": {rows[0].reason} (the first of {len(rows):,})" if rows else ": the file has none"
+            raise InputError(f"{path}: no {self.noun} can be scored{first}")
+        return rows
+
+    def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
+        """A line for each row, in their order, of which those without tokens have only a reason."""
+        with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
+            lines = [
+                {"line": row.number, "name": row.name, self.rows.column: row.text}
+                | ({} if row.tokens is None else self._measure(row.tokens))
+                | {"reason": row.reason}
+                for row in candidates
+            ]
+        measured = ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
+        columns = ["line", "name", self.rows.column, "tokens", *measured, "reason"]
+        return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
+
+    def _measure(self, tokens: np.ndarray) -> dict[str, float]:
+        model, settings, padding = self.model, self.settings, self.rows.padding
+        ignored = model.training is not None and model.training.ignore_padding
+        bound = bound_row(
+            model.network,
+            model.corruption,
+            model.prediction,
+            tokens,
+            draws=settings.draws,
+            seed=settings.seed,
+            padding=padding if ignored else None,
+            device=model.device,
+        )
+        if not np.isfinite(bound.value):
+            raise InputError(
+                f"{self.choice.folder}: the network gives no finite numbers: its training diverged"
+            )
+        number = len(tokens) if padding is None else int(np.count_nonzero(tokens != padding))
+        low, high = bound.interval
+        values = {"nll_bound": bound.value, "standard_error": bound.error, "low": low, "high": high}
+        return {"tokens": number, **values, "nll_per_token": bound.value / number}
+
+
+def write_scores(scorer: Scorer, rows: Path, out: Path, column: str = "smiles", quiet: bool = False) -> str:
+    """Score the rows of a file, write the table to `out` (.csv or .parquet), and sum it up in a sentence."""
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .csv or .parquet")
+    require_apart({"--out": out}, [rows, *scorer.inputs])
+    require_writable(out)
+    table = scorer.score(scorer.read(rows, column), quiet)
+    metadata = Metadata(
+        kind="scores",
+        vocabulary=scorer.model.vocabulary,
+        parameters={"method": scorer.model.method, **scorer.settings.model_dump(mode="json")},
+        inputs={"model": str(scorer.model.weights), "rows": digest(rows)},
+    )
+    with atomic(out) as [temporary]:
+        if out.suffix == ".parquet":
+            write_table(temporary, table, metadata)
+        else:
+            table.map(as_cell).to_csv(temporary, index=False, float_format="%.4f", lineterminator="\n")
+    return f"{_summary(table, scorer.noun)}, seed {scorer.settings.seed} -> {out}"
+
+
+def _summary(table: pd.DataFrame, noun: str) -> str:
+    """How many rows have a score and which, and why the others have none."""
+    scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
+    text = (
+        f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "
+        f"({scored.nll_bound.sum() / scored.tokens.sum():.3f} per token), 95 % interval of one "
+        f"± {(scored.high - scored.nll_bound).median():.2g} (median)"
+    )
+    if reasons:
+        named = ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common(3))
+        text += f"; {reasons.total():,} rows have no score ({named}{', ...' * (len(reasons) > 3)})"
+    return text

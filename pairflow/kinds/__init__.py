@@ -1,0 +1,51 @@
+"""The kinds of data, a folder for each. What the workflow asks of a kind is in `kind`."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pairflow.kinds.kind import Kind
+
+# The only list of them. The last one takes every source that no other claims.
+KINDS = ("images", "text", "tokens", "vectors", "molecules")
+
+
+def list_settings() -> list[Any]:
+    """The class of the section `data` of each kind, which its module `settings` calls DATA."""
+    return [load_settings(name).DATA for name in KINDS]
+
+
+def load_settings(name: str) -> Any:
+    """The module of the settings of the kind of that name."""
+    return import_module(f"pairflow.kinds.{name}.settings")
+
+
+def kind_of(data: Any) -> "Kind":
+    """The kind of an experiment's settings `data`."""
+    return load_kind(data.kind)
+
+
+def load_kind(name: str) -> "Kind":
+    """The kind of that name."""
+    return import_module(f"pairflow.kinds.{name}.kind").KIND
+
+
+def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
+    """The kind of the rows that a model makes, by its model.json and by what its vocabulary.json calls them;
+    either may be unknown, and is then empty."""
+    return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
+
+
+def kind_of_file(file: Path) -> "Kind":
+    """The kind that takes a user's own file, the one that takes most being asked first."""
+    return next(kind for kind in map(load_kind, reversed(KINDS)) if kind.takes(file))
+
+
+def source_of(data: Any, folder: Path = Path()) -> Any:
+    """The source that the data settings of an experiment name; relative paths are those below `folder`."""
+    return kind_of(data).source(data, folder)
+
+
+import pairflow.config  # noqa: E402  # it imports the settings above, and has to be first, whoever asks first

@@ -1,0 +1,1 @@
+"""Images: pixels as token rows, or as real numbers."""

@@ -1,0 +1,195 @@
+"""Networks by whose features images are compared.
+
+A Frechet distance is called FID, and a kernel distance KID, only on the features of FID's own Inception
+with its published weights. On any other they are `fd` and `kd`, beside the extractor's name. See
+docs/method.md, "Distances between images".
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pooch
+import requests
+import torch
+from torch import Tensor
+
+from pairflow.artifacts import digest
+from pairflow.errors import InputError
+from pairflow.kinds.images import classifier
+from pairflow.kinds.images.dinov2 import DinoV2
+from pairflow.kinds.images.settings import ExtractorSettings
+
+INCEPTION_FILE = "pt_inception-2015-12-05-6726825d.pth"
+INCEPTION_URL = f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILE}"
+INCEPTION_SHA256 = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2"
+DINOV2_FILE = "dinov2_vitl14_pretrain.pth"  # ViT-L/14, without registers
+DINOV2_URL = f"https://dl.fbaipublicfiles.com/dinov2/dinov2_vitl14/{DINOV2_FILE}"
+DINOV2_SHA256 = "d5383ea8f4877b2472eb973e0fd72d557c7da5d3611bd527ceeb1d7162cbf428"
+
+# Images (B, channels, H, W) in [0, 1] -> features (B, D), and class probabilities (B, classes) or None.
+Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """A network, and what its distances are called.
+
+    `name` stands in the column `extractor`; the first 8 digits of the weights' SHA-256 tell two of a kind
+    apart. `shape` is (channels, H, W) where only such images fit. `all_rows`: its features of every training
+    image are kept, to find the nearest.
+    """
+
+    name: str
+    dimension: int
+    network: Network
+    distance: str = "fd"
+    kernel: str = "kd"
+    shape: tuple[int, int, int] | None = None
+    batch: int = 64
+    all_rows: bool = False
+    device: torch.device | str = "cpu"
+
+    @torch.inference_mode()
+    def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Features (B, D) float32, and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
+        _, height, width, channels = images.shape
+        if self.shape not in (None, (channels, height, width)):
+            sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
+            raise InputError(f"extractor {self.name}: made for images of {sizes}")
+        inputs = classifier.as_input(images).to(self.device)
+        if self.shape is None and channels == 1:
+            inputs = inputs.expand(-1, 3, -1, -1)
+        features, probabilities = self.network(inputs)
+        return features.float().cpu().numpy(), None if probabilities is None else probabilities.cpu().numpy()
+
+
+def load(
+    settings: ExtractorSettings, trained: Path | None = None, device: torch.device | str = "cpu"
+) -> Extractor:
+    """The extractor that the settings name; `trained` is the classifier's file.
+
+    Raises InputError for weights that are absent, damaged, or not those of the checksum.
+    """
+    return EXTRACTORS[settings.extractor](settings, trained, device)
+
+
+def _classifier(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+    if settings.weights:
+        trained = classifier.SHIPPED / f"{settings.weights}.safetensors"
+        _verified(trained, str(settings.sha256), "the classifier that comes with pairflow")
+    if trained is None:
+        raise InputError(
+            "extractor classifier: needs --classifier, the weight file that `pairflow classify` writes"
+        )
+    network, description = classifier.load(trained)
+    network = network.to(device)
+    return Extractor(
+        name=f"classifier-{description['weights'][:8]}",
+        dimension=classifier.DIMENSION,
+        network=lambda images: (network(images.double()), None),
+        shape=tuple(description["shape"]),
+        device=device,
+    )
+
+
+def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+    """pytorch-fid's Inception: images resized to 299 x 299 bilinearly; 2,048 features; 1,008 classes.
+
+    The classes' logits go without their bias, as in the original Inception Score.
+    """
+    from pytorch_fid import inception
+
+    path, sha256 = _file(settings, INCEPTION_FILE, INCEPTION_URL, INCEPTION_SHA256)
+    weights = _read(path)
+    try:
+        # pytorch-fid would download them again, into its own cache and without a checksum.
+        with mock.patch.object(inception, "load_state_dict_from_url", return_value=weights):
+            network = inception.InceptionV3().to(device).eval()
+        head = weights["fc.weight"].T.to(device)
+    except (KeyError, RuntimeError) as error:
+        raise InputError(f"{path}: not the weights of pytorch-fid's Inception") from error
+
+    def run(images: Tensor) -> tuple[Tensor, Tensor | None]:
+        features = network(images)[0].flatten(1)
+        return features, torch.softmax(features @ head, dim=1) if published else None
+
+    published = sha256 == INCEPTION_SHA256
+    if published:
+        return Extractor("inception", 2048, run, distance="fid", kernel="kid", device=device)
+    return Extractor(f"inception-{sha256[:8]}", 2048, run, device=device)
+
+
+def _dinov2(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
+    """DINOv2's class token, of ViT-L/14 by default: 1,024 features."""
+    path, sha256 = _file(settings, DINOV2_FILE, DINOV2_URL, DINOV2_SHA256)
+    try:
+        network = DinoV2.from_weights(_read(path)).to(device)
+    except (KeyError, RuntimeError) as error:
+        raise InputError(f"{path}: not the weights of a DINOv2 ViT-S, B or L without registers") from error
+    name, dimension = f"dinov2-{sha256[:8]}", network.cls_token.shape[-1]
+    return Extractor(name, dimension, lambda images: (network(images), None), all_rows=True, device=device)
+
+
+EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _dinov2}
+
+
+def _file(settings: ExtractorSettings, name: str, url: str, sha256: str) -> tuple[Path, str]:
+    """The file of weights, the user's own or the published one, and its SHA-256."""
+    path = Path(settings.weights) if settings.weights else _published(name, url, sha256)
+    whose = "features.sha256" if settings.sha256 else "the published weights"
+    return path, _verified(path, settings.sha256 or sha256, whose)
+
+
+def _published(name: str, url: str, sha256: str) -> Path:
+    """Published weights: from the folder PAIRFLOW_DATA_DIR, or the cache, where they are fetched to."""
+    folder = os.environ.get("PAIRFLOW_DATA_DIR")
+    if folder and Path(folder, name).is_file():
+        return Path(folder, name)
+    pooch.get_logger().setLevel("WARNING")
+    cache = pooch.os_cache("pairflow")
+    try:
+        path = pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=name, path=cache, progressbar=True)
+    except ValueError as error:
+        raise InputError(f"{url}: wrong checksum, expected SHA-256 {sha256}") from error
+    except (OSError, requests.RequestException) as error:
+        raise InputError(
+            f"cannot download {url} ({type(error).__name__}); try again, or name a copy in "
+            "features.weights, or compare by features.extractor: classifier"
+        ) from error
+    return Path(path)
+
+
+_ADVICE = {
+    "the published weights": "; to use other weights, give their checksum as features.sha256",
+    "the classifier that comes with pairflow": "; install pairflow again",
+}
+
+
+def _verified(path: Path, expected: str, whose: str = "features.sha256") -> str:
+    """The file's SHA-256; InputError unless it is the expected one, `whose` it is."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    sha256 = digest(path)
+    if sha256 != expected:
+        advice = _ADVICE.get(whose, "")
+        raise InputError(f"{path}: SHA-256 {sha256} is not that of {whose}, {expected}{advice}")
+    return sha256
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    try:
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a damaged file makes pickle or zipfile raise
+        raise InputError(f"{path}: not a file of weights ({type(error).__name__})") from error
+    if not isinstance(weights, dict):
+        raise InputError(f"{path}: not a file of weights, it holds a {type(weights).__name__}")
+    return weights
+
+
+def _size(shape: tuple[int, int, int]) -> str:
+    channels, height, width = shape
+    return f"{height} x {width} x {channels}"

@@ -1,0 +1,172 @@
+"""Images, as pixels."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pairflow.config import Experiment
+from pairflow.data.folders import listing
+from pairflow.kinds.images import settings as images_settings
+from pairflow.kinds.images.metrics import GROUPS, METRICS
+from pairflow.kinds.images.settings import FILES, ComparisonSettings, FloorSettings, Images
+from pairflow.kinds.kind import Kind, Needs
+from pairflow.plan import paths
+from pairflow.plan.job import Job
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.metrics.measured import Machine, Measurement
+
+
+def references(root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+    """Statistics of the real images, train and test."""
+    end = f"-{comparison}.parquet" if comparison else ".parquet"
+    return {split: paths.reference(root, split + end) for split in images_settings.references(experiment)}
+
+
+def extractors(experiment: Experiment) -> list[str]:
+    """The extractors of an experiment as its files name them: the first, which leads, has an empty name."""
+    return ["", *[*images_settings.extractors(experiment)][1:]]
+
+
+def classifier_files(root: Path, experiment: Experiment, comparison: str | None = None) -> dict[str, Path]:
+    """The files of the classifier that compares images (by default in any way), if one is trained."""
+    names = extractors(experiment) if comparison is None else [comparison]
+    settings = [images_settings.extractor_settings(experiment, name) for name in names]
+    if not any(chosen.extractor == "classifier" and not chosen.weights for chosen in settings):
+        return {}
+    weights = paths.reference(root, "classifier.safetensors")
+    return {"classifier": weights, "description": weights.with_suffix(".json")}
+
+
+class RealImages(NamedTuple):
+    """What samples of images are compared with and by; `test_reference` is not read without test images."""
+
+    tokens: Annotated[Path, "Training images (Parquet)."]
+    validation: Annotated[Path, "Test images (Parquet)."]
+    train_reference: Annotated[Path, "Feature statistics of the training images (Parquet)."]
+    test_reference: Annotated[
+        Path | None, "Feature statistics of the test images (Parquet); not needed without any."
+    ] = None
+    classifier: Annotated[Path | None, "Weights of the classifier, if it is the extractor."] = None
+
+
+class ImagesKind(Kind):
+    name, settings = "images", Images
+
+    # Raw data
+
+    def source(self, settings: Images, folder: Path = Path()) -> Any:
+        from pairflow.kinds.images.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(
+        self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
+    ) -> None:
+        """Turn images into token rows, in channel-height-width order.
+
+        The images come with the package, from your own folder or from a published data set. A published data
+        set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
+        """
+        from pairflow.kinds.images.store import store
+
+        store(settings, files, progress)
+
+    def own_raw(self, settings: Images) -> dict[str, str | None]:
+        return {"data.folder": settings.folder}
+
+    def folder_digest(self, settings: Images) -> str:
+        return listing(settings.folder, *FILES) if settings.folder else ""
+
+    def preparing(self, raw_mb: float) -> Needs:
+        return Needs(memory_mb=8000)
+
+    # Jobs on real data
+
+    floor = FloorSettings
+    shows_pairs = True
+
+    def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
+        """The training of the classifier, if there is one, and the statistics of real images."""
+        if trained := classifier_files(root, experiment):
+            weights = {"weights": trained["classifier"], "description": trained["description"]}
+            yield Job(
+                "classify", paths.real_files(root), weights, images_settings.classify_settings(experiment)
+            )
+        for comparison in self.comparisons(experiment):
+            settings = images_settings.extractor_settings(experiment, comparison)
+            classifier = classifier_files(root, experiment, comparison)
+            for split, path in references(root, experiment, comparison).items():
+                inputs = {"tokens": paths.real_rows(root, split), **classifier}
+                yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
+
+    def comparisons(self, experiment: Experiment) -> list[str]:
+        """A comparison for each extractor, of which the first leads."""
+        return extractors(experiment)
+
+    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        statistics = references(root, experiment, comparison)
+        named = {f"{split}_reference": path for split, path in statistics.items()}
+        return paths.real_files(root) | named | classifier_files(root, experiment, comparison)
+
+    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> FloorSettings:
+        return images_settings.floor_settings(experiment, evaluation, comparison)
+
+    def shown_files(self, root: Path, experiment: Experiment) -> Iterable[Path]:
+        """The classifier, by which the page finds the images that are most alike."""
+        return classifier_files(root, experiment).values()
+
+    # Metrics of samples
+
+    real = RealImages
+    comparison = ComparisonSettings
+
+    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
+        return images_settings.comparison_settings(experiment, comparison)
+
+    def measuring(self, experiment: Experiment) -> Needs:
+        return Needs(minutes=480, gpu=True)
+
+    def measure(
+        self, settings: ComparisonSettings, samples: Path, real: RealImages, machine: "Machine"
+    ) -> "Measurement":
+        """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
+        kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
+        straightness of a continuous flow's paths."""
+        from pairflow.kinds.images.measure import measure_samples
+
+        return measure_samples(settings, samples, real, machine)
+
+    def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
+        """Compute the noise floor: the same distances as for samples, but measured between two sets of real
+        images.
+
+        Each trial draws from one half of the training images and compares with the other half (train) and
+        with all test images (test). For the distance to the nearest training image, test images take the
+        place of samples, because no model has memorised them. Without test images only the first remains.
+        """
+        from pairflow.kinds.images.floor import measure_floor
+
+        return measure_floor(settings, real, machine)
+
+    # The page
+
+    metrics, groups = METRICS, GROUPS
+
+    # On demand
+
+    rows = "images"
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols == "image" or description.get("shape") is not None
+
+    # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.images.costs import image_costs
+
+        return image_costs(job)
+
+
+KIND = ImagesKind()

@@ -1,0 +1,126 @@
+"""Distances between sets of images: arithmetic on features, class probabilities and pixels.
+
+An extractor (`metrics.extractors`) turns images into the features (n, D) and class probabilities (n, C) that
+these functions compare; pixels are the token rows themselves. See docs/method.md, "Distances between images";
+`metrics.frechet` holds the Fréchet distance.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairflow.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+_KERNEL_ROWS = 2048  # rows of a kernel matrix at once: bounds the memory
+_SAMPLE_ROWS, _DATA_ROWS = 1024, 4096  # of a distance matrix at once
+
+
+def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
+    """exp(mean KL(p(y|x) || p(y))), averaged over `splits` parts of the rows (n, C) in order.
+
+    The Inception Score of Salimans et al. 2016. Their 10 splits are the standard: the score grows with the
+    rows of a split.
+    """
+    probabilities = np.asarray(probabilities, dtype=np.float64)
+    if len(probabilities) < splits:
+        raise InputError(f"Inception Score: expected at least {splits} samples, found {len(probabilities)}")
+    return float(np.mean([_score(part) for part in np.array_split(probabilities, splits)]))
+
+
+def _score(probabilities: np.ndarray) -> float:
+    marginal = probabilities.mean(axis=0)
+    # 0 log 0 = 0: a class that one row rules out adds nothing, one that all rule out has p(y) = 0.
+    ratio = np.divide(
+        probabilities, marginal, out=np.ones_like(probabilities), where=(probabilities > 0) & (marginal > 0)
+    )
+    return float(np.exp((probabilities * np.log(ratio)).sum(axis=1).mean()))
+
+
+def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:
+    """Unbiased squared MMD of features (m, D) and (n, D) under k(x, y) = (x.y / D + 1)^3: KID on Inception's.
+
+    Binkowski et al. 2018. Over all pairs of rows, not averaged over subsets: its expectation is the same and
+    its variance smaller. Negative values are noise around 0. `within` is `mean_kernel(reference)`, if known.
+    """
+    x, y = np.asarray(samples, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    across = sum(float(block.sum()) for _, block in _kernel(x, y)) / (len(x) * len(y))
+    return mean_kernel(x) + (mean_kernel(y) if within is None else within) - 2 * across
+
+
+def mean_kernel(features: ArrayLike) -> float:
+    """The mean of k(x, y) over ordered pairs of distinct rows of `features` (n, D)."""
+    features = np.asarray(features, dtype=np.float64)
+    count = len(features)
+    if count < 2:
+        raise InputError(f"kernel distance: expected at least 2 rows, found {count}")
+    total = sum(
+        float(block.sum() - np.trace(block[:, first:])) for first, block in _kernel(features, features)
+    )
+    return total / (count * (count - 1))
+
+
+def _kernel(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """(first row, block of rows) of the kernel matrix."""
+    for first in range(0, len(x), _KERNEL_ROWS):
+        yield first, (x[first : first + _KERNEL_ROWS] @ y.T / x.shape[1] + 1) ** 3
+
+
+def nearest(
+    samples: ArrayLike, data: ArrayLike, *, device: "torch.device | str" = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest row of `data` (M, N) to each of `samples` (B, N): L2 distance (B,) float64, row (B,) int64.
+
+    Both hold integers, 0 or more; among rows at one distance the first counts. It is exact: in |a - b|^2 =
+    |a|^2 + |b|^2 - 2 a.b every number on the way is an integer that the floating-point type holds, in any
+    order of summation: float32 below 2^24 (tokens of 2 symbols), else float64.
+    """
+    import torch
+
+    samples, data = np.asarray(samples), np.asarray(data)
+    if samples.ndim != 2 or data.ndim != 2 or samples.shape[1] != data.shape[1]:
+        raise InputError(f"nearest: expected rows of one length, found {samples.shape} and {data.shape}")
+    if not len(data):
+        raise InputError("nearest: the reference data are empty")
+    top = max(int(samples.max(initial=0)), int(data.max()))
+    dtype = torch.float32 if 3 * data.shape[1] * top**2 < 2**24 else torch.float64
+
+    def rows(part: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.array(part)).to(device).to(dtype)
+
+    squares, indices = [np.empty(0)], [np.empty(0, dtype=np.int64)]
+    for first in range(0, len(samples), _SAMPLE_ROWS):
+        part = rows(samples[first : first + _SAMPLE_ROWS])
+        best = torch.full((len(part),), torch.inf, dtype=dtype, device=device)
+        index = torch.zeros(len(part), dtype=torch.int64, device=device)
+        for start in range(0, len(data), _DATA_ROWS):
+            block = rows(data[start : start + _DATA_ROWS])
+            smallest, row = torch.min(block.square().sum(1) - 2 * (part @ block.T), dim=1)
+            index = torch.where(smallest < best, row + start, index)
+            best = torch.minimum(smallest, best)
+        squares.append((best + part.square().sum(1)).cpu().numpy().astype(np.float64))
+        indices.append(index.cpu().numpy())
+    return np.sqrt(np.concatenate(squares)), np.concatenate(indices)
+
+
+def most_similar(
+    samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
+) -> np.ndarray:
+    """The cosine (B,), to about 1e-6, of each of `samples` (B, D) with the most similar of `data` (M, D)."""
+    import torch
+
+    def unit(features: np.ndarray) -> torch.Tensor:
+        rows = torch.from_numpy(np.array(features, dtype=np.float32)).to(device)
+        return torch.nn.functional.normalize(rows, dim=1)
+
+    directions = unit(data)
+    cosines = [np.empty(0)]
+    for first in range(0, len(samples), _SAMPLE_ROWS):
+        largest = (unit(samples[first : first + _SAMPLE_ROWS]) @ directions.T).amax(1)
+        cosines.append(largest.cpu().numpy().astype(np.float64))
+    return np.concatenate(cosines)

@@ -1,0 +1,184 @@
+"""What pages show of images."""
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.config import Experiment
+from pairflow.errors import InputError
+from pairflow.kinds.images.page import drawings
+from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart, read_images
+from pairflow.kinds.images.prepare import to_images
+from pairflow.report.contents import Contents
+from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_panel
+from pairflow.report.kind_page import (
+    Details,
+    Flawed,
+    KindPage,
+    Samples,
+    count_rows,
+    count_symbols,
+    find_means,
+)
+from pairflow.report.panels import Panel, panels
+from pairflow.report.pixels import Png
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.tables import Table
+from pairflow.report.words import join_steps, name_file
+
+_EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
+
+
+@dataclass(frozen=True)
+class ImageDetails(Details):
+    """The networks by whose features images are compared, and those with more features than samples."""
+
+    features: list[str] = field(default_factory=list)
+    deficient: list[str] = field(default_factory=list)
+
+
+class ImagesPage(KindPage):
+    things, section, shown, bounded = "images", "kinds/images/page/section.html", SAMPLES, False
+
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
+        return read_images(root, experiment, samples)
+
+    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
+        return {"shape": metadata.shape, "partial": metadata.parameters["partial"]}
+
+    def read_row(self, path: Path, count: int) -> np.ndarray:
+        table, metadata = read_table(path, "samples")
+        if metadata.shape is None or metadata.vocabulary_size is None:
+            raise InputError(f"{path}: expected samples of images, found no image size in it")
+        channels, height, width = metadata.shape
+        first = token_array(table["tokens"].slice(0, count))  # the first trial stands first
+        return to_images(first, (channels, height, width), metadata.vocabulary_size)
+
+    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+        measures = {"distance": measure_panel(leading, f"{leading.about.label} {leading.beside}".strip())}
+        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
+            if panel.metric == "nn_copies":
+                measures["copies"] = Measure("copies", panel.metric, panel.means)
+        return measures
+
+    def describe(
+        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+    ) -> str:
+        distance = measures["distance"]
+        value, steps = distance.text(best), join_steps([best.nfe])
+        real = (
+            f"real images have {distance.real}" if leading.floor else "that of real images was not measured"
+        )
+        return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
+
+    def find_flaws(
+        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+    ) -> Iterator[tuple[Run, Flaw]]:
+        yield from find_copies(find_means(measured, "nn_copies"), "most of its samples equal training images")
+
+    def write_boxes(
+        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+    ) -> Iterator[Box]:
+        if copying := flawed.get("copies"):
+            text = (
+                f"More than half of the samples equal training images: {headline.name_shares(copying)}. "
+                "Use more data, fewer iterations or a smaller network."
+            )
+            yield Box("Mostly copies.", text, severe=True)
+
+    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
+        channels, height, width = data["shape"]
+        colours = "grey" if channels == 1 else f"{channels} channels"
+        return [
+            *count_rows(data, "Training images", "Test images"),
+            ("Image size", f"{width} × {height} pixels, {colours}"),
+            ("Length N", f"{data['length']:,} tokens"),
+            count_symbols(data, "levels"),
+        ]
+
+    def make_details(
+        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+    ) -> ImageDetails:
+        rows = contents.measured[contents.measured.evaluation == evaluation]
+        deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
+        accuracies = contents.part.accuracies
+        return ImageDetails(
+            features=_once(_name_features(panel, accuracies) for panel in tables if panel.extractor),
+            deficient=_once(name_extractor(extractor, accuracies) for extractor in deficient),
+        )
+
+    def draw(self, contents: Contents) -> dict[str, Any]:
+        part, examples = contents.part, contents.part.training_images
+        states = contents.trajectory.states if contents.trajectory else {}
+        shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
+        return {
+            "examples": None if examples is None else drawings.draw_grid(examples, "the training data"),
+            "grids": {
+                method: {
+                    nfe: drawings.draw_grid(images, f"{method} at {join_steps([nfe])}")
+                    for nfe, images in sorted(part.images[method].items())
+                }
+                for method in contents.methods
+                if part.images.get(method)
+            },
+            "pairs": {
+                name: drawings.draw_pairs(ends[0], ends[1], ends[2], name)
+                for name, ends in part.pairs.items()
+            },
+            "neighbours": {
+                name: drawings.draw_neighbours(*part.neighbours[name])
+                for name in contents.methods
+                if name in part.neighbours
+            },
+            "states": {
+                name: drawings.draw_states(to_images(tokens, shape, levels), name)
+                for name, tokens in states.items()
+            },
+        }
+
+    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+        """Pixels (H, W, C) or (H, W), enlarged as the page does."""
+        if examples := drawn["examples"]:
+            yield "training-images", _pixels(examples)
+        for method, grids in drawn["grids"].items():
+            yield from ((f"samples-{name_file(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
+        for coupling, pairs in drawn["pairs"].items():
+            yield f"pairs-{name_file(coupling)}", _pixels(pairs.png)
+        yield from ((f"states-{name_file(name)}", _pixels(png)) for name, png in drawn["states"].items())
+        for method, neighbours in drawn["neighbours"].items():
+            yield f"neighbours-{name_file(method)}", np.hstack([_pixels(one.png) for one in neighbours])
+
+
+def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
+    """`classifier-1a2b3c4d` in words, with its accuracy where that is known."""
+    kind, _, weights = extractor.partition("-")
+    name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
+    accuracy = accuracies.get(extractor)
+    return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
+
+
+def _name_features(panel: Panel, accuracies: Mapping[str, float | None]) -> str:
+    """Whose features a metric compares, and from how many samples; of pixels, only the number."""
+    extractor = name_extractor(panel.extractor, accuracies)
+    by = f" by the features of {extractor}" if panel.about.features else ""
+    return f"{panel.about.label}{by}, from {panel.samples} samples"
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _pixels(png: Png) -> np.ndarray:
+    with Image.open(BytesIO(base64.b64decode(png.uri.partition(",")[2]))) as image:
+        return np.asarray(image).repeat(png.factor, axis=0).repeat(png.factor, axis=1)
+
+
+PAGE = ImagesPage()

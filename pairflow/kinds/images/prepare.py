@@ -1,0 +1,108 @@
+"""Images: pixels to rows of tokens and back.
+
+The contract of a data set is its shape (C, H, W) and its grey levels K, which divide 256. A row of tokens
+holds N = C H W pixels in channel-height-width order, and
+
+    token = value // (256 / K)        value = token * 255 // (K - 1)
+
+So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and tokens survive the way to an
+image and back.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairflow.artifacts import token_dtype
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.kinds.images.files import RawImages, Shape
+
+
+def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
+    """Images (B, H, W, C) uint8 as token rows (B, N), in the smallest dtype that holds K = `levels`."""
+    if not 2 <= levels <= 256 or 256 % levels:
+        raise InputError(f"levels: {levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
+    planes = np.moveaxis(images // np.uint8(256 // levels) if levels < 256 else images, 3, 1)
+    return np.ascontiguousarray(planes, token_dtype(levels)).reshape(len(images), math.prod(planes.shape[1:]))
+
+
+def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
+    """Token rows (B, N) as images (B, H, W, C) uint8: the way back from `to_tokens`."""
+    channels, height, width = shape
+    if tokens.ndim != 2 or tokens.shape[1] != channels * height * width:
+        raise InputError(f"tokens: expected (B, {channels * height * width}), found {tokens.shape}")
+    values = np.arange(levels) * 255 // (levels - 1)
+    planes = values.astype(np.uint8)[tokens].reshape(-1, channels, height, width)
+    return np.ascontiguousarray(np.moveaxis(planes, 1, 3))
+
+
+def contract(shape: Shape, levels: int) -> str:
+    """The vocabulary.json of images: the shape and the levels, which token rows and models must agree on."""
+    facts = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
+    return json.dumps(facts, separators=(",", ":"))
+
+
+def contract_hash(shape: Shape, levels: int) -> str:
+    """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
+    return hashlib.sha256(contract(shape, levels).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class PreparedImages:
+    """A data set of images, ready for pairing and training.
+
+    `train` (M, N) and `test` (V, N) are token rows in data order, mirror images after all others; labels
+    (M,) and (V,), or None if there are none. `source` is the digest of the raw images, `partial` as in
+    `RawImages`.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    train_labels: np.ndarray | None
+    test_labels: np.ndarray | None
+    shape: Shape
+    levels: int
+    source: str
+    partial: str | None
+
+    @property
+    def hash(self) -> str:
+        return contract_hash(self.shape, self.levels)
+
+
+def prepare(
+    raw: RawImages,
+    levels: int,
+    *,
+    flips: bool = False,
+    training_rows: int | None = None,
+    validation_fraction: float = 0.1,
+    split_seed: int = 42,
+) -> PreparedImages:
+    """Split images into training and test rows of K = `levels` grey levels.
+
+    The test rows are the published ones, else a random share `validation_fraction`; `training_rows` keeps a
+    random subset of the others, and `flips` appends their mirror images. Raises InputError for levels that do
+    not divide 256, and where there are fewer than `training_rows`.
+    """
+    rows = range(len(raw.images))
+    split = split_rows(rows, validation_fraction, raw.test_rows, split_seed, training_rows)
+    train, test = (raw.images[split == part] for part in ("train", "validation"))
+    train_labels = test_labels = None
+    if raw.labels is not None:
+        train_labels, test_labels = (raw.labels[split == part] for part in ("train", "validation"))
+    if flips:
+        train = np.concatenate([train, train[:, :, ::-1]])
+        train_labels = None if train_labels is None else np.tile(train_labels, 2)
+    height, width, channels = raw.images.shape[1:]
+    return PreparedImages(
+        *(to_tokens(train, levels), to_tokens(test, levels), train_labels, test_labels),
+        shape=(channels, height, width),
+        levels=levels,
+        source=raw.digest,
+        partial=raw.partial,
+    )

@@ -1,0 +1,146 @@
+"""Statistics of real images, as the step `reference` writes them: what samples are compared with."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array, write_table
+from pairflow.errors import InputError
+from pairflow.kinds.images import extractors
+from pairflow.kinds.images.extractors import Extractor
+from pairflow.kinds.images.measures import mean_kernel
+from pairflow.kinds.images.rows import ImageRows, extract, read_images
+from pairflow.kinds.images.settings import ExtractorSettings
+from pairflow.metrics.frechet import Moments
+
+if TYPE_CHECKING:
+    from pairflow.kinds.images.kind import RealImages
+
+KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
+
+
+def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two random halves of the rows 0..count-1, always the same: one to draw from, one held out."""
+    order = rng.random_order(rng.stream_seed("halves"), count)
+    return order[: count // 2], order[count // 2 :]
+
+
+@dataclass(frozen=True)
+class ReferenceStatistics:
+    """Moments of a set of real images and of its held-out half, and the features (n, D) of some `rows`."""
+
+    whole: Moments
+    held: Moments
+    rows: np.ndarray
+    features: np.ndarray
+    metadata: Metadata
+
+    @cached_property
+    def kernel(self) -> tuple[np.ndarray, float]:
+        """Features (n, D) for the kernel distance, and their mean kernel."""
+        features = self.features[np.isin(self.rows, kernel_rows(self.whole.count))]
+        return features, mean_kernel(features)
+
+    @cached_property
+    def held_kernel(self) -> tuple[np.ndarray, float]:
+        """The same, only of the held-out half."""
+        rows = np.intersect1d(kernel_rows(self.whole.count), halves(self.whole.count)[1])
+        features = self.features[np.isin(self.rows, rows)]
+        return features, mean_kernel(features)
+
+    def write(self, path: Path) -> None:
+        """Write a row per feature: its mean, its covariances, and its values on the images `rows`."""
+        columns = {**self.whole.columns(), **self.held.columns("held_")}
+        write_table(path, pa.table({**columns, "features": row_column(self.features.T)}), self.metadata)
+
+    @classmethod
+    def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
+        """Read a file; InputError unless it describes these images by this extractor."""
+        table, metadata = read_table(path, "reference")
+        facts = metadata.parameters
+        if facts["extractor"] != extractor.name:
+            raise InputError(f"{path}: made by the extractor {facts['extractor']}, expected {extractor.name}")
+        if metadata.inputs.get("tokens") != digest(images.path):
+            raise InputError(f"{path}: was made from a file other than {images.path}")
+        count = facts["count"]
+        if count != images.originals or facts["kept"] > count:
+            found = f"{facts['kept']} of {count}"
+            raise InputError(f"{path}: expected statistics of {images.originals} images, found {found}")
+        whole = Moments.from_columns(table, count)
+        held = Moments.from_columns(table, len(halves(count)[1]), "held_")
+        features = np.ascontiguousarray(token_array(table["features"]).T)
+        return cls(whole, held, _stored(facts["count"], facts["kept"]), features, metadata)
+
+
+@dataclass(frozen=True)
+class ImageComparison:
+    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`.
+
+    Without test images there are only those of `train`.
+    """
+
+    train: ImageRows
+    test: ImageRows
+    extractor: Extractor
+    references: dict[str, ReferenceStatistics]
+
+    @classmethod
+    def read(
+        cls, real: "RealImages", settings: ExtractorSettings, device: torch.device | str
+    ) -> "ImageComparison":
+        """Read the files; InputError unless they belong together. The extractor runs on `device`."""
+        train, test = read_images(real.tokens), read_images(real.validation)
+        train.require_like(test)
+        extractor = extractors.load(settings, real.classifier, device)
+        references = {"train": ReferenceStatistics.read(real.train_reference, train, extractor)}
+        if len(test.tokens):
+            if real.test_reference is None:
+                raise InputError(
+                    f"--test-reference: {test.path} has {len(test.tokens)} images; expected a file"
+                )
+            references["test"] = ReferenceStatistics.read(real.test_reference, test, extractor)
+        return cls(train, test, extractor, references)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        return {"tokens": digest(self.train.path), "validation": digest(self.test.path)}
+
+
+def kernel_rows(count: int) -> np.ndarray:
+    """The rows of a set of real images whose features the kernel distance sees, the held-out half first."""
+    return np.concatenate(halves(count)[::-1])[:KERNEL_ROWS]
+
+
+def measure(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
+    """Measure all originals among `images`, in one pass.
+
+    The features of `KERNEL_ROWS` of them are stored, or of all where the extractor also compares by cosine.
+    """
+    count = images.originals
+    if count < 4:
+        raise InputError(f"{images.path}: expected at least 4 images, found {count}")
+    stored = _stored(count, count if extractor.all_rows else min(count, KERNEL_ROWS))
+    is_stored, is_held = (np.isin(np.arange(count), rows) for rows in (stored, halves(count)[1]))
+    rest = held = Moments.from_features(np.empty((0, extractor.dimension)))
+    features = []
+    for rows, batch, _ in extract(extractor, images, np.arange(count), progress):
+        rest += Moments.from_features(batch[~is_held[rows]])
+        held += Moments.from_features(batch[is_held[rows]])
+        features.append(batch[is_stored[rows]])
+    facts = {"extractor": extractor.name, "dimension": extractor.dimension, "count": count}
+    facts["kept"] = len(stored)
+    same = ("length", "vocabulary_size", "vocabulary", "shape")
+    shared = {key: getattr(images.metadata, key) for key in same}
+    inputs = {"tokens": digest(images.path)}
+    metadata = Metadata(kind="reference", parameters=facts, inputs=inputs, **shared)
+    return ReferenceStatistics(rest + held, held, stored, np.concatenate(features), metadata)
+
+
+def _stored(count: int, stored: int) -> np.ndarray:
+    return np.arange(count) if stored == count else np.sort(kernel_rows(count)[:stored])

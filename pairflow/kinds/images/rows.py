@@ -1,0 +1,176 @@
+"""What the steps on images share: token rows as images, features in batches, metric rows."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.errors import InputError
+from pairflow.kinds.images.extractors import Extractor
+from pairflow.kinds.images.measures import inception_score, kernel_distance, most_similar, nearest
+from pairflow.kinds.images.prepare import to_images
+from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.runtime.progress import bar
+
+
+@dataclass(frozen=True)
+class ImageRows:
+    """Token rows (M, N) of images, and their labels (M,) if every row has one."""
+
+    path: Path
+    tokens: np.ndarray
+    metadata: Metadata
+    labels: np.ndarray | None = None
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """Images uint8 (B, H, W, C)."""
+        assert self.metadata.shape is not None  # `read_images` refuses rows without a shape
+        channels, height, width = self.metadata.shape
+        return to_images(self.tokens[rows], (channels, height, width), self._levels)
+
+    @property
+    def originals(self) -> int:
+        """The number of rows that are not mirror images; those stand last, as many again."""
+        return len(self.tokens) // (2 if self.metadata.parameters.get("flips") else 1)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Integers (M, N) that make pixel values when multiplied by `unit`."""
+        equidistant = 255 % (self._levels - 1) == 0
+        return self.tokens if equidistant else self[:].reshape(len(self.tokens), -1)
+
+    @property
+    def unit(self) -> int:
+        return 255 // (self._levels - 1) if 255 % (self._levels - 1) == 0 else 1
+
+    @property
+    def _levels(self) -> int:
+        assert self.metadata.vocabulary_size is not None
+        return self.metadata.vocabulary_size
+
+    def require_like(self, test: "ImageRows") -> None:
+        """InputError unless these are the training images of a data set, and `test` its held-out ones."""
+        self.metadata.require_same_vocabulary(test.metadata.vocabulary, self.path, test.path)
+        self.metadata.require_same_data(test.metadata.data, self.path, test.path)
+        if self.metadata.shape != test.metadata.shape:
+            sizes = f"{self.metadata.shape} against {test.metadata.shape}"
+            raise InputError(f"{self.path} and {test.path} hold images of different sizes: {sizes}")
+        self.metadata.require_split("train", self.path)
+        test.metadata.require_split("validation", test.path)
+
+
+def read_images(path: Path) -> ImageRows:
+    """Read token rows of images, with their labels."""
+    table, metadata = read_table(path, "tokens")
+    if metadata.shape is None:
+        raise InputError(f"{path}: holds no images; its metadata name no shape")
+    labels = None
+    if "label" in table.column_names and not table["label"].null_count:
+        labels = table["label"].to_numpy().astype(np.int64)
+    return ImageRows(path, token_array(table["tokens"]), metadata, labels)
+
+
+def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, Any]:
+    """Samples of a model that was trained on the `real` images, and their whole table."""
+    table, metadata = read_table(path, "samples")
+    metadata.require_same_vocabulary(real.metadata.vocabulary, path, real.path)
+    metadata.require_same_data(real.metadata.data, path, real.path)
+    tokens = token_array(table["tokens"])
+    expected, levels = real.tokens.shape[1], real._levels
+    if tokens.shape[1] != expected:
+        raise InputError(
+            f"{path}: expected rows of {expected} tokens as in {real.path}, found {tokens.shape[1]}"
+        )
+    if tokens.max(initial=0) >= levels:
+        raise InputError(f"{path}: token {tokens.max()} is not one of the {levels} levels of a pixel")
+    shaped = Metadata(**{**metadata.__dict__, "shape": real.metadata.shape})
+    return ImageRows(path, tokens, shaped), table
+
+
+def extract(
+    extractor: Extractor, images: ImageRows, rows: np.ndarray, progress: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """(rows, features, class probabilities or None) of one batch after the other."""
+    with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
+        for first in range(0, len(rows), extractor.batch):
+            part = rows[first : first + extractor.batch]
+            yield part, *extractor(images[part])
+            extracted.update(len(part))
+
+
+def gather(batches: Iterable[tuple]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features and probabilities of all batches of `extract`."""
+    _, features, probabilities = zip(*batches, strict=True)
+    return np.concatenate(features), None if probabilities[0] is None else np.concatenate(probabilities)
+
+
+def compare(
+    extractor: Extractor,
+    features: np.ndarray,
+    moments: Moments,
+    kernel: tuple[np.ndarray, float],
+    reference: str,
+) -> list[dict[str, Any]]:
+    """The distances of a trial's `features` from the `reference` images."""
+    against, within = kernel
+    return [
+        _row(extractor.distance, frechet_distance(Moments.from_features(features), moments), reference),
+        _row(extractor.kernel, kernel_distance(features, against, within), reference),
+    ]
+
+
+def score(probabilities: np.ndarray | None) -> list[dict[str, Any]]:
+    """The Inception Score of a trial, where the extractor gives class probabilities."""
+    return [] if probabilities is None else [_row("is", inception_score(probabilities), None)]
+
+
+def neighbours(values: np.ndarray, train: ImageRows, device: torch.device | str) -> list[dict[str, Any]]:
+    """How near a trial's images, (B, N) as `ImageRows.values`, are to the training images.
+
+    `nn_l2`: mean L2 distance to the nearest of them, in pixel values of 0..255; `nn_copies`: share of images
+    that are one of them, pixel by pixel.
+    """
+    distance, _ = nearest(values, train.values, device=device)
+    return [
+        _row("nn_l2", float(distance.mean()) * train.unit, "train"),
+        _row("nn_copies", float((distance == 0).mean()), "train"),
+    ]
+
+
+def likeness(
+    extractor: Extractor, features: np.ndarray, train: np.ndarray, device: torch.device | str
+) -> list[dict[str, Any]]:
+    """`nn_cosine`: mean cosine of a trial's features with the most similar ones among `train`'s images."""
+    if not extractor.all_rows:
+        return []
+    cosine = most_similar(features, train, device=device)
+    return [_row("nn_cosine", float(cosine.mean()), "train")]
+
+
+def rank(step: str, extractor: Extractor, counts: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
+    """`rank_deficient` per reference, 1 where samples or reference are too few for a covariance of full rank.
+
+    `counts` holds (samples, reference) of each. The distance then depends on the number of samples: compare
+    it only with distances at the same number. A warning on stderr says so, too.
+    """
+    dimension, rows = extractor.dimension, []
+    for reference, (samples, real) in counts.items():
+        few = min(samples, real) <= dimension
+        rows.append(_row("rank_deficient", float(few), reference))
+        if few:
+            print(
+                f"pairflow {step}: warning: {samples} samples and {real} {reference} images for {dimension} "
+                f"features: a covariance is singular, compare {extractor.distance} at equal numbers only",
+                file=sys.stderr,
+            )
+    return rows
+
+
+def _row(metric: str, value: float, reference: str | None) -> dict[str, Any]:
+    return {"metric": metric, "value": value, "reference": reference}

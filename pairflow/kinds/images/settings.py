@@ -1,0 +1,275 @@
+"""Settings of images: of the raw data, and of what samples are compared by."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.fields import DataSettings, Share, TrainingRows
+from pairflow.config.flows import DISCRETE, FLOWS
+from pairflow.config.sampling import RealDraws
+from pairflow.errors import InputError
+from pairflow.limits import MAX_LENGTH
+
+FILES = ("PNG or JPEG", (".png", ".jpg", ".jpeg"))  # of a folder: their name in messages, their suffixes
+
+ClassifierIterations = Annotated[
+    int, Field(ge=1, le=10**6, description="Optimiser updates of the classifier's training.")
+]
+# The classifiers that come with pairflow, by the data set whose training images they learnt, and the SHA-256
+# of their weights in pairflow/kinds/images/classifiers. docs/metrics.md has the commands that make them.
+CLASSIFIERS = {
+    "digits": "29beb117696e08a958661afd1b9e273cb80ca44ef776d8a250313fe794dcafd7",
+    "mnist_binary": "7c3529eb3870ae431610528b25b3a351a30b4c0bb892391ef6dea627bcd225a5",
+}
+
+
+ExtractorName = Literal["classifier", "inception", "dinov2"]
+
+
+class ExtractorSettings(Settings):
+    """The network by whose features images are compared."""
+
+    extractor: ExtractorName = Field(
+        "classifier",
+        description="Network that computes the features: a small `classifier`, "
+        "`inception` (the network of FID) or `dinov2` (a self-supervised transformer).",
+    )
+    weights: str | None = Field(
+        None,
+        description="Weight file of inception or dinov2, or the name of a classifier that comes with "
+        "pairflow (digits or mnist_binary). If it is not given, the published weights are downloaded, "
+        "and a classifier is trained by the workflow.",
+    )
+    sha256: str | None = Field(
+        None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 checksum of the weight file. If it is not given, only the published "
+        "file is accepted, or the classifier's that comes with pairflow.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_checksum(cls, values: Any) -> Any:
+        """The checksum of a classifier that comes with pairflow, so that what it measured follows it."""
+        if isinstance(values, dict) and values.get("extractor", "classifier") == "classifier":
+            known = CLASSIFIERS.get(str(values.get("weights")))
+            return {**values, "sha256": known} if known and values.get("sha256") is None else values
+        return values
+
+    @model_validator(mode="after")
+    def _weights_fit(self) -> "ExtractorSettings":
+        if self.extractor == "classifier" and self.weights not in (None, *CLASSIFIERS):
+            known = " or ".join(CLASSIFIERS)
+            raise ValueError(
+                f"weights: expected {known}, the classifiers that come with pairflow; "
+                f"found '{self.weights}'. Without weights, one is trained"
+            )
+        if self.sha256 is not None and self.weights is None:
+            raise ValueError("sha256: there are no weights to which it could belong")
+        return self
+
+    def recorded(self, parameters: Mapping[str, Any], hash_of: Callable[[str], str | None]) -> dict[str, Any]:
+        """A classifier has its hash in its name; where that is not known, any classifier is the right one."""
+        known = hash_of("classifier") or (self.sha256 if self.extractor == "classifier" else None)
+        if known:
+            return {"extractor": f"classifier-{known[:8]}"}
+        name = parameters.get("extractor", "")
+        return {"extractor": name if name.partition("-")[0] == self.extractor else self.extractor}
+
+
+class ComparisonSettings(ExtractorSettings):
+    """What the comparison of images depends on, besides the images."""
+
+    pixels: bool = Field(
+        True,
+        description="Also measure the distance of pixels to the nearest training image.",
+    )
+
+
+class Features(ExtractorSettings):
+    """A feature extractor of an experiment on images."""
+
+    iterations: ClassifierIterations = 400
+
+
+def _with_settings(extractor: Any) -> Any:
+    """An extractor that is named without settings has their defaults."""
+    return {"extractor": extractor} if isinstance(extractor, str) else extractor
+
+
+Extractor = Annotated[
+    Features, BeforeValidator(_with_settings, json_schema_input_type=ExtractorName | Features)
+]
+# The tags' brackets tell them from keys of the configuration.
+Extractors = Annotated[
+    Annotated[Extractor, Tag("<one>")]
+    | Annotated[tuple[Extractor, ...], Field(min_length=1), Tag("<several>")],
+    Discriminator(lambda value: "<several>" if isinstance(value, list | tuple) else "<one>"),
+]
+
+
+class ClassifySettings(Settings):
+    """What the classifier depends on, besides the images and their labels."""
+
+    iterations: ClassifierIterations = 400
+    seed: Seed = Field(0, description="Seed of the classifier's weights and of the order of the images.")
+
+
+class FloorSettings(RealDraws, ComparisonSettings):
+    """What the distance of real images from real images depends on, besides the images."""
+
+
+class ImagesExperiment(Settings):
+    """The keys of an experiment that only images have."""
+
+    features: Extractors | None = Field(
+        None,
+        description="The network by whose features images are compared, or a list of several: "
+        "`classifier`, `inception` or `dinov2`, each by its name or with settings.",
+    )
+
+
+class Images(DataSettings):
+    """Raw images to token rows: N = channels x height x width, K grey levels."""
+
+    kind = "images"
+    paper = ("mnist_binary", "mnist", "cifar10", "ffhq64")
+    flows = tuple(FLOWS)
+    experiment_keys = ImagesExperiment
+
+    source: Literal["digits", "mnist_binary", "mnist", "cifar10", "ffhq64", "image_folder"] = Field(
+        description="Data set: digits (embedded, 8 x 8), mnist_binary, mnist (256 grey levels, with a black "
+        "rim that makes it 32 x 32), cifar10, ffhq64, or image_folder (your own)."
+    )
+    folder: str | None = Field(
+        None, min_length=1, description="Folder of PNG and JPEG files; only for image_folder."
+    )
+    size: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="Side in pixels: the central square of every image is "
+        "resized to it; only for image_folder.",
+    )
+    mode: Literal["L", "RGB"] | None = Field(
+        None, description="Convert every image to grey (L) or colour (RGB); only for image_folder."
+    )
+    levels: int | None = Field(
+        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
+    )
+    flips: bool = Field(False, description="Append the mirror image of every training image.")
+    training_rows: TrainingRows = None
+    validation_fraction: Share = Field(
+        0.1,
+        description="Share that is held out as test images; only without a published test set. With 0 there "
+        "is no validation loss, and samples are compared with training images only.",
+    )
+    split_seed: Seed = Field(42, description="Seed of the random split and subset.")
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return values.get("source") in cls.names
+
+    @property
+    def file(self) -> None:
+        """No single file: images come from a folder, or have a name that the workflow knows."""
+
+    @field_validator("levels")
+    @classmethod
+    def _levels_divide(cls, levels: int | None) -> int | None:
+        if levels and 256 % levels:
+            raise ValueError(f"{levels} does not divide 256; expected 2, 4, 8, 16, 32, 64, 128 or 256")
+        return levels
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Images":
+        if self.source == "image_folder":
+            if self.folder is None:
+                raise ValueError("folder: expected a folder, which the source image_folder needs; found none")
+            return self
+        for key in ("folder", "size", "mode", "levels"):
+            if getattr(self, key) is not None:
+                why = f"only the source image_folder takes this key, {self.source} has its own"
+                raise ValueError(f"{key}: {why}")
+        if self.source in ("mnist_binary", "mnist", "cifar10") and self.validation_fraction != 0.1:
+            raise ValueError(f"validation_fraction: {self.source} has a published test set")
+        return self
+
+    def count_rows(self, rows: int) -> int:
+        return super().count_rows(rows) * (2 if self.flips else 1)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each image has a label, which the classifier learns from."""
+        return self.source not in ("ffhq64", "image_folder")
+
+    def require_consistency(self, experiment: Any) -> None:
+        names = [features.extractor for features in compared_features(experiment)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"features: {names} names one twice")
+        if "classifier" in names and not self.labelled:
+            raise ValueError(
+                "features: the images of a folder have no labels, which the default extractor `classifier` "
+                "learns from; set features: {extractor: inception} or {extractor: dinov2}"
+            )
+        length = (self.size or 1) ** 2 * (3 if self.mode == "RGB" else 1)
+        if experiment.flow == DISCRETE.name and experiment.couplings() and length > MAX_LENGTH:
+            raise ValueError(
+                f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
+            )
+
+
+IMAGE_SOURCES = Images.names = get_args(Images.model_fields["source"].annotation)
+
+
+def compared_features(experiment: Any) -> tuple[Features, ...]:
+    """The networks by whose features images are compared; the first one leads."""
+    if not isinstance(experiment.data, Images):
+        raise InputError(
+            "only images are compared by features, but the data of this experiment are not images"
+        )
+    source = experiment.data.source
+    features = experiment.features or Features(weights=source if source in CLASSIFIERS else None)
+    return features if isinstance(features, tuple) else (features,)
+
+
+def extractors(experiment: Any) -> dict[str, Features]:
+    """The `compared_features` by name."""
+    return {features.extractor: features for features in compared_features(experiment)}
+
+
+def references(experiment: Any) -> tuple[str, ...]:
+    """The sets of real images that samples are compared with."""
+    return ("train", "test") if experiment.data.validation_fraction > 0 else ("train",)
+
+
+def classify_settings(experiment: Any) -> ClassifySettings:
+    """Settings of the classifier that the workflow trains."""
+    return ClassifySettings(iterations=extractors(experiment).get("classifier", Features()).iterations)
+
+
+def extractor_settings(experiment: Any, extractor: str = "") -> ExtractorSettings:
+    """Settings of the extractor of that name, by default of the first."""
+    known = extractors(experiment)
+    extractor = extractor or next(iter(known))
+    if extractor not in known:
+        raise InputError(f"features: no extractor '{extractor}'{nearest(extractor, known)}")
+    return ExtractorSettings(**known[extractor].model_dump(exclude={"iterations"}))
+
+
+def comparison_settings(experiment: Any, extractor: str = "") -> ComparisonSettings:
+    """The same for the comparison of samples. Pixels are compared once, beside the first's features."""
+    settings = extractor_settings(experiment, extractor)
+    pixels = settings.extractor == next(iter(extractors(experiment)))
+    return ComparisonSettings(**settings.model_dump(), pixels=pixels)
+
+
+def floor_settings(experiment: Any, evaluation: str, extractor: str = "") -> FloorSettings:
+    """Settings of the noise floor of images."""
+    draws = experiment.real_draws(evaluation)
+    return FloorSettings(**comparison_settings(experiment, extractor).model_dump(), **draws.model_dump())
+
+
+DATA = Images

@@ -1,0 +1,193 @@
+"""What the workflow asks of a kind of data: one class, of which each kind has a subclass in its own folder.
+
+A subclass imports what it needs inside its methods, so that RDKit, torchvision and tokenizers are loaded for
+their own kind only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+from pairflow.config import DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.metrics.metric import Metric
+from pairflow.plan import paths
+from pairflow.plan.job import Job
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.data.source import DatasetSize
+    from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
+
+ROWS = {  # what every preprocessing writes, and the help of its option
+    "train.parquet": "Rows for training (Parquet).",
+    "validation.parquet": "Held-out rows (Parquet).",
+    "vocabulary.json": "What models and rows must agree on (JSON).",
+    "known.parquet": "Hashes of molecules (Parquet): an empty table for other data.",
+}
+
+
+class Needs(NamedTuple):
+    """What a job asks of the machine, besides a core."""
+
+    memory_mb: int = 4000
+    minutes: int = 60
+    gpu: bool = False  # whether it uses a GPU if there is one
+
+
+class RowFiles(NamedTuple):
+    """Real rows in two files, which samples are compared with."""
+
+    tokens: Annotated[Path, "Training rows (Parquet)."]
+    validation: Annotated[Path, "Held-out rows (Parquet)."]
+
+
+class Kind(ABC):
+    """A kind of data. `name` is that of its folder, `settings` the class of the section `data`."""
+
+    name: ClassVar[str]
+    settings: ClassVar[type[DataSettings]]
+
+    # Raw data
+
+    prepared: ClassVar[Mapping[str, str]] = ROWS  # the files that preprocessing writes, and their help
+    keeps_symbols: ClassVar[bool] = (
+        False  # whether the symbols of a parent's vocabulary come first in its own
+    )
+
+    @abstractmethod
+    def source(self, settings: Any, folder: Path = Path()) -> Any:
+        """The source that the settings name; relative paths are those below `folder`. Asked by all that read,
+        check or measure raw data."""
+
+    @abstractmethod
+    def prepare(self, settings: Any, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+        """Turn raw data into the files of `prepared`, by their stems. `parent` is the vocabulary of the model
+        that a training will start from. Asked by `pairflow preprocess`."""
+
+    def own_raw(self, settings: Any) -> dict[str, str | None]:
+        """The user's own raw data, by the key that names them. Asked before a run."""
+        return {"data.source": settings.file}
+
+    def folder_digest(self, settings: Any) -> str:
+        """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
+        preprocesses, which runs again if it changes."""
+        return ""
+
+    def preparing(self, raw_mb: float) -> Needs:
+        """What preprocessing asks of the machine, for `raw_mb` MB of the user's own. Asked by its rule."""
+        return Needs(memory_mb=int(2000 + 4 * raw_mb))
+
+    # Jobs on real data
+
+    floor: ClassVar[type[Settings] | None] = (
+        RealDraws  # settings of the floor; None for a kind without floors
+    )
+    shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, which the report then waits for
+
+    def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
+        """The jobs between preprocessing and the floors, each after those that make its inputs. Asked by
+        `plan.jobs`; the kind's rules in rules/kinds have the same."""
+        return ()
+
+    def comparisons(self, experiment: Experiment) -> list[str]:
+        """The ways in which samples are compared with real data. Each has metric files of its own, which end
+        in its name; the name of the first is empty. Asked by `plan.jobs`."""
+        return [""]
+
+    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        """What samples are compared with, by the names of `real`. Asked by `plan.jobs` and by the rules."""
+        return paths.real_files(root)
+
+    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> Settings:
+        """The settings of a floor, of the class `floor`. Asked by `plan.jobs` and by the rule."""
+        return experiment.real_draws(evaluation)
+
+    def shown_files(self, root: Path, experiment: Experiment) -> Iterable[Path]:
+        """Further files that the page shows. Asked by `plan.jobs`."""
+        return ()
+
+    # Metrics of samples
+
+    real: ClassVar[type] = RowFiles  # what samples are compared with: a NamedTuple of files with their help
+    comparison: ClassVar[type[Settings]] = Settings  # settings of the comparison
+    measured: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
+
+    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Settings:
+        """The settings of a comparison, of the class `comparison`. Asked by `plan.jobs` and by the rule."""
+        return Settings()
+
+    def measuring(self, experiment: Experiment) -> Needs:
+        """What comparisons and floors ask of the machine. Asked by `plan.jobs` and by the rules."""
+        return Needs()
+
+    @abstractmethod
+    def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
+        """The metric rows of samples, against `real`. Asked by `pairflow evaluate`."""
+
+    def measure_floor(self, settings: Any, real: Any, machine: "Machine") -> "Measurement":
+        """The metric rows of real data in the place of samples. Asked by `pairflow floor`."""
+        raise NotImplementedError
+
+    # The page
+    # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
+
+    metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page
+    groups: ClassVar[Mapping[str, str]] = {}  # group of metrics -> the title of its tables
+
+    def list_metrics(self, settings: Any) -> Mapping[str, Metric]:
+        """The metrics as they read with these settings. Asked by all pages and by the end of `run`."""
+        return self.metrics
+
+    def is_partial(self, settings: Any) -> bool:
+        """Whether the settings leave out a part of the data set. Asked by pages, whose numbers then do not
+        compare with the paper's."""
+        return settings.training_rows is not None
+
+    # On demand
+
+    rows: ClassVar[str]  # what messages call its rows
+    on_demand: ClassVar[bool] = False  # whether `sample --count` and `score` know what to do with them
+    chosen_by: ClassVar[tuple[str, ...]] = ()  # metrics by which `sample` chooses a model, best first
+    chosen_lowest: ClassVar[bool] = False  # whether the lowest value is chosen, or the largest count
+
+    @abstractmethod
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls
+        them; either may be unknown, and is then empty. Asked before a model is used, kind after kind."""
+
+    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
+        """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
+        return
+
+    def takes(self, file: Path) -> bool:
+        """Whether a user's own file is of this kind. Asked by `new`, in the order of KINDS from the end."""
+        return False
+
+    def draft(self, request: "DraftRequest") -> "Draft":
+        """The experiment to suggest on a user's own file, and what the file holds. Asked by `new` after
+        `takes`."""
+        raise NotImplementedError
+
+    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
+        """How the model's samples leave on demand. Asked by `sample --count` if `on_demand`."""
+        raise NotImplementedError
+
+    def scored(self, model: "Model") -> "Scored":
+        """How a file becomes rows that the model can score. Asked by `score` if `on_demand`."""
+        raise NotImplementedError
+
+    # Costs
+
+    packages: ClassVar[tuple[str, ...]] = ()  # packages, as `doctor` calls them, that it cannot do without
+
+    @abstractmethod
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        """What a job on its real data or on its samples takes, by the job's rule. Asked by the estimate."""
+
+    def stored_bytes(self, sizes: "DatasetSize") -> float:
+        """The size of what the kind stores with every model. Asked by the estimate."""
+        return 0.0

@@ -1,0 +1,1 @@
+"""Molecules: SMILES or SELFIES as token rows."""

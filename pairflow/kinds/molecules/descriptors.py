@@ -1,0 +1,130 @@
+"""Descriptors of one molecule: fingerprint, scaffold, drug-likeness, synthetic accessibility, logP, weight.
+
+All are RDKit's own, computed in `threads` processes. A string that RDKit cannot read has an empty
+fingerprint, no scaffold and NaN for properties: a few molecules' canonical SMILES are such strings.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem.Scaffolds import MurckoScaffold
+
+from pairflow.kinds.molecules.properties import COMPUTED
+from pairflow.kinds.molecules.similarity import BITS, WORDS
+from pairflow.runtime.progress import bar
+from pairflow.runtime.signals import end_with_parent
+
+_CHUNK = 512  # molecules that a process takes at once
+
+
+def _synthetic_accessibility(molecule: Chem.Mol) -> float:
+    from rdkit.Contrib.SA_Score import sascorer  # reads a table of fragments when it is first used
+
+    return sascorer.calculateScore(molecule)
+
+
+PROPERTIES: dict[str, Callable[[Chem.Mol], float]] = {
+    "qed": COMPUTED["qed"],
+    "sa": _synthetic_accessibility,
+    "logp": COMPUTED["logp"],
+    "weight": COMPUTED["weight"],
+}
+"""As `data.properties` has them; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
+RDKit's Contrib)."""
+
+
+IDENTIFIERS: dict[str, Callable[[Chem.Mol], str]] = {
+    "scaffold": lambda molecule: MurckoScaffold.MurckoScaffoldSmiles(mol=molecule),
+    "inchikey": Chem.MolToInchiKey,
+}
+"""The Bemis-Murcko scaffold as in `structures`; the InChIKey, empty for a molecule that InChI lacks."""
+
+
+def describe(molecule: Chem.Mol) -> dict[str, float | str]:
+    """The `PROPERTIES` and the `IDENTIFIERS` of a molecule."""
+    with rdBase.BlockLogs():
+        return {name: value(molecule) for name, value in (PROPERTIES | IDENTIFIERS).items()}
+
+
+def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
+    """(M, 4) float64: the `PROPERTIES` of each molecule."""
+    chunks = mapped(_properties, smiles, threads, progress, "properties")
+    return np.array([row for chunk in chunks for row in chunk], np.float64).reshape(-1, len(PROPERTIES))
+
+
+def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
+    """(M, 32) uint64: the fingerprint of each molecule as `metrics.similarity` has it."""
+    chunks = mapped(_fingerprints, smiles, threads, progress, "fingerprints")
+    return _unpacked(row for chunk in chunks for row in chunk)
+
+
+def structures(
+    smiles: Sequence[str], threads: int = 1, progress: bool = False
+) -> tuple[np.ndarray, list[str]]:
+    """`fingerprints`, and Bemis-Murcko scaffolds.
+
+    A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
+    it is empty where there is no ring.
+    """
+    rows = [row for chunk in mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
+    return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
+
+
+def _unpacked(packed: Iterable[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(packed), np.uint64).reshape(-1, WORDS)
+
+
+def _properties(smiles: Sequence[str]) -> list[list[float]]:
+    with rdBase.BlockLogs():
+        return [
+            [np.nan if molecule is None else function(molecule) for function in PROPERTIES.values()]
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
+
+
+def _fingerprinter() -> Callable[[Chem.Mol | None], bytes]:
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+
+    def fingerprint(molecule: Chem.Mol | None) -> bytes:
+        if molecule is None:
+            return bytes(BITS // 8)
+        return DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
+
+    return fingerprint
+
+
+def _fingerprints(smiles: Sequence[str]) -> list[bytes]:
+    with rdBase.BlockLogs():
+        return list(map(_fingerprinter(), map(Chem.MolFromSmiles, smiles)))
+
+
+def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
+    fingerprint, scaffold = _fingerprinter(), IDENTIFIERS["scaffold"]
+
+    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
+        return fingerprint(molecule), "" if molecule is None else scaffold(molecule)
+
+    with rdBase.BlockLogs():
+        return list(map(structure, map(Chem.MolFromSmiles, smiles)))
+
+
+def mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:
+    """`work` on chunks of the molecules, in order; in processes of their own where that is worth it."""
+    chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
+    with bar(total=len(smiles), desc=name, unit="molecule", quiet=not progress) as molecules:
+        for chunk in _run(work, chunks, min(threads, len(chunks))):
+            molecules.update(len(chunk))
+            yield chunk
+
+
+def _run(work: Callable, chunks: list, processes: int) -> Iterator[list]:
+    if processes < 2:
+        yield from map(work, chunks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
+        yield from pool.map(work, chunks)

@@ -1,0 +1,233 @@
+"""An experiment on a user's own molecules: what their file holds, and the rules that treat it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pairflow.config import parse_method, suggest
+from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
+from pairflow.data.source import DatasetSize
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import library, quality
+from pairflow.kinds.molecules.representations import REPRESENTATIONS
+from pairflow.kinds.molecules.settings import (
+    LONGEST,
+    MOLECULE_SOURCES,
+    Molecules,
+    NewSettings,
+    Standardisation,
+)
+from pairflow.kinds.molecules.survey import (
+    FEATURES,
+    TINY,
+    Survey,
+    find_column,
+    first_rejected,
+    is_molecule,
+    survey,
+)
+from pairflow.training.model_files import read_description, read_symbols
+
+MINIMUM = 100  # distinct molecules
+_SAMPLED_LINES = 200
+
+
+def holds_molecules(path: Path) -> bool:
+    """Whether a file may hold molecules: not a folder, nor a .txt file whose lines mostly begin otherwise."""
+    if path.is_dir():
+        return False
+    if path.suffix.lower() != ".txt" or not path.is_file():
+        return True
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = list(islice((line for line in file if line.strip()), _SAMPLED_LINES))
+    return sum(is_molecule(line.split()[0]) for line in lines) > len(lines) / 2
+
+
+class Start(NamedTuple):
+    """What the model to start from asks of its data, and its `name` in the experiment."""
+
+    name: str
+    length: int
+    network: dict[str, Any]
+    representation: str
+
+
+def draft_molecules(request: DraftRequest) -> Draft:
+    """Read a file of molecules, and suggest an experiment on it; InputError as `plan`."""
+    settings, device = request.settings, request.device
+    start = read_start(request.parent, request.start) if request.parent else None
+    if start:
+        kind = start.representation
+        if "representation" in settings.model_fields_set and settings.representation != kind:
+            raise InputError(
+                f"--representation: {settings.representation}, but the model to start from has {kind}"
+            )
+        settings = settings.model_copy(update={"representation": kind})
+    title, column, counts = _read(request.file, settings, request.quiet)
+    if request.source in MOLECULE_SOURCES:
+        raise InputError(f"{request.file}: has the name of a data set of the workflow; rename the file")
+    data = {"source": request.source, **({"column": column} if column else {})}
+    experiment, sizes = plan(counts, settings, data, device, start)
+    length = experiment["data"]["length"]
+    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+
+    def scaled(iterations: int) -> Entry:
+        return experiment | _scale(size, device, settings.compare, start, iterations)
+
+    return Draft(
+        experiment=experiment,
+        size=size,
+        content=f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.",
+        table=table_lines(title, _lines(counts, experiment["data"], sizes, request.rejects)),
+        rejected=counts.rejected.rename(columns={"number": counts.unit}),
+        advice=tuple(_advice(counts, settings)),
+        hours=settings.hours or suggest.hours(length, device),
+        scaled=scaled,
+        quality=lambda checked: quality.describe(checked, size),
+    )
+
+
+def read_start(folder: Path, name: str) -> Start:
+    """What molecules have to be like for a model to be fine-tuned on them; InputError unless it makes
+    molecules, by uniform noise and without a condition."""
+    facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
+    if not vocabulary.is_file():
+        raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
+    kind = read_symbols(vocabulary).kind
+    noise = parse_method(facts["method"]).corruption
+    if kind not in REPRESENTATIONS or noise != "uniform" or facts.get("condition"):
+        raise InputError(
+            f"{folder}: expected an unconditional model of molecules with uniform noise, found "
+            f"{facts['method']} with symbols of {kind}"
+        )
+    return Start(name, facts["length"], facts["network"], kind)
+
+
+def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, Survey]:
+    """A title for the table, the column of SMILES in a CSV file, and the counts over the file."""
+    kind, unit = library.format_of(file), library.unit_of(file)
+    column, remark = None, ""
+    if kind in library.TABLES:
+        column = settings.column or find_column(file)
+        names = library.name_column(library.columns(file, 1), column)
+        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
+    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
+    rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
+    counts = survey(rows, rules, settings.split == "scaffold", unit, settings.representation)
+    return f"{file} ({kind}{remark})", column, counts
+
+
+def plan(
+    counts: Survey, settings: NewSettings, data: Entry, device: str, start: Start | None = None
+) -> tuple[Entry, Counter[str]]:
+    """The experiment, and the numbers of molecules for training, for validation and only for reference.
+
+    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split.
+    """
+    length = _fitting_length(counts, settings, start)
+    fitting = counts.lengths <= length
+    total = int(np.count_nonzero(fitting))
+    seed = Molecules.model_fields["split_seed"].default
+    groups = None if counts.scaffolds is None else counts.scaffolds[fitting]
+
+    def split(rows: int | None) -> Counter[str]:
+        return Counter(split_rows(range(total), settings.validation_fraction, None, seed, rows, groups))
+
+    training_rows = suggest.training_rows(split(None)["train"], device)
+    sizes = split(training_rows)
+    rules = ("representation", *Standardisation.model_fields, "split")
+    choices = {key: getattr(settings, key) for key in rules}
+    data = {
+        **data,
+        "length": length,
+        "drop_duplicates": True,
+        **choices,
+        "validation_fraction": settings.validation_fraction,
+        "max_too_long_share": settings.max_too_long_share,
+        **({"training_rows": training_rows} if training_rows else {}),
+    }
+    size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
+    experiment = {
+        "description": f"{total:,} molecules of {Path(data['source']).name}, at a scale for this machine",
+        "scale": "reduced",
+        "seeds": [0],
+        "data": data,
+        **({"from": start.name} if start else {}),
+        "chemistry": {"useful": True},
+        **_scale(size, device, settings.compare, start),
+    }
+    return experiment, sizes
+
+
+def _fitting_length(counts: Survey, settings: NewSettings, start: Start | None) -> int:
+    """N; InputError if more molecules than allowed exceed it, or if fewer than MINIMUM fit."""
+    length = start.length if start else counts.length(settings.max_too_long_share)
+    total = int(np.count_nonzero(counts.lengths <= length))
+    longer = 1 - total / len(counts.lengths)
+    if start and longer > settings.max_too_long_share:
+        raise InputError(
+            f"{longer:.1%} of the molecules are longer than the {length} tokens of the model to start from; "
+            "--max-too-long-share says how many may be left out"
+        )
+    if total < MINIMUM:
+        raise InputError(
+            f"{total} distinct molecules are too few to train on and to hold some out; expected at least "
+            f"{MINIMUM}"
+        )
+    if length > LONGEST:
+        raise InputError(
+            f"molecules of {length} tokens are too long; expected at most {LONGEST} (--max-too-long-share)"
+        )
+    return length
+
+
+def _scale(
+    size: DatasetSize, device: str, compare: bool, start: Start | None, iterations: int | None = None
+) -> Entry:
+    """Network, training and evaluations for data of that size, from a model's weights if there is one."""
+    sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
+    return suggest.scale(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
+
+
+def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> list[tuple[str, int, str]]:
+    """The content of the file, in lines of a label, a number and a remark."""
+    length, distinct = data["length"], len(counts.lengths)
+    rejected = [
+        (f"  {reason}", number, f"the first: {counts.unit} {place}, {text[:40]!r}")
+        for reason, number, place, text in islice(first_rejected(counts.rejected), 8)
+    ]
+    features = [(name, counts.features[name], f"{key}: {data[key]}") for name, key in FEATURES.items()]
+    too_long = int(np.count_nonzero(counts.lengths > length))
+    quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
+    reference = ("  only for reference", sizes["reference"], "known in the measure of novelty")
+    return [
+        ("rows", counts.rows, ""),
+        ("rejected", len(counts.rejected), f"all are listed in {rejects}" * bool(len(counts.rejected))),
+        *rejected,
+        ("duplicates", counts.duplicates, "drop_duplicates: true"),
+        *features,
+        ("distinct molecules", distinct, ""),
+        ("  longer than N", too_long, f"left out; up to {data['max_too_long_share']:.2%} may be"),
+        ("  for training", sizes["train"], f"split: {data['split']}"),
+        ("  for validation", sizes["validation"], ""),
+        *([reference] if sizes["reference"] else []),
+        ("N, tokens per row", length, "of rows 5 %: {}, 50 %: {}, 95 %: {}, longest: {}".format(*quantiles)),
+        ("K, symbols", counts.vocabulary_size(length), ""),
+    ]
+
+
+def _advice(counts: Survey, settings: NewSettings) -> Iterator[str]:
+    """Rules that the file suggests, beside those in force."""
+    if counts.ions and settings.charges == "keep":
+        yield (
+            "Consider --charges neutralise: the removal of counter-ions leaves a charge on molecules "
+            f"({counts.ions:,} of them)."
+        )
+    tiny = [*counts.features.values()][-1]
+    if tiny and settings.min_heavy_atoms == 1:
+        yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."

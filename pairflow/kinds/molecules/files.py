@@ -1,0 +1,107 @@
+"""Writes files of molecules for other programs: SMILES, CSV, Excel, SDF or Parquet, chosen by the suffix.
+
+A table of molecules has `name`, `smiles`, a column for each property, and for an SDF file in space
+`conformer` (RDKit molecules with coordinates). Text is rounded to `DIGITS`; Excel and Parquet keep all.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rdkit import Chem
+from rdkit.Chem import rdDepictor
+
+from pairflow.artifacts import Metadata, as_cell, write_table
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.library import require_openpyxl
+
+DIGITS = {"qed": 3, "sa": 2, "logp": 2, "weight": 2, "similarity": 3}
+"""Digits after the decimal point of each property."""
+
+
+def writer(
+    path: Path, parsed: bool, properties: bool, in_space: bool = False
+) -> Callable[[Path, pd.DataFrame, Metadata], None]:
+    """The function that writes a table as a file with the suffix of `path`.
+
+    `parsed`: every string of the table is a molecule; `properties`: the table has columns of properties;
+    `in_space`: it has conformers. Raises InputError for an unknown suffix, and for a table that such a file
+    cannot hold.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        raise InputError(f"{path}: unknown suffix {suffix!r}; expected {', '.join(_WRITERS)}")
+    if suffix == ".sdf" and not parsed:
+        raise InputError(f"{path}: SDF files can only hold valid molecules; leave out --raw")
+    if suffix == ".smi" and properties:
+        raise InputError(
+            f"{path}: SMILES files cannot hold properties; expected .csv, .xlsx, .sdf or .parquet"
+        )
+    if suffix != ".sdf" and in_space:
+        raise InputError(f"{path}: only SDF files (.sdf) hold coordinates; leave out --3d")
+    if suffix == ".xlsx":
+        require_openpyxl(path)
+    return _WRITERS[suffix]
+
+
+def _rounded(name: str, value: Any) -> Any:
+    return f"{value:.{DIGITS[name]}f}" if name in DIGITS else value
+
+
+def _smi(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    """One `SMILES name` per line, no header."""
+    lines = (f"{smiles} {name}\n" for name, smiles in zip(table["name"], table["smiles"], strict=True))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
+
+
+def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    rounded = pd.DataFrame(
+        {name: [as_cell(_rounded(name, value)) for value in table[name]] for name in table}
+    )
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rounded.to_csv(file, index=False, lineterminator="\n")
+
+
+def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    """One sheet with a header; no text is a formula."""
+    from openpyxl import Workbook
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    book = Workbook()
+    sheet = book.active
+    sheet.freeze_panes = "A2"
+    sheet.append(list(table))
+    for row in table.itertuples(index=False):
+        sheet.append(
+            [ILLEGAL_CHARACTERS_RE.sub("", value) if isinstance(value, str) else value for value in row]
+        )
+    for name, cells in zip(table, sheet.iter_cols(min_row=2), strict=True):
+        for cell in cells:
+            if name in DIGITS:
+                cell.number_format = f"0.{'0' * DIGITS[name]}"
+            elif cell.data_type == "f":
+                cell.data_type = "s"
+    with path.open("wb") as file:
+        book.save(file)
+
+
+def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
+    """Molecules as their conformers, or drawn in the plane; SMILES and properties are data items."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
+        for number, row in enumerate(table.to_dict("records")):
+            molecule = row.pop("conformer", None) or _drawn(row["smiles"])
+            molecule.SetProp("_Name", row.pop("name"))
+            for key, value in row.items():
+                molecule.SetProp(str(key), _rounded(str(key), value))
+            file.write(Chem.SDWriter.GetText(molecule, molid=number))
+
+
+def _drawn(smiles: str) -> Chem.Mol:
+    molecule = Chem.MolFromSmiles(smiles)
+    rdDepictor.Compute2DCoords(molecule)
+    return molecule
+
+
+_WRITERS = {".smi": _smi, ".csv": _csv, ".xlsx": _xlsx, ".sdf": _sdf, ".parquet": write_table}

@@ -1,0 +1,173 @@
+"""Molecules, as SMILES or SELFIES."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+from pairflow.config import DemandSettings, Experiment
+from pairflow.kinds.kind import ROWS, Kind, Needs
+from pairflow.kinds.molecules import settings as molecules_settings
+from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
+from pairflow.kinds.molecules.settings import Chemistry, Molecules
+from pairflow.metrics.metric import Metric
+from pairflow.plan import paths
+from pairflow.plan.job import Job
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.data.source import DatasetSize
+    from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
+
+
+class MoleculeFiles(NamedTuple):
+    """What samples of molecules are compared with."""
+
+    vocabulary: Annotated[Path, "Vocabulary of the data set (JSON)."]
+    smiles: Annotated[Path, "Canonical SMILES of the data set (Parquet)."]
+    molecules: Annotated[
+        Path,
+        "Fingerprints, scaffolds and properties of the training molecules (Parquet), as `pairflow "
+        "describe_molecules` writes them.",
+    ]
+    chemnet: Annotated[
+        Path | None, "ChemNet statistics of the training molecules (Parquet), needed for FCD."
+    ] = None
+
+
+class MoleculesKind(Kind):
+    name, settings = "molecules", Molecules
+
+    # Raw data
+
+    prepared = ROWS | {
+        "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
+        "smiles.parquet": "Canonical SMILES of the whole data set (Parquet).",
+        "rejected.parquet": "Rows that were left out, with reasons (Parquet).",
+    }
+    keeps_symbols = True
+
+    def source(self, settings: Molecules, folder: Path = Path()) -> Any:
+        from pairflow.kinds.molecules.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(
+        self, settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool
+    ) -> None:
+        """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.
+
+        A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
+        otherwise it is downloaded and verified.
+        """
+        from pairflow.kinds.molecules.store import store
+
+        store(settings, files, parent, progress)
+
+    def preparing(self, raw_mb: float) -> Needs:
+        """1.4 kB a molecule, of which a packed file takes 12 bytes."""
+        return Needs(memory_mb=int(4000 + 120 * raw_mb))
+
+    # Jobs on real data
+
+    floor = None
+
+    def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
+        """The description of the training molecules, and their ChemNet statistics if FCD is asked for."""
+        smiles, files = {"smiles": paths.data(root, "smiles.parquet")}, self.real_files(root, experiment)
+        yield Job("describe_molecules", smiles, {"molecules": files["molecules"]}, threads=None)
+        if "chemnet" in files:
+            yield Job("chemnet", smiles, {"chemnet": files["chemnet"]}, gpu=True)
+
+    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        files = {
+            "vocabulary": paths.data(root, "vocabulary.json"),
+            "smiles": paths.data(root, "smiles.parquet"),
+            "molecules": paths.reference(root, "molecules.parquet"),
+        }
+        if molecules_settings.chemistry_settings(experiment).fcd:
+            files["chemnet"] = paths.reference(root, "chemnet.parquet")
+        return files
+
+    # Metrics of samples
+
+    real = MoleculeFiles
+    comparison = Chemistry
+    measured: ClassVar[dict[str, str]] = {
+        **Kind.measured,
+        "properties": "Output file for histograms of properties of samples and data (Parquet).",
+    }
+
+    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Chemistry:
+        return molecules_settings.chemistry_settings(experiment)
+
+    def measure(
+        self, settings: Chemistry, samples: Path, real: MoleculeFiles, machine: "Machine"
+    ) -> "Measurement":
+        """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
+        valid, and compare the distinct molecules with the training molecules."""
+        from pairflow.kinds.molecules.measure import measure_samples
+
+        return measure_samples(settings, samples, real, machine)
+
+    # The page
+
+    metrics, groups = METRICS, GROUPS
+
+    def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
+        return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
+
+    def is_partial(self, settings: Molecules) -> bool:
+        return super().is_partial(settings) or settings.max_heavy_atoms is not None
+
+    def is_complete(self, settings: Molecules) -> bool:
+        """Whether the data hold every molecule that keeps their rules, so that any other one breaks these."""
+        return settings.source == "small_molecules" and not self.is_partial(settings)
+
+    # On demand
+
+    rows = "molecules"
+    on_demand = True
+    chosen_by = ("useful_strict", "valid")
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return True  # an unknown model is taken for one of molecules, whose vocabulary is then asked for
+
+    def takes(self, file: Path) -> bool:
+        from pairflow.kinds.molecules.draft import holds_molecules
+
+        return holds_molecules(file)
+
+    def draft(self, request: "DraftRequest") -> "Draft":
+        from pairflow.kinds.molecules.draft import draft_molecules
+
+        return draft_molecules(request)
+
+    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
+        from pairflow.kinds.molecules.on_demand import MoleculeDelivery
+
+        return MoleculeDelivery(model, settings)
+
+    def scored(self, model: "Model") -> "Scored":
+        from pairflow.kinds.molecules.on_demand import ScoredMolecules
+
+        return ScoredMolecules(model)
+
+    # Costs
+
+    packages = ("RDKit",)
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.molecules.costs import molecule_costs
+
+        data = job.experiment.data
+        assert isinstance(data, Molecules)
+        return molecule_costs(job, data)
+
+    def stored_bytes(self, sizes: "DatasetSize") -> float:
+        return 8.0 * sizes.rows  # a hash of each known molecule
+
+
+KIND = MoleculesKind()

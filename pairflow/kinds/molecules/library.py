@@ -1,0 +1,300 @@
+"""Reads files of molecules row by row, so that memory does not grow with the file; one reader per format.
+
+Header lines and blank lines are not rows. A row has a number by which its user finds it: that of its (first)
+line from 1 on, as editors count, of its record in an SDF file or of its row in an Excel file.
+"""
+
+import csv
+import io
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from rdkit import Chem, rdBase
+
+from pairflow.artifacts import from_cell
+from pairflow.data.unpack import GzipFile, require_plausible
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.standardise import MOST_ATOMS, TOO_MANY_ATOMS
+from pairflow.runtime.progress import bar
+
+_FORMATS = {
+    **dict.fromkeys((".smi", ".smiles", ".ism", ".txt"), "SMILES"),
+    **dict.fromkeys((".csv", ".tsv"), "CSV"),
+    **dict.fromkeys((".sdf", ".sd"), "SDF"),
+    ".xlsx": "Excel",
+}
+TABLES = ("CSV", "Excel")  # the formats with columns
+_CONTENT = {
+    "SMILES": "a SMILES at the start of each line",
+    "CSV": "a header line, and rows below it",
+    "SDF": "records that end in $$$$",
+    "Excel": "a sheet with a header line, and rows below it",
+}
+# Names of columns that hold SMILES, in lower case, the most likely first.
+SMILES_COLUMNS = (
+    *("smiles", "canonical_smiles", "isomeric_smiles", "smiles_canonical", "canonical smiles"),
+    *("isomeric smiles", "structure", "structures", "molecule", "mol", "compound"),
+)
+# Columns that hold names, if there is none called `name`, such as "Compound ID", "catalog_id", "MolName".
+_NAME_COLUMN = re.compile(r"(?i:(^|[ _.-])(name|title|id|identifier|code))$|[a-z](Name|ID|Id)$")
+_LONGEST_LINE = 1_000_000  # characters; anything longer is no text file
+_LONGEST_RECORD = 100_000  # lines
+_MOST_UNPACKED = 2**30  # bytes of an Excel file; openpyxl holds all texts in memory
+_MOST_ROWS, _MOST_CELLS = 2**20, 2**25  # of a sheet; Excel has no more rows
+_UNREADABLE = (OSError, EOFError, zlib.error, csv.Error)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A row that the reader of its format refuses: a text that identifies it, and the reason."""
+
+    text: str
+    reason: str
+
+
+class Row(NamedTuple):
+    """A row: its number, its SMILES or why there is none, and its name, which may be empty."""
+
+    number: int
+    text: str | Unreadable
+    name: str = ""
+
+
+def format_of(path: str | Path) -> str:
+    """SMILES, CSV, SDF or Excel, by the end of the name without `.gz`; InputError for any other."""
+    path = Path(path)
+    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    if suffix.lower() not in _FORMATS:
+        raise InputError(
+            f"{path}: unknown kind of file; expected a name that ends in {', '.join(_FORMATS)}, optionally "
+            "followed by .gz"
+        )
+    return _FORMATS[suffix.lower()]
+
+
+def require_openpyxl(path: Path) -> None:
+    """InputError unless the package that reads and writes Excel files is installed."""
+    if find_spec("openpyxl") is None:
+        raise InputError(f'{path}: Excel files need the package openpyxl: pip install "pairflow[excel]"')
+
+
+def unit_of(path: str | Path) -> str:
+    """What the number of a row counts: lines or, in an SDF file, records, in an Excel file rows."""
+    return {"SDF": "record", "Excel": "row"}.get(format_of(path), "line")
+
+
+def rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[str | Unreadable]:
+    """The SMILES of a file as `numbered_rows` reads them, without the numbers."""
+    return (row.text for row in numbered_rows(path, column, progress))
+
+
+def numbered_rows(path: str | Path, column: str = "smiles", progress: bool = False) -> Iterator[Row]:
+    """The rows of a file one by one, their SMILES unchanged (of an SDF file as RDKit writes them).
+
+    SMILES files: the first field of each line, the rest is the name; a first line that holds a name of
+    `SMILES_COLUMNS` there is a header. CSV files: the field under `column`, and for the name that under
+    `name_column`; Excel files: the same, of the first sheet. SDF files: the name is the title, the first line
+    of a record. Bytes that are not UTF-8
+    become U+FFFD, so that a name in another encoding does no harm. The progress bar counts bytes.
+
+    Raises InputError for a file that is missing, empty, truncated or not of the format that its name says,
+    and for an unknown column.
+    """
+    path = Path(path)
+    kind = format_of(path)
+    number = 0
+    with _opened(path) as (text, raw):
+        size = path.stat().st_size
+        with bar(total=size, desc="read", unit="B", unit_scale=True, quiet=not progress) as read:
+            for number, row in enumerate(_READERS[kind](text, path, column), 1):
+                if number % 256 == 0:
+                    read.update(raw.tell() - read.n)
+                yield row
+            read.update(raw.tell() - read.n)
+    if not number:
+        raise InputError(f"{path}: empty; expected {_CONTENT[kind]}")
+
+
+def columns(path: str | Path, number: int) -> dict[str, list[str]]:
+    """The columns of a CSV or Excel file: their names, and the fields of the first `number` rows."""
+    path = Path(path)
+    with _opened(path) as (text, _):
+        header, records = _table(text, path)
+        first = [record for _, record in islice(records, number)]
+    return {
+        name: [record[place] if place < len(record) else "" for record in first]
+        for place, name in enumerate(header)
+        if header.index(name) == place  # of two columns of one name, the first counts
+    }
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Iterable[str], BinaryIO]]:
+    """The unpacked text of a file, and the file of its bytes; InputError if it cannot be read."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is a folder or a device, expected a file of molecules")
+    try:
+        with path.open("rb") as raw:
+            unpacked = GzipFile(path, raw) if path.suffix.lower() == ".gz" else raw
+            if unpacked.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise InputError(f"{path}: is UTF-16 text; save it as UTF-8")
+            yield (_sheet if format_of(path) == "Excel" else _Lines)(unpacked, path), raw
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except _UNREADABLE as error:
+        raise InputError(f"{path}: not a readable {format_of(path)} file: {error}") from None
+
+
+class _Lines:
+    """Lines of a binary file as text that end in \\n, \\r\\n or \\r; the line ends are kept."""
+
+    def __init__(self, binary: Any, path: Path):
+        self.path = path
+        self.file = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.file.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise InputError(f"{self.path}: a line of over {_LONGEST_LINE:,} characters: not a text file")
+            yield line
+
+
+def name_column(header: Iterable[str], column: str) -> str | None:
+    """The column of a CSV file that holds the names, beside the SMILES in `column`; None if there is none."""
+    named = [name for name in header if name != column and _NAME_COLUMN.search(name)]
+    return min(named, key=lambda name: name.lower() != "name", default=None)
+
+
+def _sheet(binary: Any, path: Path) -> Iterator[str]:
+    """The first sheet of an Excel file as lines of CSV; a line has the number of its row."""
+    require_openpyxl(path)
+    from openpyxl import load_workbook
+
+    cells = 0
+    try:
+        _require_small(binary, path)
+        with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
+            sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()  # a row ends at its last cell, whatever size the sheet claims to have
+        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+            cells += len(row)
+            if number > _MOST_ROWS or cells > _MOST_CELLS:
+                raise InputError(
+                    f"{path}: expected at most {_MOST_ROWS:,} rows and {_MOST_CELLS:,} cells in the first "
+                    "sheet, found more; save it as CSV"
+                )
+            fields = ["" if value is None else " ".join(str(value).split()) for value in row]
+            line = io.StringIO()
+            csv.writer(line, lineterminator="\n").writerow(fields if any(fields) else [])
+            yield line.getvalue()
+    except InputError:
+        raise
+    except Exception as error:  # whatever a damaged file makes openpyxl raise
+        raise InputError(f"{path}: not a readable Excel file: {error}") from None
+
+
+def _require_small(binary: Any, path: Path) -> None:
+    """InputError if the parts of an Excel file are too large; no more of a part is read than it claims."""
+    with zipfile.ZipFile(binary) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+    require_plausible(path, unpacked)
+    if unpacked > _MOST_UNPACKED:
+        raise InputError(
+            f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
+            f"{unpacked / 2**20:,.0f}; save it as CSV"
+        )
+
+
+def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    rows = (Row(n, *line.strip().split(maxsplit=1)) for n, line in enumerate(lines, 1) if not line.isspace())
+    first = next(rows, None)
+    if first is not None and str(first.text).lower() not in SMILES_COLUMNS:
+        yield first
+    yield from rows
+
+
+def _csv(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    header, records = _table(lines, path)
+    if column not in header:
+        raise InputError(f"{path}: no column {column!r}; found {', '.join(map(repr, header[:20]))}")
+    place, named = header.index(column), name_column(header, column)
+    name_place = len(header) if named is None else header.index(named)
+
+    as_text = from_cell if format_of(path) == "CSV" else str
+
+    def field(record: list[str], place: int) -> str:
+        return as_text(record[place]) if place < len(record) else ""
+
+    for number, record in records:
+        yield Row(number, field(record, place), field(record[: len(header)], name_place).strip())
+
+
+def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """Names of the columns, and the records below them with the numbers of their first lines."""
+    numbered = enumerate(lines, 1)
+    number, first = next(((n, line) for n, line in numbered if not line.isspace()), (0, None))
+    if first is None:
+        raise InputError(f"{path}: empty; expected {_CONTENT[format_of(path)]}")
+    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path).suffix.lower()
+    separator = {".tsv": "\t", ".xlsx": ","}.get(suffix) or max(",;\t", key=first.count)
+    reader = csv.reader(chain([first], (line for _, line in numbered)), delimiter=separator, strict=True)
+    records = (row for row in _quoted_rightly(reader, path, number) if row[1])
+    _, header = next(records)
+    return [name.strip() for name in header], records
+
+
+def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, list[str]]]:
+    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`.
+
+    InputError, with the record's place, where a quote is out of place.
+    """
+    while True:
+        number = reader.line_num + first
+        try:
+            yield number, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(f'{path}: the record in line {number} has a stray quote ("): {error}') from None
+
+
+def _sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
+    for number, record in enumerate(_records(lines, path), 1):
+        title = "".join(record[:1]).strip()
+        with rdBase.BlockLogs():
+            molecule = Chem.MolFromMolBlock("\n".join(record))
+        if molecule is None:
+            yield Row(number, Unreadable(title, "broken record"))
+        elif molecule.GetNumAtoms() > MOST_ATOMS:
+            yield Row(number, Unreadable(title, TOO_MANY_ATOMS))
+        else:
+            yield Row(number, Chem.MolToSmiles(molecule), title)
+
+
+def _records(lines: Iterable[str], path: Path) -> Iterator[list[str]]:
+    """The lines of each record of an SDF file up to its `M  END`."""
+    record: list[str] = []
+    closed = False
+    for number, line in enumerate(map(str.rstrip, lines)):
+        if line == "$$$$":
+            yield record
+            record, closed = [], False
+        elif not closed:
+            record.append(line)
+            closed = line == "M  END"
+        if len(record) > _LONGEST_RECORD:
+            raise InputError(f"{path}: no end of a record ($$$$) up to line {number + 1}: not an SDF file")
+    if any(record):
+        yield record
+
+
+_READERS = {"SMILES": _smiles, "CSV": _csv, "SDF": _sdf, "Excel": _csv}

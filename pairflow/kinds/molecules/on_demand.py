@@ -1,0 +1,206 @@
+"""Molecules on demand: samples as canonical SMILES, filtered, with their properties; and molecules to score.
+
+With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded, and there are no templates:
+a gap in SMILES is none in SELFIES.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rdkit import Chem, rdBase
+from torch import Tensor
+
+from pairflow.artifacts import Metadata, read_metadata
+from pairflow.config import DemandSettings
+from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
+from pairflow.data.known import KnownMolecules
+from pairflow.errors import InputError
+from pairflow.flow.given import OPEN, count_given, given_row, given_start
+from pairflow.flow.samplers import FREE
+from pairflow.kinds.molecules import files, prepare
+from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.descriptors import describe
+from pairflow.kinds.molecules.filters import filters_from
+from pairflow.kinds.molecules.library import Unreadable, numbered_rows
+from pairflow.kinds.molecules.nearest import TrainingNeighbours, training_smiles
+from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
+from pairflow.kinds.molecules.selection import Selection
+from pairflow.limits import USABLE
+from pairflow.runtime.threads import available_cpus
+from pairflow.training.model import Model
+
+_ADVICE = {
+    "invalid": "try a larger --nfe or a model trained longer",
+    "known": "the model makes little beside what it was trained on; leave out --novel",
+    "repeated": "the model makes little else with these settings; ask for fewer, or leave out --unique",
+}
+
+
+class MoleculeDelivery(Delivery):
+    """Molecules of a model. `selection` counts the verdicts on all samples."""
+
+    noun = "molecules"
+
+    def __init__(self, model: Model, settings: DemandSettings):
+        self.filters = filters_from(settings)
+        self.model, self.settings = model, settings
+        self.vocabulary = Vocabulary.load(model.vocabulary_file())
+        self.given = given_molecule(settings, self.vocabulary, model.length)
+        self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
+        self.inputs = (_training_smiles(model),) if settings.nearest else ()
+        self.begin()
+
+    def begin(self) -> None:
+        settings, self.drawn = self.settings, 0
+        self.selection = Selection(settings.raw, settings.unique, self.known, self.filters)
+        self._early = 0  # samples that end within the template
+
+    def decode(self, tokens: list[int]) -> str:
+        self._early += EOS in tokens[: count_given(self.given)]
+        return self.vocabulary.decode(tokens)
+
+    def keep(self, text: str) -> str | None:
+        self.drawn += 1
+        return self.selection.keep(text)
+
+    def explain(self) -> str:
+        since = self.selection.since
+        shares = ", ".join(f"{count / since.total():.0%} {verdict}" for verdict, count in since.most_common())
+        [(most, _)] = since.most_common(1)
+        advice = _ADVICE.get(most, f"widen or leave out {most.removeprefix('refused by ')}")
+        return f"accepted ({shares}): {advice}"
+
+    def writer(self, out: Path) -> Callable[[Path, Rows], None]:
+        settings, model = self.settings, self.model
+        columns = settings.properties or settings.nearest
+        write = files.writer(out, not settings.raw, columns, settings.three_d)
+        metadata = Metadata(
+            kind="molecules",
+            vocabulary=model.vocabulary,
+            parameters={"method": model.method, **settings.model_dump(mode="json")},
+            inputs={"model": str(model.weights)},
+        )
+        return lambda path, rows: write(path, pd.DataFrame(rows), metadata)
+
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+        settings = self.settings
+        parts: list[Callable[[str], Mapping[str, Any]]] = [lambda smiles: {"smiles": smiles}]
+        if settings.properties:
+            parts.append(lambda smiles: describe(Chem.MolFromSmiles(smiles)))
+        for path in self.inputs:
+            neighbours = TrainingNeighbours(path, threads or available_cpus(), not quiet)
+            parts.append(neighbours.describe)
+        if settings.three_d:
+            parts.append(lambda smiles: {"conformer": embed(smiles, settings.seed)})
+        return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
+
+    def summarise(self, rows: Rows, seconds: float) -> str:
+        smiles = [row["smiles"] for row in rows]
+        noun = "strings" if self.settings.raw else self.noun
+        kept = _describe_kept(self.settings, smiles)
+        return (
+            f"{noun}{self._describe_known(smiles)}{kept} from {_describe_shares(self.selection)}"
+            f"{self._describe_early_ends()}, {seconds:,.1f} s"
+        )
+
+    def warn(self) -> str:
+        valid = self.selection.shares()["valid"]
+        if valid >= USABLE or self.settings.raw:
+            return ""
+        unusable = "The model is not usable yet"
+        culprit = unusable if self.given is None else "The model rarely completes this start"
+        return (
+            f"{culprit}: only {valid:.1%} of its samples are valid. Valid means that RDKit can read them, "
+            "not that they are stable: look at the structures before you use them."
+        )
+
+    def _describe_known(self, smiles: list[str]) -> str:
+        """How many of the molecules are in the model's data set, if the model has a list of those."""
+        if self.settings.raw or self.settings.novel or self.model.known is None:
+            return ""
+        known = KnownMolecules.load(self.model.known_file())
+        return f" ({sum(text in known for text in smiles):,} of them in the data set)"
+
+    def _describe_early_ends(self) -> str:
+        """The share of samples that lack the rest of a template, as their string ends in an open place."""
+        if self.settings.template is None:
+            return ""
+        return f", {self._early / self.selection.counts.total():.1%} of them end within the template"
+
+
+def _training_smiles(model: Model) -> Path:
+    """The file of the training molecules; InputError if there is none, or only that of other data."""
+    path = training_smiles(model.folder)
+    metadata = read_metadata(path)
+    metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
+    metadata.require_same_data(model.data, path, model.folder)
+    return path
+
+
+def _describe_kept(settings: DemandSettings, smiles: Sequence[str]) -> str:
+    """How many of the molecules have the prefix as a substructure, if it is a molecule by itself."""
+    if settings.prefix is None or settings.raw or not smiles:
+        return ""
+    with rdBase.BlockLogs():
+        scaffold = Chem.MolFromSmiles(settings.prefix)
+    if scaffold is None:
+        return " (the prefix is no molecule by itself, so that no substructure is looked for)"
+    number = sum(Chem.MolFromSmiles(text).HasSubstructMatch(scaffold) for text in smiles)
+    return f" ({number / len(smiles):.1%} of them with the substructure {settings.prefix})"
+
+
+def _describe_shares(selection: Selection) -> str:
+    """The number of samples, the share of valid ones, and what each filter kept of those that reached it."""
+    valid, *filters = selection.shares().items()
+    kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
+    shares = f"{valid[1]:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+    return f"{selection.counts.total():,} samples ({shares})"
+
+
+def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
+    """The symbols (N,) of a molecule's row, FREE where it is open; None without a prefix or template.
+
+    `*` is an open place of a template even where the vocabulary has the dummy atom `*`. InputError for tokens
+    outside the vocabulary, and if the row is too short.
+    """
+    start, option = given_start(settings)
+    if start is None:
+        return None
+    selfies = vocabulary.kind == "selfies"
+    if settings.template and selfies:
+        raise InputError("template: the model writes SELFIES, which have no place for a gap; use prefix")
+    ids = {token: k for k, token in enumerate(vocabulary.tokens)}
+    if settings.template:
+        ids[OPEN] = FREE
+    try:
+        tokens = vocabulary.representation.tokenize(start)
+        if unknown := [token for token in tokens if token not in ids]:
+            raise InputError(f"unknown token {unknown[0]}; the model has none like it")
+    except InputError as error:
+        whole = "a model of SELFIES needs a whole molecule: " * selfies
+        raise InputError(f"{option}: {whole}{error}") from None
+    return given_row(option, [BOS], [ids[token] for token in tokens], length, room=length - 2)
+
+
+class ScoredMolecules(Scored):
+    """Molecules of any file that RDKit reads."""
+
+    noun, column, padding = "molecule", "smiles", PAD
+
+    def __init__(self, model: Model):
+        self.vocabulary, self.length = Vocabulary.load(model.vocabulary_file()), model.length
+
+    def read(self, path: Path, column: str) -> Iterator[Candidate]:
+        with rdBase.BlockLogs():
+            for number, raw, name in numbered_rows(path, column):
+                text = raw.text if isinstance(raw, Unreadable) else raw
+                try:
+                    _, text = prepare.canonicalise(prepare.read_molecule(raw), prepare.ONLY_CANONICAL)
+                    tokens = np.array(self.vocabulary.encode(text, self.length))
+                except InputError as reason:
+                    yield Candidate(number, name, text, None, str(reason))
+                    continue
+                yield Candidate(number, name, text, tokens)

@@ -1,0 +1,307 @@
+"""Molecules: raw SMILES to rows of tokens and back, written as SMILES or as SELFIES."""
+
+import hashlib
+import json
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from rdkit import Chem, rdBase
+
+from pairflow.artifacts import read_object, token_dtype
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.library import Unreadable
+from pairflow.kinds.molecules.representations import REPRESENTATIONS, Representation, get_representation
+from pairflow.kinds.molecules.settings import Notation, Standardisation
+from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
+
+ONLY_CANONICAL = Standardisation()  # no rule is applied, the SMILES are only made canonical
+BOS, EOS, MASK, PAD, UNK = range(5)
+SPECIALS = ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>", *(f"<reserved{k}>" for k in range(5, 10)))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The symbols of a data set; a token's id is its place in `tokens`.
+
+    Ids 0 to 9 are `SPECIALS` (five named, five reserved), the data set's own tokens follow in sorted order.
+    Those that a vocabulary adds to another one's stand at the end, sorted as well.
+    `kind` is how they write a molecule; strings that go in and come out are SMILES in either case.
+    """
+
+    tokens: tuple[str, ...]
+    kind: Notation = "smiles"
+
+    @classmethod
+    def from_tokens(cls, tokens: Iterable[str], kind: Notation = "smiles") -> "Vocabulary":
+        """The vocabulary of a data set, from its tokens in any order, repeated or not."""
+        return cls(SPECIALS + tuple(sorted(set(tokens))), kind)
+
+    def extended(self, tokens: Iterable[str]) -> "Vocabulary":
+        """This vocabulary with those of the tokens that it lacks, in sorted order, at its end."""
+        return replace(self, tokens=self.tokens + tuple(sorted(set(tokens) - set(self.tokens))))
+
+    def __post_init__(self) -> None:
+        if self.tokens[: len(SPECIALS)] != SPECIALS:
+            raise InputError(f"a vocabulary begins with {', '.join(SPECIALS)}; found {self.tokens[:10]}")
+        if len(set(self.tokens)) != len(self.tokens):
+            raise InputError("a vocabulary holds every token once; found a repeated one")
+        for token in self.tokens[len(SPECIALS) :]:
+            if not self.representation.pattern.fullmatch(token) or not token.isprintable() or " " in token:
+                raise InputError(f"a vocabulary holds tokens of {self.representation.name}; found {token!r}")
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: k for k, token in enumerate(self.tokens)}
+
+    @property
+    def representation(self) -> Representation:
+        """The way from SMILES to its tokens and back."""
+        return get_representation(self.kind)
+
+    @property
+    def size(self) -> int:
+        """K: the number of symbols, special and reserved ones included."""
+        return len(self.tokens)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of the canonical JSON, which must be the same for a model and its token files."""
+        return hashlib.sha256(self._json().encode()).hexdigest()
+
+    def encode(self, smiles: str, length: int) -> list[int]:
+        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids.
+
+        Raises InputError if they are too many, if one is not in the vocabulary, or if there are none for it.
+        """
+        tokens = self.representation.tokenize(smiles)
+        _check_fits(tokens, length)
+        unknown = next((token for token in tokens if token not in self._ids), None)
+        if unknown is not None:
+            raise InputError(f"unknown token {unknown}")
+        ids = [BOS, *(self._ids[token] for token in tokens), EOS]
+        return ids + [PAD] * (length - len(ids))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The SMILES of one row of ids, cut at the first `<eos>`, without `<bos>` and `<pad>`.
+
+        Any other special symbol is spelt out (`<mask>`), so that it is never mistaken for part of a molecule.
+        """
+        pieces = []
+        for token in map(int, ids):
+            if token == EOS:
+                break
+            if token not in (BOS, PAD):
+                pieces.append(self.tokens[token])
+        return self.representation.join(pieces)
+
+    def save(self, path: str | Path) -> None:
+        """Write the vocabulary as JSON."""
+        Path(path).write_text(self._json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocabulary":
+        """Read a vocabulary that `save` wrote; InputError if the file is missing or has other content."""
+        try:
+            content = read_object(Path(path))
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file; expected a vocabulary") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: not a vocabulary: {error}") from None
+        tokens = content.get("tokens")
+        strings = [token for token in tokens if isinstance(token, str)] if isinstance(tokens, list) else []
+        if tokens != strings or content.get("kind") not in [*REPRESENTATIONS]:
+            expected = '{"kind": "smiles", "tokens": [strings]}'
+            raise InputError(f"{path}: not a vocabulary: expected {expected}, or the kind selfies")
+        try:
+            return cls(tuple(strings), content["kind"])
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    def _json(self) -> str:
+        content = {"kind": self.kind, "tokens": self.tokens}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class PreparedMolecules:
+    """A data set of molecules, ready for pairing and training.
+
+    `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
+    `smiles` has one line per molecule: `row` (its place in the raw rows, from 0), `smiles` (canonical) and
+    `split` (train, validation, or reference: a training row that a smaller `training_rows` left out, which
+    still counts as known in the measure of novelty), and `name` if an own file names its rows. `rejected` has
+    `row`, `text` (raw) and `reason`.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray
+    vocabulary: Vocabulary
+    smiles: pd.DataFrame
+    rejected: pd.DataFrame
+
+
+def prepare(
+    rows: Iterable[str | Unreadable],
+    *,
+    length: int,
+    representation: Notation = "smiles",
+    standardisation: Standardisation = ONLY_CANONICAL,
+    drop_duplicates: bool = False,
+    split: Literal["random", "scaffold"] = "random",
+    validation_fraction: float = 0.05,
+    validation_rows: Sequence[int] | None = None,
+    split_seed: int = 42,
+    training_rows: int | None = None,
+    max_heavy_atoms: int | None = None,
+    max_too_long_share: float = 0.001,
+    parent: Vocabulary | None = None,
+) -> PreparedMolecules:
+    """Turn raw SMILES into token rows of `length` = N, split into training and validation.
+
+    Each row is stripped, standardised, made canonical (RDKit) and written in the representation's tokens;
+    rows that cannot be used are listed with their reason. Only the canonical SMILES, their tokens and the
+    rejected texts are kept in memory.
+
+    `validation_rows` (places in `rows`) is a published split, which only a scaffold split overrides; without
+    it `split_rows` draws one from `split_seed`. `training_rows` keeps a random subset of the training set.
+    The vocabulary is that of all molecules of the data set, after the tokens of the `parent` if there is one.
+
+    Raises InputError if more than `max_too_long_share` of the molecules do not fit `length`, if no molecule
+    is left, if `validation_rows` names a row that does not exist, and if the split leaves nothing to validate
+    on or fewer than `training_rows` to train on.
+    """
+    write = get_representation(representation).tokenize
+    read = _Read(rows, standardisation, write, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
+    _check_length(read.token_counts, length, max_too_long_share)
+    if not read.rows:
+        raise InputError(_nothing_left(read))
+    vocabulary = Vocabulary.from_tokens(read.tokens, representation)
+    if parent is not None:
+        if parent.kind != representation:
+            raise InputError(
+                f"representation: {representation}, but the model to start from has {parent.kind}"
+            )
+        vocabulary = parent.extended(read.tokens)
+    table = read.table(vocabulary, length)
+    groups = None
+    if split == "scaffold":
+        validation_rows, groups = None, read.scaffolds
+    else:
+        outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
+        if outside is not None:
+            rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
+            raise InputError(f"validation rows: {rows_of_data}, found {outside}")
+    side = split_rows(read.rows, validation_fraction, validation_rows, split_seed, training_rows, groups)
+    return PreparedMolecules(
+        train=table[side == "train"],
+        validation=table[side == "validation"],
+        vocabulary=vocabulary,
+        smiles=pd.DataFrame({"row": read.rows, "smiles": read.smiles, "split": side}),
+        rejected=pd.DataFrame(read.rejected, columns=["row", "text", "reason"]),
+    )
+
+
+class _Read:
+    """All rows, read: one entry per molecule that fits, and the reasons against the other rows."""
+
+    def __init__(
+        self,
+        rows: Iterable[str | Unreadable],
+        rules: Standardisation,
+        write: Callable[[str], list[str]],
+        scaffolds: bool,
+        length: int,
+        max_heavy_atoms: int | None,
+        drop_duplicates: bool,
+    ):
+        self.total = 0
+        self.rows = array("q")
+        self.smiles: list[str] = []
+        self.token_counts = array("q")  # of all molecules, also those that do not fit
+        self.tokens: dict[str, int] = {}  # numbers, by first appearance
+        self.written = array("I")  # the tokens' numbers, row after row
+        self.ends = array("q")  # of the rows in `written`
+        self.scaffolds: list[int] = []  # numbers, by first appearance
+        self.rejected: list[tuple[int, str, str]] = []  # row, text, reason
+        first: dict[str, int] = {}  # SMILES: its first row
+        numbers: dict[str, int] = {}  # scaffold: its number
+        with rdBase.BlockLogs():
+            for row, text in enumerate(rows):
+                self.total += 1
+                try:
+                    molecule, smiles = canonicalise(read_molecule(text), rules)
+                    if max_heavy_atoms is not None and molecule.GetNumHeavyAtoms() > max_heavy_atoms:
+                        raise InputError(f"over {max_heavy_atoms} heavy atoms (left out by the experiment)")
+                    tokens = write(smiles)
+                    if drop_duplicates and first.setdefault(smiles, row) != row:
+                        raise InputError(f"duplicate of row {first[smiles]}")
+                    self.token_counts.append(len(tokens))
+                    # The split is drawn by the number of a scaffold: those that do not fit are counted, too.
+                    group = numbers.setdefault(scaffold(molecule), len(numbers)) if scaffolds else 0
+                    _check_fits(tokens, length)
+                except InputError as reason:
+                    raw = text.text if isinstance(text, Unreadable) else text
+                    self.rejected.append((row, raw, str(reason)))
+                    continue
+                self.rows.append(row)
+                self.smiles.append(smiles)
+                self.written.extend(self.tokens.setdefault(token, len(self.tokens)) for token in tokens)
+                self.ends.append(len(self.written))
+                self.scaffolds.append(group)
+
+    def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
+        """The rows (M, N) as `Vocabulary.encode` has them."""
+        ids = {token: k for k, token in enumerate(vocabulary.tokens)}
+        table = np.full((len(self.rows), length), PAD, token_dtype(vocabulary.size))
+        own = np.array([ids[token] for token in self.tokens], table.dtype)
+        counts = np.diff(np.frombuffer(self.ends, np.int64), prepend=0)
+        places = np.arange(length)
+        table[:, 0] = BOS
+        table[(places > 0) & (places <= counts[:, None])] = own[np.frombuffer(self.written, np.uint32)]
+        table[np.arange(len(table)), counts + 1] = EOS
+        return table
+
+
+def _check_fits(tokens: list[str], length: int) -> None:
+    if len(tokens) > length - 2:
+        raise InputError(f"too long ({len(tokens)} tokens, limit {length - 2})")
+
+
+def read_molecule(text: str | Unreadable) -> Chem.Mol:
+    """The molecule of a raw row as it is; InputError says what is wrong with the row."""
+    if isinstance(text, Unreadable):
+        raise InputError(text.reason)
+    return parse(text.strip())
+
+
+def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
+    """The standardised molecule and its SMILES; InputError says which rule rejects it."""
+    molecule = standardise(raw, rules)
+    return molecule, Chem.MolToSmiles(molecule)
+
+
+def _check_length(counts: Sequence[int], length: int, max_too_long_share: float) -> None:
+    """Refuse a length that excludes more than the stated share of the molecules."""
+    overlong = sum(count > length - 2 for count in counts)
+    if overlong > max_too_long_share * len(counts):
+        raise InputError(
+            f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
+            f"N = {length}; the largest share allowed is {max_too_long_share:.2%}; all fit N = "
+            f"{max(counts) + 2}"
+        )
+
+
+def _nothing_left(read: _Read) -> str:
+    if not read.rejected:
+        return "no molecule is left: there are no rows"
+    reason, number = Counter(reason for _, _, reason in read.rejected).most_common(1)[0]
+    row, text = next((row, text) for row, text, why in read.rejected if why == reason)
+    return f"no molecule is left of {read.total} rows: {number} {reason} (the first: row {row}, {text!r})"

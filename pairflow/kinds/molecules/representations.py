@@ -1,0 +1,89 @@
+"""How a molecule is written in tokens: as SMILES, or as SELFIES, of which nearly every string is a molecule.
+
+SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are those of the library `selfies` under its default
+rules of valence.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from rdkit import Chem, rdBase
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Notation
+
+# Bracket atoms, two-letter elements and two-digit ring closures stay whole; all else is one character.
+_SMILES = re.compile(r"\[[^\[\]]+\]|Br|Cl|%\d\d|->|<-|[BCNOSPFIbcnosp*]|[-=#$:/\\.()]|\d")
+_SELFIES = re.compile(r"\[[^\[\]]+\]|\.")
+
+
+class Representation(NamedTuple):
+    """The `name` of the strings, the `pattern` of one token, and the way from SMILES to tokens and back.
+
+    `tokenize` raises InputError for what cannot be written; `join` gives SMILES, of whatever tokens.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    tokenize: Callable[[str], list[str]]
+    join: Callable[[Sequence[str]], str]
+
+
+def tokenize(smiles: str) -> list[str]:
+    """Split a SMILES string into its atoms, bonds, branches and ring closures.
+
+    Raises InputError where a character belongs to no token: the pieces always join back to the string.
+    """
+    tokens = _SMILES.findall(smiles)
+    if "".join(tokens) != smiles:
+        raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
+    return tokens
+
+
+def tokenize_selfies(smiles: str) -> list[str]:
+    """The SELFIES symbols of a molecule.
+
+    Raises InputError if SELFIES cannot write it, or if another molecule comes back from what they write.
+    """
+    import selfies
+
+    try:
+        text = selfies.encoder(smiles)
+    except selfies.EncoderError:
+        raise InputError("SELFIES cannot write it") from None
+    with rdBase.BlockLogs():
+        given, back = map(Chem.MolFromSmiles, (smiles, selfies.decoder(text)))
+    if not given or not back or Chem.MolToSmiles(given) != Chem.MolToSmiles(back):
+        raise InputError("its SELFIES stand for another molecule")
+    return list(selfies.split_selfies(text))
+
+
+def join_selfies(symbols: Sequence[str]) -> str:
+    """The canonical SMILES of SELFIES symbols, so that no molecule has two spellings.
+
+    Where a symbol is none of SELFIES, or RDKit refuses the molecule, they are joined as they are: no SMILES.
+    """
+    import selfies
+
+    text = "".join(symbols)
+    if not all(map(_SELFIES.fullmatch, symbols)):
+        return text
+    with rdBase.BlockLogs():
+        molecule = Chem.MolFromSmiles(selfies.decoder(text))
+    return text if molecule is None else Chem.MolToSmiles(molecule)
+
+
+REPRESENTATIONS = {
+    "smiles": Representation("SMILES", _SMILES, tokenize, "".join),
+    "selfies": Representation("SELFIES", _SELFIES, tokenize_selfies, join_selfies),
+}
+
+
+def get_representation(kind: Notation) -> Representation:
+    """One of REPRESENTATIONS; InputError says how to install the library `selfies` if it is missing."""
+    if kind == "selfies" and find_spec("selfies") is None:
+        remedy = 'pip install "pairflow[selfies]", or --representation smiles for a new experiment'
+        raise InputError(f"SELFIES need the package selfies: {remedy}")
+    return REPRESENTATIONS[kind]

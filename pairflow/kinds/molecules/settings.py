@@ -1,0 +1,221 @@
+"""Settings of molecules: of the raw data, and what is measured on samples."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from pairflow.config.check import Name, Seed, Settings, nearest
+from pairflow.config.fields import DataSettings, Share, TrainingRows, without_braces
+from pairflow.kinds import list_settings
+
+Split = Annotated[
+    Literal["random", "scaffold"],
+    Field(
+        description="How validation rows are chosen: `random` uses the published split if there is one, "
+        "`scaffold` keeps all molecules of a Bemis-Murcko scaffold together."
+    ),
+]
+LongShare = Annotated[
+    Share,
+    Field(
+        description="Largest share of the molecules that may be left out because they are "
+        "too long for a token row."
+    ),
+]
+LONGEST = 4096  # tokens per row, of molecules
+Notation = Annotated[
+    Literal["smiles", "selfies"],
+    Field(
+        description="How a molecule is written in tokens: `smiles`, or `selfies`, of which nearly every "
+        "string is a molecule (needs pairflow[selfies])."
+    ),
+]
+MOLECULE_SOURCES = ("small_molecules", "qm9", "zinc250k")
+
+
+class Standardisation(Settings):
+    """Rules that are applied to each molecule before it is written as canonical SMILES."""
+
+    fragments: Literal["keep", "largest", "reject"] = Field(
+        "keep",
+        description="Salts and mixtures: keep all fragments, keep the largest (organic preferred), or "
+        "reject the row.",
+    )
+    charges: Literal["keep", "neutralise"] = Field(
+        "keep", description="Charges: keep them, or neutralise them with protons where possible."
+    )
+    isotopes: Literal["keep", "drop"] = Field("keep", description="Isotope labels: keep or drop them.")
+    stereo: Literal["keep", "drop"] = Field("keep", description="Stereochemistry: keep or drop it.")
+    dummies: Literal["keep", "reject"] = Field(
+        "keep",
+        description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
+    )
+    metals: Literal["keep", "reject"] = Field(
+        "keep",
+        description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row.",
+    )
+    min_heavy_atoms: int = Field(
+        1,
+        ge=1,
+        le=LONGEST,
+        description="Leave out molecules with fewer heavy atoms.",
+    )
+
+
+class Conditioning(Settings):
+    """The property whose classes a conditional model learns. Give either `property` or `column`."""
+
+    property: Literal["qed", "logp", "weight", "rings"] | None = Field(
+        None,
+        description="Property that RDKit computes: drug-likeness (qed), logP, molecular weight, or number of "
+        "rings.",
+    )
+    column: str | None = Field(
+        None, min_length=1, description="Column of your own table with a number for each molecule."
+    )
+    classes: int = Field(
+        3, ge=2, le=9, description="Classes, quantiles of the training rows: low, middle, high; q1, q2, ..."
+    )
+
+    def name(self) -> str:
+        """The name of the property, by which samples are asked for."""
+        return str(self.property or self.column)
+
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes, lowest first."""
+        names = {2: ("low", "high"), 3: ("low", "middle", "high")}
+        return names.get(self.classes, tuple(f"q{c}" for c in range(1, self.classes + 1)))
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Conditioning":
+        if (self.property is None) == (self.column is None):
+            raise ValueError("expected either property or column")
+        return self
+
+
+class Chemistry(Settings):
+    """Measures on molecules beyond those that are always computed."""
+
+    fcd: bool = Field(
+        False,
+        description="Compute the Fréchet ChemNet Distance to the training molecules; needs pairflow[fcd].",
+    )
+    useful: bool = Field(
+        False,
+        description="Count useful molecules: different, novel, without rings of more than eight atoms, with "
+        "properties as in the middle 90 % of the training molecules. Methods are then judged by them first.",
+    )
+    moses: bool = Field(
+        False,
+        description="Compare with held-out molecules as MOSES does (fragments, scaffolds, similarity), and "
+        "count those that pass filters of medicinal chemistry; takes a few milliseconds per molecule.",
+    )
+
+
+class MoleculesExperiment(Settings):
+    """The keys of an experiment that only molecules have."""
+
+    chemistry: Chemistry | None = Field(None, description="Further measures on molecules.")
+
+
+class Molecules(Standardisation, DataSettings):
+    """Raw molecules to token rows."""
+
+    kind = "molecules"
+    names = MOLECULE_SOURCES
+    paper = ("qm9", "zinc250k")
+    experiment_keys = MoleculesExperiment
+
+    source: str = Field(
+        description="Data set: small_molecules (included in the package), qm9, zinc250k, or the path of your "
+        "own file (.smi, .csv, .tsv, .xlsx or .sdf, plain or .gz)."
+    )
+    column: str = Field("smiles", description="SMILES column of a CSV file.")
+    representation: Notation = Field("smiles")
+    length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
+    drop_duplicates: bool = Field(False, description="Keep only one row per canonical SMILES.")
+    split: Split = "random"
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the rows that is held out for validation."
+    )
+    split_seed: Seed = Field(42, description="Seed of the random split.")
+    training_rows: TrainingRows = None
+    max_heavy_atoms: int | None = Field(
+        None, ge=1, le=LONGEST, description="Leave out molecules with more than this number of heavy atoms."
+    )
+    max_too_long_share: LongShare = 0.001
+    condition: Conditioning | None = Field(
+        None,
+        description="Train conditional models, which can be guided, on the classes of a property.",
+    )
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return True  # any other name is taken for that of a file
+
+    @field_validator("source")
+    @classmethod
+    def _a_name_or_a_file(cls, source: str) -> str:
+        if source not in MOLECULE_SOURCES and not set("/.") & set(source):
+            names = [name for settings in list_settings() for name in settings.names]
+            expected = f"known are {', '.join(names)}, and paths of files"
+            raise ValueError(f"unknown name '{source}'{nearest(source, names)}: {expected}")
+        return without_braces(source)
+
+    @property
+    def file(self) -> str | None:
+        """The user's own file; None if the source is the name of a data set."""
+        return None if self.source in MOLECULE_SOURCES else self.source
+
+    def conditions(self) -> tuple[str, ...]:
+        if self.condition is None:
+            return ()
+        return tuple(f"{self.condition.name()}={label}" for label in self.condition.labels())
+
+    @property
+    def standardisation(self) -> Standardisation:
+        return Standardisation(**{key: getattr(self, key) for key in Standardisation.model_fields})
+
+
+def chemistry_settings(experiment: Any) -> Chemistry:
+    """Settings of the measures on samples."""
+    return experiment.chemistry or Chemistry()
+
+
+class NewSettings(Standardisation):
+    """What an experiment on a user's own file depends on, besides the file."""
+
+    name: Name | None = Field(
+        None,
+        description="Name of the experiment; none: derived from the file's name.",
+    )
+    column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
+    representation: Notation = "selfies"
+    fragments: Literal["keep", "largest", "reject"] = Field(
+        "largest", description=Standardisation.model_fields["fragments"].description
+    )
+    dummies: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["dummies"].description
+    )
+    metals: Literal["keep", "reject"] = Field(
+        "reject", description=Standardisation.model_fields["metals"].description
+    )
+    split: Split = "random"
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the molecules that is held out for validation."
+    )
+    max_too_long_share: LongShare = 0.001
+    hours: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Hours that the experiment may take on this machine, to which its training is fitted. If "
+        "not given: half an hour, but minutes for short molecules, and a training of fixed length on a GPU.",
+    )
+    compare: bool = Field(
+        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
+    )
+
+
+DATA = Molecules

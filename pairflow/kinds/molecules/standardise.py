@@ -1,0 +1,84 @@
+"""Rules for molecules before they are written: fragments, charges, isotopes, stereochemistry."""
+
+from rdkit import Chem
+from rdkit.Chem.MolStandardize import rdMolStandardize
+from rdkit.Chem.Scaffolds import MurckoScaffold
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import LONGEST, Standardisation
+
+MOST_ATOMS = LONGEST  # RDKit writes larger molecules too slowly, and the largest end the process
+_COUNTER_IONS = {3, 11, 19, 37, 55, 87, 4, 12, 20, 38, 56, 88}  # groups 1 and 2 but for hydrogen
+_METALS = _COUNTER_IONS | {13, *range(21, 32), *range(39, 51), *range(57, 85), *range(89, 104)}
+TOO_MANY_ATOMS = f"over {MOST_ATOMS:,} atoms"
+
+
+def parse(text: str) -> Chem.Mol:
+    """RDKit's molecule; InputError gives the reason against the row."""
+    if not text:
+        raise InputError("empty")
+    if "\ufffd" in text:
+        raise InputError("not UTF-8 text")
+    molecule = Chem.MolFromSmiles(text)
+    if molecule is None:
+        raise InputError("unparsable")
+    if molecule.GetNumAtoms() > MOST_ATOMS:
+        raise InputError(TOO_MANY_ATOMS)
+    return molecule
+
+
+def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
+    """The molecule after all rules; the same object if no rule changes it.
+
+    Raises InputError, with the reason against the row, where a rule rejects it.
+    """
+    changed = molecule
+    if rules.metals == "reject" and has_metal(molecule):
+        raise InputError("with a metal")
+    if rules.fragments != "keep" and (parts := len(Chem.GetMolFrags(molecule))) > 1:
+        if rules.fragments == "reject":
+            raise InputError(f"{parts} fragments (the experiment allows only one)")
+        changed = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose(changed)
+    if rules.dummies == "reject" and has_dummy(changed):
+        raise InputError("with an R group or dummy atom")
+    if changed.GetNumHeavyAtoms() < rules.min_heavy_atoms:
+        raise InputError(f"under {rules.min_heavy_atoms} heavy atoms")
+    if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in changed.GetAtoms()):
+        changed = rdMolStandardize.Uncharger().uncharge(changed)
+    if rules.isotopes == "drop" and any(atom.GetIsotope() for atom in changed.GetAtoms()):
+        changed = _without_isotopes(changed)
+    if rules.stereo == "drop":
+        changed = Chem.Mol(changed)
+        Chem.RemoveStereochemistry(changed)
+    if changed is molecule:
+        return molecule
+    # Written and read again, so that stereocentres and hydrogens are those of the text.
+    changed = Chem.MolFromSmiles(Chem.MolToSmiles(changed))
+    if changed is None:
+        raise InputError("unparsable after the rules have been applied")
+    return changed
+
+
+def has_dummy(molecule: Chem.Mol) -> bool:
+    """Whether an atom stands for an R group, an attachment point or anything: `*` in SMILES."""
+    return any(atom.GetAtomicNum() == 0 for atom in molecule.GetAtoms())
+
+
+def has_metal(molecule: Chem.Mol) -> bool:
+    """Whether there is a metal other than lone ions of groups 1 and 2, which are counter-ions."""
+    return any(
+        atom.GetAtomicNum() in _METALS and (atom.GetDegree() or atom.GetAtomicNum() not in _COUNTER_IONS)
+        for atom in molecule.GetAtoms()
+    )
+
+
+def scaffold(molecule: Chem.Mol) -> str:
+    """The Bemis-Murcko scaffold as SMILES without stereochemistry; empty for a molecule without rings."""
+    return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+
+
+def _without_isotopes(molecule: Chem.Mol) -> Chem.Mol:
+    plain = Chem.Mol(molecule)
+    for atom in plain.GetAtoms():
+        atom.SetIsotope(0)
+    return Chem.RemoveHs(plain)  # [2H] has become an ordinary hydrogen

@@ -1,0 +1,114 @@
+"""The description of an experiment's training molecules: written once, read by every evaluation."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pairflow import rng
+from pairflow.artifacts import Metadata, digest, read_table, write_table
+from pairflow.artifacts.contents import COMPUTED, require_columns
+from pairflow.errors import InputError
+from pairflow.metrics.frechet import Moments
+
+if TYPE_CHECKING:
+    from pairflow.kinds.molecules.chemistry import TrainingMolecules
+
+PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
+HELD_OUT_ROWS = 2_000  # held-out molecules, at most, that samples are compared with
+CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are computed
+
+
+@dataclass(frozen=True)
+class DatasetMolecules:
+    """A data set: the canonical SMILES of all its molecules, and of the distinct ones of both sides."""
+
+    every: frozenset[str]
+    trained: list[str]
+    held_out: list[str]
+    metadata: Metadata
+    path: Path
+
+    @classmethod
+    def read(cls, path: Path) -> "DatasetMolecules":
+        table, metadata = read_table(path, "smiles")
+        frame = table.to_pandas()
+        trained, held_out = (
+            list(dict.fromkeys(frame.loc[frame["split"] == side, "smiles"]))
+            for side in ("train", "validation")
+        )
+        if not trained:
+            raise InputError(f"{path}: holds no training molecules")
+        return cls(frozenset(frame["smiles"]), trained, held_out, metadata, path)
+
+    def describes(self, kind: str, **parameters: Any) -> Metadata:
+        """The metadata of a file that is made only from these molecules."""
+        return Metadata(
+            kind=kind,
+            vocabulary=self.metadata.vocabulary,
+            parameters={"molecules": len(self.trained), **parameters},
+            inputs={"smiles": digest(self.path)},
+        )
+
+    def require(self, metadata: Metadata, path: Path) -> None:
+        """InputError unless the file `path` was made from these molecules."""
+        if metadata.inputs.get("smiles") != digest(self.path):
+            raise InputError(f"{path}: was made from a file other than {self.path}")
+
+
+def some(count: int, most: int) -> np.ndarray:
+    """Rows of 0..count-1, ascending: all of them, or a random choice of `most`, always the same."""
+    return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
+
+
+def write_training(
+    path: Path,
+    known: DatasetMolecules,
+    fingerprints: np.ndarray,
+    scaffolds: list[str],
+    properties: np.ndarray,
+) -> None:
+    """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
+    from pairflow.kinds.molecules.descriptors import PROPERTIES
+
+    rows = some(len(known.trained), PROPERTY_ROWS)
+    values = np.full((len(known.trained), len(PROPERTIES)), np.nan)
+    values[rows] = properties
+    columns = {
+        name: pa.array(column, from_pandas=True) for name, column in zip(PROPERTIES, values.T, strict=True)
+    }
+    width = fingerprints.shape[1] * fingerprints.itemsize
+    packed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), len(fingerprints), [None, pa.py_buffer(np.ascontiguousarray(fingerprints))]
+    )
+    table = pa.table({"smiles": known.trained, "scaffold": scaffolds, "fingerprint": packed, **columns})
+    write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
+
+
+def read_training(path: Path, known: DatasetMolecules) -> "TrainingMolecules":
+    """Read what samples are compared with; InputError if it was made from other molecules."""
+    from pairflow.kinds.molecules.chemistry import TrainingMolecules
+    from pairflow.kinds.molecules.descriptors import PROPERTIES
+    from pairflow.kinds.molecules.similarity import WORDS, Neighbours
+
+    table, metadata = read_table(path, "training molecules")
+    known.require(metadata, path)
+    require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
+    packed = table["fingerprint"].combine_chunks()
+    fingerprints = np.frombuffer(packed.buffers()[1], np.uint64).reshape(-1, WORDS)[: len(table)]
+    properties = table.select(list(PROPERTIES)).to_pandas().dropna().to_numpy()
+    return TrainingMolecules(Neighbours(fingerprints), frozenset(table["scaffold"].to_pylist()), properties)
+
+
+def write_chemnet(path: Path, known: DatasetMolecules, moments: Moments) -> None:
+    """Write a row per feature: its mean and its covariances."""
+    write_table(path, pa.table(moments.columns()), known.describes("ChemNet statistics", count=moments.count))
+
+
+def read_chemnet(path: Path, known: DatasetMolecules) -> Moments:
+    """Read what `write_chemnet` wrote; InputError if it was made from other molecules."""
+    table, metadata = read_table(path, "ChemNet statistics")
+    known.require(metadata, path)
+    return Moments.from_columns(table, metadata.parameters["count"])

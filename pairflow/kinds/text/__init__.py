@@ -1,0 +1,1 @@
+"""Text: characters or pieces of words as token rows."""

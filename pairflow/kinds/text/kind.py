@@ -1,0 +1,177 @@
+"""Text, as characters or pieces of words."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pairflow.config import DemandSettings, Experiment
+from pairflow.data.folders import listing
+from pairflow.kinds.kind import ROWS, Kind, Needs
+from pairflow.kinds.text import settings as text_settings
+from pairflow.kinds.text.metrics import GROUPS, METRICS
+from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
+from pairflow.plan import paths
+from pairflow.plan.job import Job
+
+if TYPE_CHECKING:
+    from pairflow.data.costs import Cost, ShortJob
+    from pairflow.data.delivery import Delivery, Scored
+    from pairflow.data.draft import Draft, DraftRequest
+    from pairflow.metrics.measured import Machine, Measurement
+    from pairflow.training.model import Model
+
+
+def _judge(root: Path) -> dict[str, Path]:
+    """The files of the second judge."""
+    weights = paths.reference(root, "judge.safetensors")
+    return {"judge_weights": weights, "judge_description": weights.with_suffix(".json")}
+
+
+def _judge_text(root: Path) -> dict[str, Path]:
+    """The rows that judges of text learn from, and the tokeniser."""
+    files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
+    return {name: paths.data(root, file) for name, file in files.items()}
+
+
+class TextFiles(NamedTuple):
+    """What samples of text are compared with and judged by."""
+
+    tokens: Annotated[Path, "Training rows (Parquet)."]
+    validation: Annotated[Path, "Held-out rows (Parquet)."]
+    judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
+    vocabulary: Annotated[Path, "The tokeniser (JSON)."]
+    judge_weights: Annotated[Path | None, "Weights of the second judge, if the settings have one."] = None
+
+
+class TextKind(Kind):
+    name, settings = "text", Text
+
+    # Raw data
+
+    prepared = ROWS | {
+        "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
+        "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
+    }
+    keeps_symbols = True
+
+    def source(self, settings: Text, folder: Path = Path()) -> Any:
+        from pairflow.kinds.text.data_sets import source_of
+
+        return source_of(settings, folder)
+
+    def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
+        """Turn text into token rows, a vocabulary and a table of rejected pieces.
+
+        The text comes with the package, from your own file or folder, or from a published data set. A
+        published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
+        """
+        from pairflow.kinds.text.store import store
+
+        store(settings, files, parent)
+
+    def own_raw(self, settings: Text) -> dict[str, str | None]:
+        return {"data.source": settings.own}
+
+    def folder_digest(self, settings: Text) -> str:
+        return listing(settings.folder, *FILES) if settings.folder else ""
+
+    def preparing(self, raw_mb: float) -> Needs:
+        return Needs(memory_mb=8000, minutes=120)
+
+    # Jobs on real data
+
+    floor = JudgedDraws
+    shows_pairs = True
+
+    def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
+        """The training of the second judge, if there is one."""
+        if judge := text_settings.judge_settings(experiment).transformer:
+            outputs = {name.removeprefix("judge_"): path for name, path in _judge(root).items()}
+            yield Job("train_judge", _judge_text(root), outputs, judge)
+
+    def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
+        judge = _judge(root) if text_settings.judge_settings(experiment).transformer else {}
+        return paths.real_files(root) | _judge_text(root) | judge
+
+    def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
+        return text_settings.judged_draws(experiment, evaluation)
+
+    # Metrics of samples
+
+    real = TextFiles
+    comparison = Judge
+
+    def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
+        return text_settings.judge_settings(experiment)
+
+    def measuring(self, experiment: Experiment) -> Needs:
+        """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
+        gpt2 = text_settings.judge_settings(experiment).gen_ppl
+        return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
+
+    def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
+        """Measure each trial's samples of text: their perplexity under judges of text that no generator
+        has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
+        from pairflow.kinds.text.measure import measure_samples
+
+        return measure_samples(settings, samples, real, machine)
+
+    def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
+        """Compute the floor and the controls: the same metrics as for samples, but of other rows.
+
+        Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from
+        the training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
+        """
+        from pairflow.kinds.text.measure import measure_floor
+
+        return measure_floor(settings, real, machine)
+
+    # The page
+
+    metrics, groups = METRICS, GROUPS
+
+    def is_partial(self, settings: Text) -> bool:
+        """The paper takes 3.5 million rows of LM1B; protocol.yaml of its page has their number."""
+        return settings.source != "lm1b" and super().is_partial(settings)
+
+    # On demand
+
+    rows = "text"
+    on_demand = True
+    chosen_by, chosen_lowest = ("judge_ppl",), True
+
+    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
+        return symbols in ("characters", "subwords", "bert")
+
+    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
+        from pairflow.kinds.text.on_demand import require_text
+
+        require_text(folder, settings)
+
+    def takes(self, file: Path) -> bool:
+        return file.is_dir() or file.suffix.lower() == ".txt"
+
+    def draft(self, request: "DraftRequest") -> "Draft":
+        from pairflow.kinds.text.survey import draft_text
+
+        return draft_text(request)
+
+    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
+        from pairflow.kinds.text.on_demand import TextDelivery
+
+        return TextDelivery(model, settings)
+
+    def scored(self, model: "Model") -> "Scored":
+        from pairflow.kinds.text.on_demand import ScoredText
+
+        return ScoredText(model)
+
+    # Costs
+
+    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+        from pairflow.kinds.text.costs import text_costs
+
+        return text_costs(job)
+
+
+KIND = TextKind()

@@ -1,0 +1,145 @@
+"""Text on demand: samples as text, in the order in which they come; and text to score."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch import Tensor
+
+from pairflow.artifacts import as_cell
+from pairflow.config import DemandSettings
+from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
+from pairflow.errors import InputError
+from pairflow.files import read_text
+from pairflow.flow.given import OPEN, count_given, given_row, given_start
+from pairflow.flow.samplers import FREE
+from pairflow.kinds.text.sources import MOST_BYTES
+from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
+from pairflow.training.model import Model
+
+_SETTINGS = {"count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail", "prefix", "template"}
+
+
+class TextDelivery(Delivery):
+    """Texts of a model; with `unique` each of them once."""
+
+    noun = "texts"
+
+    def __init__(self, model: Model, settings: DemandSettings):
+        self.settings, self.tokeniser = settings, load_tokeniser(model.vocabulary_file())
+        self.given = given_text(settings, self.tokeniser, model.length)
+        self.begin()
+
+    def begin(self) -> None:
+        self.drawn, self._seen = 0, set[str]()
+
+    def decode(self, tokens: list[int]) -> str:
+        return self.tokeniser.decode(tokens)
+
+    def keep(self, text: str) -> str | None:
+        self.drawn += 1
+        if text in self._seen:
+            return None
+        if self.settings.unique:
+            self._seen.add(text)
+        return text
+
+    def explain(self) -> str:
+        return "new: ask for fewer"
+
+    def writer(self, out: Path) -> Callable[[Path, Rows], None]:
+        if out.suffix not in _WRITERS:
+            raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for text")
+        return _WRITERS[out.suffix]
+
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+        return lambda text: {"text": text}
+
+    def summarise(self, rows: Rows, seconds: float) -> str:
+        summary = self.noun + (f" from {self.drawn:,} samples" if self.drawn > len(rows) else "")
+        if self.settings.prefix is not None and self.given is not None:
+            start = self.tokeniser.decode(self.given[: count_given(self.given)].tolist())
+            share = sum(row["text"].startswith(start) for row in rows) / len(rows)
+            summary += f" ({share:.1%} of them begin with the prefix)"
+        return summary
+
+
+def require_text(folder: Path, settings: DemandSettings) -> None:
+    """InputError for a setting that text has no use for."""
+    if others := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
+        option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
+        raise InputError(f"{folder}: {option} is for molecules; this model makes text")
+
+
+def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
+    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template.
+
+    InputError for what the tokeniser lacks, and if the row is too short.
+    """
+    start, option = given_start(settings)
+    if start is None:
+        return None
+    tokens: list[int] = []
+    for number, piece in enumerate(start.split(OPEN) if settings.template else [start]):
+        try:
+            encoded = tokeniser.encode(piece).tolist() if piece else []
+            if tokeniser.unknown in encoded:
+                raise InputError("unknown symbol")
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+        tokens += [*([FREE] if number else []), *encoded]
+    lead = [] if tokeniser.start is None else [tokeniser.start]
+    after = 1 if tokeniser.lines or tokeniser.margins else 0  # the end symbol
+    return given_row(option, lead, tokens, length, room=length - len(lead) - after)
+
+
+def _write_csv(path: Path, rows: Rows) -> None:
+    pd.DataFrame(rows).map(as_cell).to_csv(path, index=False, lineterminator="\n")
+
+
+def _write_lines(path: Path, rows: Rows) -> None:
+    r"""A line for each text; line breaks in it are written as \n, and backslashes twice."""
+    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
+    path.write_text("".join(row["text"].translate(escapes) + "\n" for row in rows), encoding="utf-8")
+
+
+_WRITERS = {".txt": _write_lines, ".csv": _write_csv}
+
+
+class ScoredText(Scored):
+    """The lines of a file, or pieces of N tokens of its text, whichever the model's rows are."""
+
+    noun = column = "text"
+
+    def __init__(self, model: Model):
+        self.tokeniser, self.length = load_tokeniser(model.vocabulary_file()), model.length
+        self.padding = self.tokeniser.padding
+
+    def read(self, path: Path, column: str) -> Iterator[Candidate]:
+        if path.suffix != ".txt":
+            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt for a model of text")
+        text = read_text(path, MOST_BYTES)
+        return self._lines(text) if self.tokeniser.lines else self._pieces(text)
+
+    def _lines(self, text: str) -> Iterator[Candidate]:
+        tokeniser = self.tokeniser
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                row = tokeniser.line(tokeniser.encode(line), self.length)
+                if tokeniser.unknown is not None and tokeniser.unknown in row:
+                    raise InputError("unknown symbol")
+            except InputError as reason:
+                yield Candidate(number, "", line, None, str(reason))
+                continue
+            yield Candidate(number, "", line, row)
+
+    def _pieces(self, text: str) -> Iterator[Candidate]:
+        tokeniser = self.tokeniser
+        width = self.length - tokeniser.margins
+        tokens = tokeniser.encode_all([text])
+        pieces = tokeniser.frame(tokens[: len(tokens) // width * width].reshape(-1, width))
+        for number, row in enumerate(pieces, 1):
+            unknown = tokeniser.unknown is not None and tokeniser.unknown in row
+            reason = "unknown symbol" if unknown else ""
+            yield Candidate(number, "", tokeniser.decode(row), None if unknown else row, reason)

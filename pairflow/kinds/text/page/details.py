@@ -1,0 +1,196 @@
+"""Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from pairflow.kinds.text.controls import CONTROLS
+from pairflow.kinds.text.metrics import METRICS
+from pairflow.kinds.text.page.nonsense import (
+    HELD_OUT,
+    SECOND,
+    TextValues,
+    find_points,
+    find_warnings,
+    is_second,
+    mean_values,
+)
+from pairflow.report import figures
+from pairflow.report.contents import Contents
+from pairflow.report.downloads import Part, Sheet
+from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.kind_page import Details
+from pairflow.report.tables import choose_digits
+from pairflow.report.words import format_number, pluralise
+
+_COLUMNS = {
+    "judge_ppl": "Perplexity",
+    SECOND: "Transformer’s",
+    "gen_ppl": "GPT-2’s",
+    "entropy": "Entropy",
+    "known_words": "Known words",
+    "js_trigram": "Trigrams",
+    "rep_4": "Repeats",
+    "distinct_4": "Distinct",
+    "copied_span": "Copied",
+}  # metric -> heading
+_METRIC_OF = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS}
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A row of the table: its name and setting, its values by metric, and what they give warning of.
+
+    `nfe` and `calls` of the network are None for real text and controls.
+    """
+
+    name: str
+    setting: str
+    values: TextValues
+    nfe: int | None = None
+    calls: int | None = None
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class TextDetails(Details):
+    """Real text and the controls, and every method at each number of steps: the two parts of a table.
+
+    `judges` are what the perplexity is measured by, and `digits` are the decimals of what was measured.
+    `charts` show the perplexity against the entropy: through the numbers of steps, and then through the
+    temperatures at each number of steps, where there are several.
+    """
+
+    evaluation: str = ""
+    judges: list[str] = field(default_factory=list)
+    parts: list[list[TextRow]] = field(default_factory=list)
+    digits: Mapping[str, int] = field(default_factory=dict)
+    legend: Legend | None = None
+    charts: list[Picture] = field(default_factory=list)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Heading of a column -> the name of its values."""
+        return {_COLUMNS[name]: name for name in self.digits}
+
+    @property
+    def headings(self) -> dict[str, str]:
+        """Heading of a column -> its metric."""
+        return {_COLUMNS[name]: _METRIC_OF[name] for name in self.digits}
+
+    def text(self, row: TextRow, metric: str) -> str:
+        return format_number(row.values.get(metric, np.nan), self.digits[metric])
+
+    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
+        """Samples of text beside real text and the controls."""
+        title = f"Beside real text and controls, evaluation {self.evaluation}"
+        rows = [row for part in self.parts for row in part]
+        columns = {
+            "Rows": [f"{row.name} {row.setting}".rstrip() for row in rows],
+            **{heading: [self.text(row, metric) for row in rows] for heading, metric in self.columns.items()},
+            "Warnings": ["; ".join(row.warnings) for row in rows],
+        }
+        part = Part(f"{title}; {origin}", list(columns), list(zip(*columns.values(), strict=True)))
+        records = [
+            {
+                "rows": row.name,
+                "nfe": row.nfe,
+                "calls": row.calls,
+                **{key: row.values.get(key) for key in self.digits},
+            }
+            for row in rows
+        ]
+        return [Sheet(f"{name}-controls", title, [part], records)]
+
+
+def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetails | None:
+    """The details of one evaluation; None where the controls were not measured."""
+    points = find_points(contents.evidence.metrics, evaluation)
+    if len(points) <= len(CONTROLS):
+        return None
+    rows = measured_rows(contents, evaluation)
+    others = [TextRow(name, "", values) for name, values in points.items()]
+    values = [row.values for row in (*others, *rows)]
+    methods = list(dict.fromkeys(row.name for row in rows))
+    keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
+    for place, name in enumerate(points):
+        keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
+    return TextDetails(
+        evaluation=evaluation,
+        judges=_name_judges(contents.measured, evaluation),
+        parts=[others, rows],
+        digits={
+            name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
+            for name, metric in _METRIC_OF.items()
+            if any(name in own for own in values)
+        },
+        legend=keys,
+        charts=_draw(contents, evaluation, rows, points, prefix),
+    )
+
+
+def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
+    """Every method at each number of steps, with what its values give warning of."""
+    points = find_points(contents.evidence.metrics, evaluation)
+    if len(points) <= len(CONTROLS):
+        return []
+    means = mean_values(contents.measured, evaluation, ["method", "nfe"])
+    count = contents.experiment.count_calls
+    rows = [
+        TextRow(
+            method,
+            f"NFE {int(nfe):,}, {pluralise(calls, 'call')}",
+            values,
+            int(nfe),
+            calls,
+            find_warnings(values, points[HELD_OUT], points["shuffled"]),
+        )
+        for (method, nfe), values in means.items()
+        for calls in [count(method, int(nfe), evaluation)]
+    ]
+    order = {method: place for place, method in enumerate(contents.methods)}
+    return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
+
+
+def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
+    """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
+    own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
+    *_, order, digits = own.extractor[~is_second(own)].iloc[0].split("-")
+    others = own.extractor[is_second(own)].unique()
+    return [
+        f"a Kneser-Ney model of {order}-grams, {digits}",
+        *(f"a {name.replace('-', ', ')}" for name in others),
+    ]
+
+
+def _draw(
+    contents: Contents,
+    evaluation: str,
+    rows: Sequence[TextRow],
+    points: Mapping[str, TextValues],
+    prefix: str,
+) -> list[Picture]:
+    title = "Perplexity and entropy by"
+    lines = _group((row.name, row.setting, row.values) for row in rows)
+    charts = [figures.plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
+    temperatures = contents.experiment.frontiers().get(evaluation, {})
+    heated = [
+        (row, f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}")
+        for name, temperature in sorted(temperatures.items(), key=lambda item: item[1])
+        for row in measured_rows(contents, name)
+    ]
+    for nfe in sorted({row.nfe for row, _ in heated if row.nfe}):
+        lines = _group((row.name, setting, row.values) for row, setting in heated if row.nfe == nfe)
+        name = f"{prefix}-frontier{nfe}"
+        charts.append(figures.plane(lines, points, f"{title} temperature, NFE {nfe}", name))
+    return charts
+
+
+def _group(rows: Iterable[tuple[str, str, TextValues]]) -> dict[str, dict[str, TextValues]]:
+    """Method -> setting -> values."""
+    lines: dict[str, dict[str, TextValues]] = {}
+    for method, setting, values in rows:
+        lines.setdefault(method, {})[setting] = values
+    return lines

@@ -1,0 +1,139 @@
+"""What pages show of text."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairflow.artifacts import Metadata, read_table
+from pairflow.config import Experiment
+from pairflow.kinds.text.controls import CONTROLS
+from pairflow.kinds.text.ngrams import mark_padding
+from pairflow.kinds.text.page.details import describe_text
+from pairflow.kinds.text.page.headline import describe, measure
+from pairflow.kinds.text.page.nonsense import find_nonsense
+from pairflow.kinds.text.tokenisers import load_tokeniser
+from pairflow.plan import paths
+from pairflow.report.contents import Contents, PagePart
+from pairflow.report.flaws import Evidence, Flaw, Run
+from pairflow.report.headline import Box, Headline, Measure, MethodLine
+from pairflow.report.kind_page import (
+    TIMES,
+    Details,
+    Flawed,
+    KindPage,
+    Samples,
+    count_rows,
+    count_symbols,
+    draw_pairs,
+    spell_rows,
+)
+from pairflow.report.panels import Panel
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.tables import Table
+
+_PAIRS = 3  # of each coupling
+_LONGEST = 400  # tokens of a pair that are shown
+_BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
+
+
+@dataclass(frozen=True)
+class TextPart(PagePart):
+    """What only pages of text show.
+
+    `pairs` are some of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0).
+    """
+
+    pairs: Mapping[str, list[list[str]]] = field(default_factory=dict)
+
+
+class TextPage(KindPage):
+    section, controls, joint = "kinds/text/page/section.html", tuple(CONTROLS), ""
+
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
+        tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
+        symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
+        rows = spell_rows(root, samples, self.shown, lambda row: tokeniser.decode(row).translate(_BREAKS))
+        names, seed = experiment.couplings(), experiment.seeds[0]
+        return TextPart(symbols, rows, {name: _spell_pairs(root, seed, name, symbols) for name in names})
+
+    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
+        return {
+            "judge_rows": len(read_table(paths.data(root, "judge.parquet"), "tokens")[0]),
+            "rejected_rows": len(read_table(paths.data(root, "rejected.parquet"), "rejected rows")[0]),
+        }
+
+    def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
+        """A perplexity per token, and bits per character."""
+        tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
+        tokens = np.count_nonzero(mark_padding(held_out, tokeniser.padding) >= 0)
+        density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
+        return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
+
+    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+        return measure(contents, leading)
+
+    def describe(
+        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+    ) -> str:
+        return describe(leading, best, measures)
+
+    def find_flaws(
+        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+    ) -> Iterator[tuple[Run, Flaw]]:
+        return find_nonsense(evidence.metrics, evaluation)
+
+    def write_boxes(
+        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+    ) -> Iterator[Box]:
+        """Methods whose samples, at their best number of steps, have a value like that of nonsense."""
+        if suspects := flawed.get("nonsense"):
+            named = "; ".join(
+                f"{line.method}: {', '.join(flaw.text for flaw in flaws)}" for line, flaws in suspects.items()
+            )
+            text = (
+                f"Samples are suspicious: {named}. Read some, and compare them with the controls, before you "
+                "trust a good perplexity."
+            )
+            yield Box("Perhaps not text.", text, len(suspects.get(headline.best, ())) > 1, late=True)
+
+    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return [
+            *count_rows(data),
+            ("Rows of the judge", f"{data['judge_rows']:,}"),
+            ("Rejected pieces", f"{data['rejected_rows']:,}"),
+            ("Length N", f"{data['length']:,} tokens"),
+            count_symbols(data),
+        ]
+
+    def name_rival(self, extractor: str) -> str:
+        """A judge goes without its digits, which stand below the table of controls."""
+        return extractor.rpartition("-")[0]
+
+    def make_details(
+        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+    ) -> Details:
+        return describe_text(contents, evaluation, prefix) or Details()
+
+
+def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:
+    """Some pairs, each as lines `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
+    x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
+    way = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
+    return [
+        [
+            f"t = {time:<5.3g} {''.join(symbols[token] for token in row)}"
+            for time, row in zip((1.0, *TIMES, 0.0), pair[:, :_LONGEST].tolist(), strict=True)
+        ]
+        for pair in way
+    ]
+
+
+def _visible(symbol: str) -> str:
+    """A symbol of text with a sign for each space and line break."""
+    return symbol.replace(" ", "␣").translate(_BREAKS)
+
+
+PAGE = TextPage()

@@ -1,0 +1,208 @@
+"""Text to token rows: normalised, cut in three parts, tokenised, and cut into rows."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
+
+from pairflow.artifacts import token_dtype
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.kinds.text.settings import Text
+from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces
+
+PARTS = ("train", "validation", "judge")  # in the order of the text
+Parts = Mapping[str, Iterable[str]]
+"""Part -> its texts: lines where rows are lines, otherwise running texts."""
+
+_OTHERS = re.compile("[^a-z]+")
+_SHOWN = 200  # characters of a rejected piece
+
+
+class Rejected(NamedTuple):
+    """A piece of text that was left out: where it is, how it begins, and why."""
+
+    place: str
+    text: str
+    reason: str
+
+    @classmethod
+    def piece(cls, place: str, text: str, reason: str) -> "Rejected":
+        return cls(place, text[:_SHOWN], reason)
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """Text that is ready for pairing and training, in the order of the text.
+
+    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not. `rejected`
+    has `place`, `text` and `reason`.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray
+    judge: np.ndarray
+    tokeniser: Tokeniser
+    rejected: pd.DataFrame
+
+
+def prepare(
+    parts: Parts, settings: Text, rejected: Sequence[Rejected] = (), parent: Tokeniser | None = None
+) -> PreparedText:
+    """Turn the parts of a text into token rows; `rejected` are files that could not be read.
+
+    The symbols `characters` are those of all parts, subwords are learnt from the training part only. With the
+    tokeniser of a `parent` they are its own, and pieces with others are rejected.
+
+    Raises InputError if a part gives no row, and for fewer rows than `training_rows`.
+    """
+    texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
+    tokeniser = _tokeniser(texts, settings) if parent is None else _parents(parent, settings)
+    cut = _lines if settings.rows == "lines" else _packed
+    rows, reasons = {}, list(rejected)
+    for name in PARTS:
+        rows[name] = cut(name, texts[name], tokeniser, settings, reasons)
+        if not len(rows[name]):
+            raise InputError(_nothing_left(name, settings, reasons[len(rejected) :]))
+    chosen = split_rows(
+        range(len(rows["train"])),
+        validation_fraction=0,
+        validation_rows=None,
+        split_seed=settings.split_seed,
+        training_rows=settings.training_rows,
+    )
+    rows["train"] = rows["train"][chosen == "train"]
+    return PreparedText(**rows, tokeniser=tokeniser, rejected=pd.DataFrame(reasons, columns=Rejected._fields))
+
+
+def normalise(text: str, settings: Text) -> str:
+    """The text in lower case with one space for each run of other characters than a to z, or as it is."""
+    return _OTHERS.sub(" ", text.lower()).strip() if settings.normalisation == "letters" else text
+
+
+def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
+    """Training, validation and judge, one after the other, of a normalised text.
+
+    It is cut between characters, or between lines where these are rows. Each of the last two parts has its
+    share, rounded up.
+    """
+    units: str | list[str] = text
+    if settings.rows == "lines":
+        units = [normalise(line, settings) for line in text.splitlines()]
+    else:
+        units = normalise(text, settings)
+    # Fraction of the printed decimal, so that 0.05 is not a binary 0.05000...03.
+    shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]
+    held_out, judge = (ceil(share * len(units)) for share in (sum(shares), shares[1]))
+    places = [0, len(units) - held_out, len(units) - judge, len(units)]
+    spans = zip(PARTS, places, places[1:], strict=False)
+    return {name: _as_list(units[max(0, first) : max(0, last)]) for name, first, last in spans}
+
+
+def _as_list(units: str | list[str]) -> list[str]:
+    return [units] if isinstance(units, str) else units
+
+
+def _tokeniser(parts: Parts, settings: Text) -> Tokeniser:
+    lines = settings.rows == "lines"
+    if settings.tokeniser == "characters":
+        return Characters.from_texts((text for texts in parts.values() for text in texts), lines)
+    if settings.vocabulary_size:
+        return Subwords.train(parts["train"], settings.vocabulary_size, lines)
+    return WordPieces.read(BERT.fetch(), lines)
+
+
+def _parents(tokeniser: Tokeniser, settings: Text) -> Tokeniser:
+    """The tokeniser of a model to start from; InputError if it is none of these settings."""
+    kind, lines = tokeniser.kind, settings.rows == "lines"
+    if (kind, tokeniser.lines) != (settings.tokeniser, lines):
+        rows = "lines" if tokeniser.lines else "packed"
+        raise InputError(
+            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {kind}, rows: {rows}"
+        )
+    return tokeniser
+
+
+def _packed(
+    name: str,
+    texts: Iterable[str],
+    tokeniser: Tokeniser,
+    settings: Text,
+    rejected: list[Rejected],
+) -> np.ndarray:
+    """Pieces (M, N) of the texts one after the other; the remainder is dropped.
+
+    Pieces with text that the tokeniser does not know are rejected.
+    """
+    tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
+    if len(tokens) < width:
+        return np.empty((0, settings.length), tokens.dtype)
+    stride = (settings.stride if name == "train" else None) or width
+    rows = sliding_window_view(tokens, width)[::stride]
+    known = np.ones(len(rows), bool) if tokeniser.unknown is None else (rows != tokeniser.unknown).all(1)
+    for row in np.flatnonzero(~known):
+        place = f"piece {row + 1} of {name}"
+        rejected.append(Rejected.piece(place, tokeniser.decode(rows[row]), "unknown symbol"))
+    return tokeniser.frame(rows[known])
+
+
+def _lines(
+    name: str,
+    texts: Iterable[str],
+    tokeniser: Tokeniser,
+    settings: Text,
+    rejected: list[Rejected],
+) -> np.ndarray:
+    """A row (M, N) for each line that fits; the others are rejected."""
+    rows = []
+    for number, text in enumerate(texts, 1):
+        try:
+            rows.append(_line(text, tokeniser, settings.length))
+        except InputError as reason:
+            rejected.append(Rejected.piece(f"line {number} of {name}", text, str(reason)))
+    return np.stack(rows) if rows else np.empty((0, settings.length), token_dtype(tokeniser.size))
+
+
+def _line(text: str, tokeniser: Tokeniser, length: int) -> np.ndarray:
+    if not text.strip():
+        raise InputError("empty")
+    tokens = tokeniser.encode(text)
+    if tokeniser.unknown is not None and tokeniser.unknown in tokens:
+        raise InputError("unknown symbol")
+    return tokeniser.line(tokens, length)
+
+
+def summarise(rejected: pd.DataFrame) -> str:
+    """One line about the pieces that were left out: how many for each reason, and the first of each."""
+    # Without the numbers in brackets, which differ from piece to piece.
+    reasons = rejected.reason.str.partition(" (")[0]
+    parts = [
+        f"{len(group):,} {reason} (the first: {group.place.iloc[0]}, {group.text.iloc[0][:40]!r})"
+        for reason, group in rejected.groupby(reasons, sort=False)
+    ]
+    pieces = "1 piece was" if len(rejected) == 1 else f"{len(rejected):,} pieces were"
+    return f"{pieces} left out: {'; '.join(parts)}"
+
+
+def _nothing_left(name: str, settings: Text, rejected: Sequence[Rejected]) -> str:
+    own = [reject for reject in rejected if reject.place.endswith(f" of {name}")]
+    if own:
+        return f"{settings.source}: no row is left for {name}: {summarise(pd.DataFrame(own))}"
+    unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
+    return f"{settings.source}: too little text: its part for {name} has no {unit}"
+
+
+def join(texts: Iterable[str]) -> Iterator[str]:
+    """Texts with a line break after each that has none, but for the last."""
+    before = ""
+    for text in texts:
+        if before:
+            yield before if before.endswith("\n") else f"{before}\n"
+        before = text
+    yield before

@@ -1,0 +1,190 @@
+"""Settings of text: of the raw data, and of the judges of samples."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
+from pairflow.config.sampling import RealDraws
+from pairflow.limits import MAX_LENGTH, MAX_VOCABULARY
+
+FILES = (".txt", (".txt",))  # of a folder: their name in messages, their suffixes
+TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
+
+
+class JudgeTransformer(Settings):
+    """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""
+
+    width: int = Field(64, ge=8, le=4096, description="Width of the judge's transformer.")
+    blocks: int = Field(2, ge=1, le=64, description="Blocks of the judge's transformer.")
+    heads: int = Field(4, ge=1, le=64, description="Attention heads in each block.")
+    dropout: float = Field(0.2, ge=0, lt=1, description="Dropout, which a short text needs.")
+    batch_size: int = Field(64, ge=1, le=2**16, description="Rows per iteration.")
+    iterations: int = Field(
+        1000,
+        ge=1,
+        le=10**9,
+        description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
+        "rows, which is held back.",
+    )
+    learning_rate: float = Field(3e-3, gt=0, le=1, description="Peak learning rate of AdamW.")
+    seed: Seed = Field(0, description="Seed of the judge's weights and of its batches.")
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> "JudgeTransformer":
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width: {self.width} is no multiple of 2 x heads, {2 * self.heads}")
+        return self
+
+
+class Judge(Settings):
+    """The models whose perplexity samples of text have; the n-gram model leads."""
+
+    order: int = Field(
+        6,
+        ge=1,
+        le=16,
+        description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
+    )
+    transformer: JudgeTransformer | None = Field(
+        None,
+        description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
+        "transformer with these settings; {} for the defaults.",
+    )
+    gen_ppl: bool = Field(
+        False,
+        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
+    )
+
+
+class JudgedDraws(RealDraws, Judge):
+    """What the floor and the controls of text depend on, besides the text."""
+
+
+class TextExperiment(Settings):
+    """The keys of an experiment that only text has."""
+
+    judge: Judge | None = Field(
+        None,
+        description="The models that judge samples of text. Without `order` the n-gram model has order 6 for "
+        "characters, 3 for pieces of words.",
+    )
+
+
+class Text(DataSettings):
+    """Text to token rows of N symbols, and the rows of a judge that no generator trains on.
+
+    The text is cut in three parts, in its own order: training, validation, judge.
+    """
+
+    kind = "text"
+    names = TEXT_SOURCES
+    paper = ("lm1b",)
+    experiment_keys = TextExperiment
+
+    source: OwnFile = Field(
+        description="Data set: shakespeare (included in the package), text8, lm1b, or the path of your own "
+        "UTF-8 text file or of a folder of such files."
+    )
+    tokeniser: Literal["characters", "subwords", "bert"] = Field(
+        description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
+        "learnt from the training text; `bert`: the word pieces of bert-base-uncased.",
+    )
+    normalisation: Literal["none", "letters"] = Field(
+        "none",
+        description="`none` keeps the text as it is; `letters` makes it lower case and turns every run of "
+        "characters other than a to z into one space.",
+    )
+    vocabulary_size: int | None = Field(
+        None,
+        ge=258,
+        le=MAX_VOCABULARY,
+        description="Number of symbols (K) that the tokeniser `subwords` learns; it needs this key.",
+    )
+    length: int = Field(ge=4, le=MAX_LENGTH, description="Tokens per row (N).")
+    rows: Literal["packed", "lines"] = Field(
+        "packed",
+        description="`packed`: the text is cut into pieces of N tokens; `lines`: each line is a row, with an "
+        "end symbol and padding.",
+    )
+    stride: int | None = Field(
+        None,
+        ge=1,
+        le=2**20,
+        description="Tokens from the start of one packed training row to the next. If it is not given, rows "
+        "do not overlap.",
+    )
+    validation_fraction: Share = Field(
+        0.05,
+        gt=0,
+        description="Share of the text that is held out for validation; a published held-out set replaces "
+        "it.",
+    )
+    judge_fraction: Share = Field(
+        0.05,
+        gt=0,
+        description="Share of the text, at its end, that only the judge of samples learns from.",
+    )
+    split_seed: Seed = Field(42, description="Seed of the random subset of training rows.")
+    training_rows: TrainingRows = None
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return values.get("source") in TEXT_SOURCES or "tokeniser" in values
+
+    @field_validator("source")
+    @classmethod
+    def _a_name_or_a_path(cls, source: str) -> str:
+        if source not in TEXT_SOURCES and not set("/.") & set(source):
+            expected = f"known are {', '.join(TEXT_SOURCES)}, and paths of text files or folders (./{source})"
+            raise ValueError(f"unknown name '{source}'{nearest(source, TEXT_SOURCES)}: {expected}")
+        return source
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> "Text":
+        if (self.vocabulary_size is not None) != (self.tokeniser == "subwords"):
+            given = "no such key" if self.vocabulary_size is None else self.vocabulary_size
+            expected = "a number" if self.tokeniser == "subwords" else "no such key"
+            raise ValueError(
+                f"vocabulary_size: expected {expected} with the tokeniser {self.tokeniser}, found {given}"
+            )
+        if self.stride is not None and self.rows == "lines":
+            raise ValueError("stride: only for packed rows, and rows are lines")
+        if self.validation_fraction + self.judge_fraction >= 1:
+            raise ValueError("validation_fraction and judge_fraction: expected a sum below 1")
+        return self
+
+    @property
+    def own(self) -> str | None:
+        """The user's own file or folder; None if the source is the name of a data set."""
+        return None if self.source in TEXT_SOURCES else self.source
+
+    @property
+    def file(self) -> str | None:
+        """The user's own file; a path without a suffix is that of a folder."""
+        return self.own if self.own and PurePath(self.own).suffix else None
+
+    @property
+    def folder(self) -> str | None:
+        """The user's own folder."""
+        return self.own if self.file is None else None
+
+
+def judge_settings(experiment: Any) -> Judge:
+    """Settings of the judges of samples."""
+    judge = experiment.judge or Judge()
+    if isinstance(experiment.data, Text) and "order" not in judge.model_fields_set:
+        return judge.model_copy(update={"order": 6 if experiment.data.tokeniser == "characters" else 3})
+    return judge
+
+
+def judged_draws(experiment: Any, evaluation: str) -> JudgedDraws:
+    """Settings of the floor and of the controls of text."""
+    draws = experiment.real_draws(evaluation)
+    return JudgedDraws(**judge_settings(experiment).model_dump(), **draws.model_dump())
+
+
+DATA = Text

@@ -1,0 +1,1 @@
+"""Token rows of a user's own."""

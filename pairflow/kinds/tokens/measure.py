@@ -1,0 +1,128 @@
+"""Distances between sets of token rows: to the nearest training row, and of n-gram frequencies.
+
+See docs/metrics.md, "Token rows". Rows are integers (B, N).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairflow.artifacts import digest
+from pairflow.config import RealDraws
+from pairflow.kinds.kind import RowFiles
+from pairflow.metrics.draws import draw_trials
+from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.real_rows import RealRows
+from pairflow.pairing.cpu.compiled import compiled
+
+
+def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
+    """The metric rows of samples, trial by trial."""
+    real = RealRows.read(*files)
+    drawn, trials, metadata = real.read_samples(samples)
+    with machine.provenance.uncounted():
+        compile_for(real)
+    shared = {"samples": metadata.parameters["samples"]}
+    rows = [
+        {**row, "trial": int(trial), **shared}
+        for trial in np.unique(trials)
+        for row in measure(drawn[trials == trial], real)
+    ]
+    inputs = {"samples": digest(samples), **real.inputs}
+    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+
+
+def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
+    """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
+    real = RealRows.read(*files)
+    with machine.provenance.uncounted():
+        compile_for(real)
+    rows = [
+        {**row, "method": "data", "trial": trial, "samples": len(drawn)}
+        for split, part, compare in (
+            ("train", real.train, compare_frequencies),
+            ("test", real.held_out, compare_neighbours),
+        )
+        for trial, drawn in draw_trials(settings, split, np.arange(len(part)))
+        for row in compare(part[drawn], real)
+    ]
+    return Measurement(rows, real.metadata.vocabulary, real.inputs)
+
+
+def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+    """The metric rows of a trial's samples (B, N)."""
+    yield from compare_neighbours(rows, real)
+    yield from compare_frequencies(rows, real)
+
+
+def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+    """`nn_hamming` and `copies` against the training rows, and the share of `distinct` rows."""
+    distance = nearest_hamming(rows, real.train)
+    yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
+    yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
+    yield {"metric": "distinct", "value": len(np.unique(rows, axis=0)) / len(rows), "reference": None}
+
+
+def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
+    """`unigram_tv`, and for rows of two tokens or more `bigram_tv`, against the held-out rows."""
+    for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
+        if rows.shape[1] >= size:
+            value = ngram_distance(rows, real.held_out, size)
+            yield {"metric": metric, "value": value, "reference": "test"}
+
+
+def nearest_hamming(rows: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """(B,) int64: the number of positions in which each row differs from the nearest row of data (M, N)."""
+    best = np.empty(len(rows), np.int64)
+    _nearest(np.ascontiguousarray(rows), np.ascontiguousarray(data), best)
+    return best
+
+
+@compiled
+def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
+    length = rows.shape[1]
+    for i in range(len(rows)):
+        smallest = np.int32(length)
+        for k in range(len(data)):
+            distance = np.int32(0)  # in 32 bits the sum is vectorised twice as wide
+            for j in range(length):
+                distance += np.int32(rows[i, j] != data[k, j])
+            smallest = min(smallest, distance)
+        best[i] = smallest
+
+
+def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
+    """Mean over positions of the total variation between n-gram frequencies of (B, N) and (V, N).
+
+    The n-gram of a position is the `size` tokens that begin there, so that there are N - size + 1 positions.
+    """
+    symbols = int(max(rows.max(), others.max())) + 1
+    distances = [
+        total_variation(_codes(rows, start, size, symbols), _codes(others, start, size, symbols))
+        for start in range(rows.shape[1] - size + 1)
+    ]
+    return float(np.mean(distances))
+
+
+def _codes(rows: np.ndarray, start: int, size: int, symbols: int) -> np.ndarray:
+    """(B,) int64: a number for the n-gram at one position of each row."""
+    codes = rows[:, start].astype(np.int64)
+    for offset in range(1, size):
+        codes = codes * symbols + rows[:, start + offset]
+    return codes
+
+
+def total_variation(one: np.ndarray, other: np.ndarray) -> float:
+    """Half the sum of |p - q| over the values of two integer arrays, p and q their relative frequencies."""
+    _, places = np.unique(np.concatenate([one, other]), return_inverse=True)
+    p, q = (
+        np.bincount(part, minlength=places.max() + 1) / len(part) for part in np.split(places, [len(one)])
+    )
+    return float(np.abs(p - q).sum() / 2)
+
+
+def compile_for(real: RealRows) -> None:
+    """Compile what finds the nearest rows of these data, so that it costs no time later."""
+    nearest_hamming(real.train[:1], real.train[:1])

@@ -1,0 +1,69 @@
+"""Settings of vectors."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from pairflow.config.check import Seed
+from pairflow.config.fields import DataSettings, OwnFile, TrainingRows
+from pairflow.config.flows import CONTINUOUS
+from pairflow.limits import MAX_LENGTH
+
+
+class Vectors(DataSettings):
+    """Vectors of d real numbers, for continuous flows."""
+
+    kind = "vectors"
+    flows = (CONTINUOUS.name,)
+    names = ("two_moons", "vectors")
+    paper = ("two_moons",)
+
+    source: Literal["two_moons", "vectors"] = Field(
+        description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
+        "`vectors`: your own, from `file`.",
+    )
+    file: OwnFile | None = Field(
+        None, description="File of your own vectors: .npy with a two-dimensional array of numbers."
+    )
+    dims: int | None = Field(
+        None,
+        ge=2,
+        le=MAX_LENGTH,
+        multiple_of=2,
+        description="Numbers in a vector (d), an even number; only for two_moons.",
+    )
+    noise: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Standard deviation of the noise on each coordinate, where the half-circles have radius "
+        "1; none: 0.05. Only for two_moons.",
+    )
+    training_rows: TrainingRows = Field(
+        None, description="Number of training vectors; none: 50,000 of two_moons, all of your own."
+    )
+    validation_rows: int | None = Field(
+        None,
+        ge=1,
+        le=10**8,
+        description="Number of vectors that are held out; none: 5,000 of two_moons, a tenth of your own.",
+    )
+    split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
+
+    @classmethod
+    def claims(cls, values: Mapping[str, Any]) -> bool:
+        return values.get("source") in cls.names
+
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Vectors":
+        needed, others = ("file", ("dims", "noise")) if self.source == "vectors" else ("dims", ("file",))
+        if getattr(self, needed) is None:
+            raise ValueError(f"{needed}: the source {self.source} needs this key; found none")
+        for key in others:
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: the source {self.source} has no such key")
+        return self
+
+
+DATA = Vectors

@@ -1,0 +1,136 @@
+"""Vectors for continuous flows: products of two moons, drawn at random, and a user's own.
+
+A pair of half-circles ("two moons", in the units of scikit-learn's make_moons) has half of its points on
+each:
+
+    (cos a, sin a)   and   (1 - cos a, 1/2 - sin a),   a uniform in [0, pi],
+
+plus normal noise. The N-fold product has N independent pairs of coordinates, d = 2N.
+"""
+
+import hashlib
+import json
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pairflow.artifacts import read_array
+from pairflow.config import DataSettings
+from pairflow.data.source import DatasetSize, DataSource, quoted
+from pairflow.data.status import Finding
+from pairflow.errors import InputError
+from pairflow.kinds.vectors.settings import Vectors
+from pairflow.points import checked_points
+
+TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
+
+
+@dataclass(frozen=True)
+class PreparedVectors:
+    """Vectors for training (M, d) and held-out vectors (V, d), float32."""
+
+    train: np.ndarray
+    validation: np.ndarray
+
+    @property
+    def contract(self) -> str:
+        """The vocabulary.json of vectors: d, on which models and data must agree."""
+        facts = {"kind": "vectors", "length": self.train.shape[1]}
+        return json.dumps(facts, separators=(",", ":"))
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.contract.encode()).hexdigest()
+
+
+def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
+    """(rows, d) float32: points of the product of d / 2 independent two moons."""
+    angle = generator.uniform(0, np.pi, (rows, dims // 2))
+    lower = generator.random((rows, dims // 2)) < 0.5
+    x = np.where(lower, 1 - np.cos(angle), np.cos(angle))
+    y = np.where(lower, 0.5 - np.sin(angle), np.sin(angle))
+    points = np.stack([x, y], axis=-1).reshape(rows, dims)
+    return (points + noise * generator.standard_normal(points.shape)).astype(np.float32)
+
+
+class VectorSource(DataSource):
+    """Vectors of real numbers."""
+
+    @abstractmethod
+    def read(self, settings: Vectors) -> PreparedVectors:
+        """The two parts of the data."""
+
+
+@dataclass(frozen=True)
+class TwoMoons(VectorSource):
+    """The product of two moons; the points are a function of the settings."""
+
+    name: str = "two_moons"
+
+    def read(self, settings: Vectors) -> PreparedVectors:
+        size, noise = self.measure(settings), NOISE if settings.noise is None else settings.noise
+        generator = np.random.default_rng(settings.split_seed)
+        points = two_moons(size.total, size.length, noise, generator)
+        return PreparedVectors(points[: size.rows], points[size.rows :])
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Vectors)
+        assert settings.dims is not None
+        rows, held_out = settings.training_rows or TRAINING_ROWS, settings.validation_rows or VALIDATION_ROWS
+        return DatasetSize(rows, held_out, 0, settings.dims)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        return Finding.ok("drawn at random")
+
+
+@dataclass(frozen=True)
+class VectorFile(VectorSource):
+    """A user's own .npy file of vectors."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    def read(self, settings: Vectors) -> PreparedVectors:
+        """Read and split the vectors; InputError if they cannot be read, or are too few."""
+        vectors = self._load()
+        order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
+        held_out = settings.validation_rows or -(-len(vectors) // 10)
+        rows = settings.training_rows or max(1, len(vectors) - held_out)
+        if held_out + rows > len(vectors):
+            raise InputError(
+                f"{self.path}: expected at least {held_out + rows:,} vectors, {rows:,} for training and "
+                f"{held_out:,} that are held out; found {len(vectors):,}"
+            )
+        validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
+        return PreparedVectors(vectors[train], vectors[validation])
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Vectors)
+        prepared = self.read(settings)
+        return DatasetSize(len(prepared.train), len(prepared.validation), 0, prepared.train.shape[1])
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        if self.path.is_file():
+            return Finding.ok(str(self.path))
+        return Finding.attention(f"{self.path}: no such file", f"ls {quoted(self.path.parent)}")
+
+    def _load(self) -> np.ndarray:
+        """The array (rows, d) float32 in the file."""
+        if self.path.suffix != ".npy":
+            raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
+        if not self.path.is_file():
+            raise InputError(f"{self.path}: no such file")
+        vectors = checked_points(read_array(self.path), str(self.path))
+        if vectors.ndim != 2:
+            raise InputError(f"{self.path}: expected an array (rows, d), found shape {vectors.shape}")
+        return vectors.astype(np.float32)
+
+
+def source_of(settings: Vectors, folder: Path = Path()) -> VectorSource:
+    """The source that the settings name; a relative path of an own file is one below `folder`."""
+    return VectorFile(folder / settings.file) if settings.file else TwoMoons()

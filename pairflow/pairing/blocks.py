@@ -1,0 +1,256 @@
+"""A pairing of a whole file in blocks of rows: the rows of a shard, the work of a block, the output."""
+
+import resource
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pairflow import rng
+from pairflow.artifacts import (
+    Metadata,
+    Provenance,
+    digest,
+    read_rows,
+    read_table,
+    row_column,
+    token_array,
+    token_column,
+    token_dtype,
+)
+from pairflow.artifacts.points import points_of
+from pairflow.config import PairSettings
+from pairflow.errors import InputError
+from pairflow.pairing.gpu import engine as gpu
+from pairflow.pairing.pair import make_pairer
+from pairflow.pairing.probe import extrapolated
+from pairflow.runtime import gpus
+from pairflow.runtime.resume import BlockKey, ResumableTable, ResumeOptions
+
+BLOCK = 10**14  # token comparisons that are saved or lost together: a few minutes on two cores
+FEW_WEIGHTS = 3 * 10**10  # of a continuous pairing: a minute of one core, where more threads mostly wait
+PROBE_SECONDS = 3.0  # how long a dry run measures
+
+Shard = tuple[int, int] | None  # its number, from 1 on, and the number of shards; None for all rows
+
+
+class PairOptions(NamedTuple):
+    """How a pairing computes and what it is told besides its settings."""
+
+    backend: str
+    threads: int | None
+    progress: bool
+    vocabulary_size: int | None
+    shard: Shard
+
+
+@dataclass(eq=False)
+class FilePairing(ABC):
+    """The pairing of the rows `first` to `last` - 1 of a file. `metadata` are those of the pairs."""
+
+    points: np.ndarray
+    metadata: Metadata
+    rows: tuple[int, int]
+    provenance: Provenance
+    device: Any = None  # the torch device that computes, if one does
+
+    @abstractmethod
+    def describe(self) -> str:
+        """How large it is."""
+
+    @abstractmethod
+    def pair(self, rows: BlockKey) -> np.ndarray:
+        """What is computed of a block of rows, a row for each."""
+
+    @abstractmethod
+    def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
+        """The columns of the pairs, of all that `pair` returned."""
+
+    @property
+    @abstractmethod
+    def comparisons(self) -> int:
+        """Token comparisons, or the like, of one row."""
+
+    def estimate(self) -> list[str]:
+        """The lines of a dry run: a few rows are paired, and what all of them would take is extrapolated."""
+        count = self.rows[1] - self.rows[0]
+        probe = extrapolated(lambda rows: self.pair((0, rows)), count, seconds=PROBE_SECONDS)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        return [
+            f"rows: {self.describe()}",
+            f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s",
+            f"memory: about {memory:.1f} GB",
+        ]
+
+    def write(self, out: Path, resume: ResumeOptions) -> None:
+        """Pair all rows and write them; InputError if `out` exists and was made from something else."""
+        _require_output(out, self.metadata)
+        name = self.metadata.parameters["coupling"]
+        table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
+        made = np.concatenate(table.make(self._blocks(), self.pair))
+        self._finish(table, made)
+
+    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
+        table.write(pa.table(self.columns(made)))
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """Ranges of rows with about BLOCK token comparisons each."""
+        first, last = self.rows
+        size = max(1, BLOCK // max(1, self.comparisons))
+        return [(start, min(start + size, last)) for start in range(first, last, size)]
+
+
+class TokenPairing(FilePairing):
+    """Sources of token rows, by Algorithm 1 or drawn independently."""
+
+    def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
+        if options.backend in ("auto", "gpu"):
+            gpus.take()
+        tokens, metadata = _read_tokens(path, options.vocabulary_size)
+        self.settings, self.size = settings, metadata.dimensions[1]
+        chosen = {"backend": options.backend, "threads": options.threads, "progress": options.progress}
+        self.pairer = make_pairer(tokens, settings, vocabulary_size=self.size, **chosen)
+        with provenance.uncounted():
+            self.pairer.compile()
+        rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard)
+        super().__init__(tokens, metadata, rows, provenance)
+
+    def describe(self) -> str:
+        count, length = self.rows[1] - self.rows[0], self.points.shape[1]
+        comparisons = count * self.points.size * (self.settings.steps or 0) / self.settings.subsets
+        return f"{count:,} of {length} tokens, {comparisons:.2g} token comparisons"
+
+    @property
+    def comparisons(self) -> int:
+        return self.points.size * (self.settings.steps or 1) // self.settings.subsets
+
+    def pair(self, rows: BlockKey) -> np.ndarray:
+        return self.pairer.sources(rows)
+
+    def write(self, out: Path, resume: ResumeOptions) -> None:
+        self._name_device()
+        super().write(out, resume)
+
+    def _finish(self, table: ResumableTable, made: np.ndarray) -> None:
+        self._name_device()  # the CPU may have taken over
+        if table.out.suffix == ".npy":
+            table.write_array(made.astype(token_dtype(self.size), copy=False))
+        else:
+            super()._finish(table, made)
+
+    def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
+        columns = {"x0": made, "x1": self.points[slice(*self.rows)]}
+        return {name: token_column(rows, self.size) for name, rows in columns.items()}
+
+    def _name_device(self) -> None:
+        """Record where the sources are computed."""
+        self.provenance.device = "cuda" if self.pairer.on_gpu else "cpu"
+        self.provenance.device_memory_mb = gpu.held_memory_mb if self.pairer.on_gpu else None
+
+
+class PointPairing(FilePairing):
+    """Data points of sources from N(0, I), each with its row and how far the walk's end was."""
+
+    def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
+        from pairflow.runtime.device import choose
+
+        source, metadata = read_table(path, "vectors", "tokens")
+        points = points_of(source, metadata)
+        self.steps, self.seed = settings.steps or 1, settings.seed
+        rows, metadata = _of_shard(metadata, settings, path, len(points), options.shard)
+        metadata = replace(metadata, kind=metadata.kind.replace("pairs", "vector pairs"))
+        self.weights = (rows[1] - rows[0]) * len(points) * self.steps
+        threads = 1 if self.weights < FEW_WEIGHTS else options.threads
+        device = choose({"gpu": "cuda"}.get(options.backend, options.backend), threads, provenance)
+        super().__init__(points, metadata, rows, provenance, device)
+
+    def describe(self) -> str:
+        count = self.rows[1] - self.rows[0]
+        return f"{count:,} of {self.points[0].size} numbers, {self.weights:.2g} weights"
+
+    @property
+    def comparisons(self) -> int:
+        return self.points.size * self.steps
+
+    def pair(self, rows: BlockKey) -> np.ndarray:
+        from pairflow.pairing.continuous import pair_continuous
+
+        chosen = {"steps": self.steps, "seed": self.seed, "device": self.device}
+        walked = pair_continuous(self.points, rows=(rows[0], rows[1]), progress=False, **chosen)
+        return np.column_stack([walked.target, walked.moved])
+
+    def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
+        target, length = made[:, 0].astype(np.int64), self.metadata.length or 0
+        x0 = rng.normals(self.seed, np.arange(*self.rows), length)  # those that have walked
+        x1 = self.points.reshape(len(self.points), length)[target]
+        ends = {"target": pa.array(target), "moved": pa.array(made[:, 1].astype(np.float32))}
+        return {"x0": row_column(x0), "x1": row_column(x1), **ends}
+
+
+def read_pairing(
+    settings: PairSettings, path: Path, out: Path, options: PairOptions, provenance: Provenance
+) -> FilePairing:
+    """The pairing of the rows in a file; InputError unless it can be written to a file named like `out`."""
+    if out.suffix not in (".parquet", ".npy"):
+        raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
+    if options.shard and out.suffix == ".npy":
+        raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
+    if settings.flow != "continuous":
+        return TokenPairing(settings, path, options, provenance)
+    if options.backend == "reference" or out.suffix == ".npy":
+        raise InputError("--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu")
+    return PointPairing(settings, path, options, provenance)
+
+
+def _of_shard(
+    metadata: Metadata, settings: PairSettings, path: Path, count: int, shard: Shard
+) -> tuple[tuple[int, int], Metadata]:
+    """The rows of a shard of `count` rows, first and behind the last, and the metadata of their pairs."""
+    number, shards = shard or (1, 1)
+    if shards > count:
+        raise InputError(
+            f"--shard: {shards} shards are too many for {count} rows, because some "
+            f"would be empty; choose fewer shards"
+        )
+    rows = count * (number - 1) // shards, count * number // shards
+    part = {"rows": list(rows), "of": count} if shard else {}
+    kind = "shard of pairs" if shard else "pairs"
+    parameters = {**settings.model_dump(mode="json"), **part}
+    return rows, replace(metadata, kind=kind, parameters=parameters, inputs={"tokens": digest(path)})
+
+
+def _require_output(out: Path, wanted: Metadata) -> None:
+    """InputError if `out` exists and was made from something else."""
+    if not out.exists():
+        return
+    if out.suffix == ".npy":
+        raise InputError(f"{out}: already exists; remove it or choose another --out")
+    _, existing = read_table(out, wanted.kind)
+    if existing.inputs != wanted.inputs:
+        raise InputError(
+            f"{out}: already exists and holds pairs of other tokens; remove it or choose another --out"
+        )
+    parameters = {"K": existing.vocabulary_size, **existing.parameters}
+    for key, value in {"K": wanted.vocabulary_size, **wanted.parameters}.items():
+        if parameters.get(key) != value:
+            raise InputError(
+                f"{out}: exists, with {key} {parameters.get(key)} instead of {value}; "
+                "remove it or choose another --out"
+            )
+
+
+def _read_tokens(path: Path, vocabulary_size: int | None) -> tuple[np.ndarray, Metadata]:
+    if path.suffix != ".npy":
+        table, metadata = read_table(path, "tokens")
+        if vocabulary_size not in (None, metadata.vocabulary_size):
+            raise InputError(
+                f"{path}: K = {metadata.vocabulary_size}, but --vocabulary-size says {vocabulary_size}"
+            )
+        return token_array(table["tokens"]), metadata
+    if vocabulary_size is None:
+        raise InputError(f"{path}: --vocabulary-size is needed with a .npy file")
+    rows = read_rows(path, vocabulary_size)
+    return rows, Metadata(kind="tokens", length=rows.shape[1], vocabulary_size=vocabulary_size)

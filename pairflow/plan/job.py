@@ -1,0 +1,57 @@
+"""A job of the workflow: what it needs, makes, depends on and asks of the machine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pairflow.config import Settings
+
+Files = Mapping[str, Path | Sequence[Path]]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One job. `inputs` and `outputs` have the names of the rule, which the files' metadata use as well.
+
+    `rule` is the rule's name, without that of a kind of data at its end, `settings` the one parameter of its
+    command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
+    cores, and `gpu` says that the job uses a GPU if there is one.
+    """
+
+    rule: str
+    inputs: Files
+    outputs: Mapping[str, Path]
+    settings: Settings | None = None
+    threads: int | None = 1
+    gpu: bool = False
+    priority: int = 0
+    method: str | None = None
+    seed: int | None = None
+    evaluation: str | None = None
+    nfe: int | None = None
+    shards: int = 1
+    origin: Settings | None = None
+
+    @property
+    def groups(self) -> dict[str, list[Path]]:
+        """The input files by name, each a list."""
+        return {name: [files] if isinstance(files, Path) else [*files] for name, files in self.inputs.items()}
+
+    @property
+    def needed(self) -> list[Path]:
+        """The input files, in one list."""
+        return [path for group in self.groups.values() for path in group]
+
+    @property
+    def record(self) -> Path:
+        """The output that the record of the job's seconds, memory and device lies beside."""
+        return next(iter(self.outputs.values()))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the metadata of its outputs say, as far as they name it."""
+        parameters = {"method": self.method} if self.method else {}
+        for settings in (self.origin, self.settings):
+            parameters |= settings.model_dump(mode="json") if settings else {}
+        return parameters

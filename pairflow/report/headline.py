@@ -1,0 +1,171 @@
+"""The head of the page: how good each method is, measured against real data, before any contest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pairflow.report.contents import Contents
+from pairflow.report.costs import training_costs
+from pairflow.report.flaws import Flaw
+from pairflow.report.pages import page_of
+from pairflow.report.panels import Panel, leading_panel
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.tables import choose_digits
+from pairflow.report.words import format_number, format_percent, join_words
+
+_NAMED = 4  # methods, at most, that a box names
+
+Values = Mapping[tuple[str, int], float]  # (method, NFE) -> a mean
+
+
+@dataclass(frozen=True)
+class MethodLine:
+    """A row of the table: a method at its best number of sampling steps.
+
+    `calls` of the network can change a sample. `seconds` is the time of pairing, base training
+    and distillations, a mean over seeds; NaN where it is not known.
+    """
+
+    method: str
+    nfe: int
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the table: its heading, its values, their text for real data; a share or a number.
+
+    `metric` is the one that it is made from, and `sign` stands before every value.
+    """
+
+    heading: str
+    metric: str
+    values: Values
+    real: str = "–"
+    digits: int | None = None
+    sign: str = ""
+
+    def value(self, line: MethodLine) -> float:
+        """NaN where it was not measured."""
+        return self.values.get((line.method, line.nfe), np.nan)
+
+    def text(self, line: MethodLine) -> str:
+        value = self.value(line)
+        text = format_percent(value) if self.digits is None else format_number(value, self.digits)
+        return text if np.isnan(value) else f"{self.sign}{text}"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The table and the sentence. `best` has the best value of `measures[0]`; `samples` are those of a trial.
+
+    The keys of the measures are those that the kind's page gives them (`KindPage.measure`).
+    """
+
+    evaluation: str
+    lines: list[MethodLine]
+    best: MethodLine
+    measures: dict[str, Measure]
+    samples: int
+    sentence: str
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Heading of a column -> its metric."""
+        return {measure.heading: measure.metric for measure in self.measures.values()}
+
+    def values(self, line: MethodLine) -> list[float]:
+        """A line's values, as they stand in the table."""
+        return [self.value(key, line) for key in self.measures]
+
+    def value(self, key: str, line: MethodLine) -> float:
+        """NaN where it was not measured."""
+        measure = self.measures.get(key)
+        return measure.value(line) if measure else np.nan
+
+    def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
+        """The methods with their values; of many only their number, as the table has the values."""
+        if len(values) > _NAMED:
+            ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
+            return f"{len(values)} of {len(self.lines)} methods ({ends})"
+        return join_words([f"{line.method} ({text(value)})" for line, value in values.items()])
+
+    def name_shares(self, flawed: Mapping[MethodLine, Sequence[Flaw]]) -> str:
+        """The methods with the share that is their first flaw."""
+        return self.name_values({line: flaws[0].value for line, flaws in flawed.items()}, format_percent)
+
+
+class Quality(NamedTuple):
+    """How good the best run is, in words that follow its name: `75.0 % of its samples are valid molecules`.
+
+    `share` is that of good samples, 1 where none are counted; `flaws` are those that the words have already.
+    """
+
+    text: str
+    share: float = 1.0
+    flaws: Sequence[Flaw] = ()
+
+
+class Box(NamedTuple):
+    """A box under the headline: what is wrong, and what to do.
+
+    `severe`: the best method is not usable. `late`: it stands after what is wrong with the trainings.
+    """
+
+    title: str
+    text: str
+    severe: bool = False
+    late: bool = False
+
+
+def make_headline(contents: Contents) -> Headline | None:
+    """The head of an experiment's page; None without any value of a leading metric."""
+    leading = leading_panel(contents.metrics, contents.experiment)
+    if leading is None:
+        return None
+    seconds = _training_seconds(contents)
+    measured = {method for method, _ in leading.means}
+    lines = {}
+    for method in contents.methods:
+        if method in measured:
+            _, nfe = leading.best(method)
+            calls = contents.experiment.count_calls(method, nfe, leading.evaluation)
+            lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
+    winner, _ = leading.best()
+    page = page_of(contents.experiment)
+    measures = page.measure(contents, leading)
+    sentence = page.describe(leading, lines[winner], measures, contents)
+    samples = int(leading.rows.samples.max())
+    return Headline(leading.evaluation, [*lines.values()], lines[winner], measures, samples, sentence)
+
+
+def measure_panel(panel: Panel, heading: str) -> Measure:
+    """A metric with that of real data, and the decimals that show both."""
+    values, floor = panel.means, panel.floor
+    digits = max(panel.about.digits, choose_digits([*values.values(), *([floor.mean] if floor else [])]))
+    real = format_number(floor.mean, digits) if floor else "–"
+    return Measure(heading, panel.metric, values, real, digits)
+
+
+def measure_bound(contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+    """The bound on the NLL of held-out rows; empty where no rows are held out."""
+    if not (bounds := contents.bounds.get("nll_bound")):
+        return {}
+    values = {run: bounds.get(run[0], np.nan) for run in leading.means}
+    return {"bound": Measure("NLL bound", "nll_bound", values, digits=3)}
+
+
+def _training_seconds(contents: Contents) -> dict[str, float]:
+    """Method -> the time of its base, its pairing and its distillations; those of unknown time are NaN."""
+    costs = training_costs(contents.timings, contents.experiment)
+    totals = {}
+    for method in contents.methods:
+        base, *rounds = method.split("+")
+        lineage = {"+".join([base, *rounds[:number]]) for number in range(len(rounds) + 1)}
+        pieces = [cost for cost in costs.get(base, []) if cost.method in lineage]
+        complete = {cost.method for cost in pieces} == lineage
+        totals[method] = sum(cost.seconds for cost in pieces) if complete else np.nan
+    return totals

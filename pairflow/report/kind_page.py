@@ -1,0 +1,236 @@
+"""What pages ask about a kind of data, with the answers of a kind that has no page of its own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.config import Experiment
+from pairflow.plan import paths
+from pairflow.report.contents import Contents, PagePart
+from pairflow.report.downloads import Sheet
+from pairflow.report.drawing import Picture
+from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_panel
+from pairflow.report.panels import Panel, panels
+from pairflow.report.results import FinishedExperiment
+from pairflow.report.tables import REAL, Table
+from pairflow.report.trajectory import draw_between
+from pairflow.report.words import format_number, format_percent, join_steps
+
+Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
+Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
+TIMES = (0.75, 0.5, 0.25)  # of the states between both ends of a pair
+_LONGEST = 400  # numbers of a row that are shown
+
+
+@dataclass(frozen=True)
+class Details:
+    """What the section on one evaluation has for one kind of data only.
+
+    `metrics` are the names of those that it explains, and `tables` are further ones to download, by title.
+    """
+
+    metrics: list[str] = field(default_factory=list)
+    tables: Mapping[str, list[Table]] = field(default_factory=dict)
+
+    def make_sheets(self, origin: str, name: str) -> list[Sheet]:
+        """Further sheets to download; `name` begins their files' names."""
+        return []
+
+    def name_charts(self) -> Iterator[tuple[str, Picture]]:
+        """The name of each chart's files, and the chart."""
+        yield from ()
+
+
+class KindPage:
+    """What the pages, the verdicts and the last lines of a run say of a kind of data.
+
+    `things` is what samples are called, `section` the file of the page's macros for this kind, below the
+    folder of the package. `shown` is how many samples of a method the page shows at a number of steps, None
+    for all. `bounded`: a training logs a bound on the likelihood of held-out rows. `controls` are the methods
+    of metric rows that no model has drawn. `joint` stands between the tokens of a row.
+    """
+
+    things: ClassVar[str] = "rows"
+    section: ClassVar[str] = "experiment/plain.html"
+    shown: ClassVar[int | None] = 8
+    bounded: ClassVar[bool] = True
+    controls: ClassVar[Sequence[str]] = ()
+    joint: ClassVar[str] = " "
+
+    # Asked by what reads the results
+
+    def read(self, root: Path, experiment: Experiment, samples: Samples) -> PagePart:
+        """What only the page of this kind shows; `samples` are those of the first trial."""
+        return PagePart(rows=spell_rows(root, samples, self.shown, spell_numbers))
+
+    def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
+        """Facts of the data beyond their numbers of rows; `metadata` are those of the training rows."""
+        return {}
+
+    def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
+        """From a bound on the NLL (nats per token) of held-out rows to further metrics of it, by name."""
+        return lambda nll: {}
+
+    def read_row(self, path: Path, count: int) -> np.ndarray | None:
+        """The first samples of a file as pictures (B, H, W, C) uint8; None where samples are none."""
+        return None
+
+    # Asked by the head of the page and by the last lines of a run
+
+    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+        """The columns of the head's table, the leading one first."""
+        measures = {"distance": measure_panel(leading, f"{leading.about.label} {leading.beside}".strip())}
+        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
+            if panel.metric == "copies":
+                real = format_percent(panel.floor.mean) if panel.floor else "–"
+                measures["copies"] = Measure("copies", panel.metric, panel.means, real)
+        return measures | measure_bound(contents, leading)
+
+    def describe(
+        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+    ) -> str:
+        """The sentence of the head: how good the best method is, and how good real data are."""
+        first = next(iter(measures.values()))
+        real = f"that of {leading.about.real} was not measured"
+        if leading.floor:
+            real = f"training {self.things} have {first.real}"
+        return (
+            f"The best method, {best.method} at {join_steps([best.nfe])}, has a {first.heading} of "
+            f"{first.text(best)}; {real}."
+        )
+
+    def rate(self, leading: Panel, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
+        """How good the best run is, in the last lines; `flaws` are what is wrong with it."""
+        number = format_number(leading.means[leading.best()], max(2, leading.about.digits))
+        return Quality(f"{leading.about.label} {number} {leading.beside}".rstrip())
+
+    def sample_command(self, root: Path, experiment: Experiment) -> str:
+        """The command that draws samples from the best model in `root`; empty where there is none."""
+        return ""
+
+    # Asked by what warns of bad samples
+
+    def find_flaws(
+        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+    ) -> Iterator[tuple[Run, Flaw]]:
+        """What is wrong with the samples of each run."""
+        rows = evidence.metrics
+        real = rows.value[(rows.method == REAL) & (rows.metric == "copies")].mean()
+        shares = find_means(measured, "copies")
+        yield from find_copies(shares, f"most of its samples equal training {self.things}", real)
+
+    def write_boxes(
+        self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
+    ) -> Iterator[Box]:
+        """Boxes about samples; `flawed` has the flaws of each kind (`Flaw.kind`)."""
+        if copying := flawed.get("copies"):
+            text = f"samples equal training {self.things}: {headline.name_shares(copying)}. {EXPECTED_COPIES}"
+            yield Box("Mostly copies.", f"More than half of the {text}")
+
+    # Asked by the page
+
+    def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The data as terms and values; `data` is that of `Contents`."""
+        return [*count_rows(data), ("Length N", f"{data['length']:,} tokens"), count_symbols(data)]
+
+    def name_rival(self, extractor: str) -> str:
+        """An extractor in the label of a table, where the metric has several."""
+        return extractor
+
+    def make_details(
+        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+    ) -> Details:
+        """What the section on an evaluation adds; `prefix` tells its drawings apart from others."""
+        return Details()
+
+    def draw(self, contents: Contents) -> dict[str, Any]:
+        """The figures that the macros of `section` know as `drawn`, and under `states` what they draw of the
+        trajectory."""
+        return {}
+
+    def name_charts(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
+        """The name of the files of each chart that `draw` has drawn, and the chart."""
+        yield from ()
+
+    def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+        """The name of the files of each picture that `draw` has drawn, and its pixels."""
+        yield from ()
+
+
+EXPECTED_COPIES = (
+    "That is expected where the data hold nearly all of their kind. Else use more data, fewer iterations or "
+    "a smaller network."
+)
+
+
+def count_rows(
+    data: Mapping[str, Any], training: str = "Training rows", held_out: str = "Validation rows"
+) -> list[tuple[str, str]]:
+    """The facts about the numbers of rows, under these terms."""
+    rows = f"{data['validation_rows']:,}" if data["validation_rows"] else "none, so no NLL is measured"
+    return [(training, f"{data['training_rows']:,}"), (held_out, rows)]
+
+
+def count_symbols(data: Mapping[str, Any], symbols: str = "symbols") -> tuple[str, str]:
+    """The fact about the vocabulary."""
+    return "Vocabulary K", f"{data['vocabulary_size']:,} {symbols}"
+
+
+def find_means(measured: Sequence[Panel], metric: str) -> Mapping[Run, float]:
+    """The means of a metric of an evaluation; empty where it was not measured."""
+    return {panel.metric: panel.means for panel in measured}.get(metric, {})
+
+
+def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
+    """Numbers of some random training rows."""
+    return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
+
+
+def read_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, np.ndarray, Metadata]:
+    """x0 and x1 (B, N) of random rows of a coupling, the same for every coupling, and their metadata."""
+    table, metadata = read_table(paths.pairs(root, seed, coupling), "pairs", "vector pairs")
+    rows = rng.random_order(seed, len(table))[:number]
+    x0, x1 = (token_array(table[name])[rows] for name in ("x0", "x1"))
+    return x0, x1, metadata
+
+
+def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
+    """x1 (B, N), states at `TIMES` (B, S, N) and x0 (B, N) of some pairs; tokens jump, numbers move."""
+    x0, x1, metadata = read_pairs(root, seed, coupling, number)
+    if metadata.kind == "vector pairs":
+        return x1, np.stack([(1 - t) * x0 + t * x1 for t in TIMES], axis=1), x0
+    return x1, draw_between(x0, x1, seed, TIMES), x0
+
+
+def spell_rows(
+    root: Path, samples: Samples, shown: int | None, spell: Callable[[np.ndarray], str]
+) -> dict[str, list[str]]:
+    """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each as a line."""
+    table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
+    named = {"data": token_array(table[name_column(table)])} | {
+        f"{method}, NFE {nfe}": rows
+        for method, by_nfe in samples.items()
+        for nfe, rows in sorted(by_nfe.items())
+    }
+    return {name: [spell(row) for row in rows[:shown]] for name, rows in named.items()}
+
+
+def name_column(table: Any) -> str:
+    """The column of a table that holds its rows, which are tokens or numbers."""
+    return "values" if "values" in table.column_names else "tokens"
+
+
+def spell_numbers(row: np.ndarray) -> str:
+    """A row as numbers; a long one ends in an ellipsis."""
+    numbers = row[:_LONGEST].tolist()
+    texts = (f"{number:.4g}" if isinstance(number, float) else f"{number}" for number in numbers)
+    return " ".join(texts) + " …" * (len(row) > _LONGEST)
+
+
+PAGE = KindPage()

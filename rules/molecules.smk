@@ -1,0 +1,39 @@
+# Training molecules -> their fingerprints, scaffolds and properties, once per experiment.
+rule describe_molecules:
+    input:
+        smiles="results/{experiment}/data/smiles.parquet",
+    output:
+        molecules="results/{experiment}/reference/molecules.parquet",
+    log:
+        "results/{experiment}/logs/describe-molecules.log",
+    benchmark:
+        "results/{experiment}/benchmarks/describe-molecules.tsv"
+    wildcard_constraints:
+        experiment=only("molecules"),
+    conda:
+        "../envs/cpu.yaml"
+    threads: CORES
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(60),
+    params:
+        step="describe_molecules",
+    shell:
+        "python -m pairflow.steps.{params.step} --threads {threads} --smiles {input.smiles:q} --out {output:q} > {log:q} 2>&1"
+
+
+# Training molecules -> statistics of their ChemNet features, where the experiment asks for FCD.
+use rule describe_molecules as chemnet with:
+    output:
+        chemnet="results/{experiment}/reference/chemnet.parquet",
+    log:
+        "results/{experiment}/logs/chemnet.log",
+    benchmark:
+        "results/{experiment}/benchmarks/chemnet.tsv"
+    threads: 1
+    resources:
+        gpu=gpu,
+        mem_mb=grown(4000),
+        runtime=grown(60),
+    params:
+        step="chemnet",

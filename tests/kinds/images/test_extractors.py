@@ -1,0 +1,337 @@
+"""Extractors: a classifier that learns, Inception and DINOv2 with random weights on disk, checksums."""
+
+import json
+
+import numpy as np
+import pytest
+import requests
+import torch
+
+from pairflow.artifacts import digest
+from pairflow.errors import InputError
+from pairflow.kinds.images import classifier, extractors
+from pairflow.kinds.images.dinov2 import DEVIATION, MEAN, DinoV2
+from pairflow.kinds.images.files import read_digits
+from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
+
+FILE = extractors.INCEPTION_FILE
+DIGITS, LABELS = read_digits().images, read_digits().labels.astype(np.int64)
+HELD_OUT = np.arange(len(DIGITS)) % 5 == 0
+
+
+def images(rows: int, height: int = 8, width: int = 8, channels: int = 1, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (rows, height, width, channels), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def trained() -> classifier.Classifier:
+    return classifier.train(DIGITS[~HELD_OUT], LABELS[~HELD_OUT], iterations=300, seed=0, progress=False)
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    weights = tmp_path / "classifier.safetensors"
+    classifier.save(weights, weights.with_suffix(".json"), trained, {"shape": [1, 8, 8], "classes": 10})
+    return weights
+
+
+@pytest.fixture(scope="module")
+def inception_file(tmp_path_factory):
+    """Random weights of FID's Inception, without its constructor's download."""
+    from pytorch_fid import inception
+
+    torch.manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inception, "load_state_dict_from_url", lambda *_, **__: None)
+        patch.setattr(torch.nn.Module, "load_state_dict", lambda *_: None)
+        network = inception.fid_inception_v3()
+    path = tmp_path_factory.mktemp("weights") / "inception.pth"
+    torch.save(network.state_dict(), path)
+    return path
+
+
+def test_the_classifier_is_a_function_of_its_seed():
+    def weights(seed):
+        network = classifier.train(DIGITS, LABELS, iterations=3, seed=seed, progress=False)
+        return torch.cat([parameter.flatten() for parameter in network.parameters()])
+
+    assert torch.equal(weights(0), weights(0))
+    assert not torch.equal(weights(0), weights(1))
+
+
+def test_the_classifier_learns_features_of_unit_mean_square(trained):
+    assert classifier.accuracy(trained, DIGITS[HELD_OUT], LABELS[HELD_OUT]) > 0.9
+    inputs = classifier.as_input(DIGITS[~HELD_OUT])
+    with torch.inference_mode():
+        assert trained(inputs).square().mean().item() == pytest.approx(1, rel=0.02)
+
+
+def test_the_scale_changes_no_logit(float32_error):
+    torch.manual_seed(0)
+    network, inputs = classifier.Classifier((1, 8, 8), 4), classifier.as_input(images(9))
+    with torch.no_grad():
+        before = network.head(network(inputs))
+        classifier._bring_to_unit_scale(network, images(9))
+        # The features add 64 x 2 x 2 pixels of the last convolution, the convolutions 288 terms at most.
+        allowed = float32_error(288, layers=5) * before.abs().max().item()
+        torch.testing.assert_close(network.head(network(inputs)), before, rtol=0, atol=allowed)
+        assert network(inputs).square().mean().item() == pytest.approx(1, rel=float32_error(288, layers=5))
+
+
+def test_the_classifier_extracts_and_is_named_by_its_weights(saved, trained, float32_error):
+    extractor = extractors.load(ExtractorSettings(extractor="classifier"), saved)
+    assert extractor.name == f"classifier-{digest(saved)[:8]}"
+    assert (extractor.distance, extractor.kernel) == ("fd", "kd")
+    features, probabilities = extractor(images(5))
+    assert probabilities is None
+    assert features.dtype == np.float32
+    with torch.inference_mode():
+        expected = trained(torch.from_numpy(images(5)[..., 0]).float()[:, None] / 255)
+    # 288 terms at most in a convolution, 256 in the last layer: four sums one after the other.
+    allowed = float32_error(288, layers=4) * expected.abs().max().item()
+    np.testing.assert_allclose(features, expected.numpy(), rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "accuracy", "feature"),
+    [("digits", 8, 0.95, 1.1263365514), ("mnist_binary", 28, 0.9764, 0.3185449507)],
+)
+def test_a_classifier_that_comes_with_pairflow_is_the_same_on_every_machine(name, size, accuracy, feature):
+    """Features of a diagonal line are known numbers: sums in float64, rounded to float32 at the end."""
+    path = classifier.SHIPPED / f"{name}.safetensors"
+    assert path.stat().st_size < 500_000
+    assert digest(path) == CLASSIFIERS[name]
+    extractor = extractors.load(ExtractorSettings(extractor="classifier", weights=name))
+    assert extractor.name == f"classifier-{CLASSIFIERS[name][:8]}"
+    assert classifier.load(path)[1]["accuracy"] == accuracy
+    line = 255 * np.eye(size, dtype=np.uint8)[None, :, :, None]
+    features, _ = extractor(line)
+    assert np.square(features, dtype=np.float64).mean() == pytest.approx(feature, rel=1e-6)
+
+
+def test_a_damaged_classifier_that_comes_with_pairflow_is_refused(tmp_path, monkeypatch):
+    whole = (classifier.SHIPPED / "digits.safetensors").read_bytes()
+    (tmp_path / "digits.safetensors").write_bytes(whole[:-1] + b"x")
+    monkeypatch.setattr(classifier, "SHIPPED", tmp_path)
+    message = (
+        r"digits.safetensors: SHA-256 [0-9a-f]{64} is not that of the classifier that comes with pairflow, "
+        f"{CLASSIFIERS['digits']}; install pairflow again$"
+    )
+    with pytest.raises(InputError, match=message):
+        extractors.load(ExtractorSettings(weights="digits"))
+
+
+def test_a_classifier_that_does_not_fit_is_refused(saved, tmp_path):
+    settings = ExtractorSettings(extractor="classifier")
+    with pytest.raises(InputError, match="extractor classifier: needs --classifier, the weight file"):
+        extractors.load(settings)
+    with pytest.raises(InputError, match=r"none.safetensors: no such file"):
+        extractors.load(settings, tmp_path / "none.safetensors")
+    extractor = extractors.load(settings, saved)
+    with pytest.raises(InputError, match="made for images of 8 x 8 x 1, found 4 x 8 x 3"):
+        extractor(images(2, height=4, channels=3))
+    description = saved.with_suffix(".json")
+    facts = json.loads(description.read_text())
+    for text, message in (
+        (json.dumps({**facts, "weights": "0" * 64}), "these are not the weights that .*json describes"),
+        (json.dumps({**facts, "classes": 5}), "safetensors: not the weights of a classifier"),
+        ("{", "json: not a classifier's description"),
+    ):
+        description.write_text(text)
+        with pytest.raises(InputError, match=message):
+            extractors.load(settings, saved)
+
+
+def test_inception_is_pytorch_fids(inception_file, monkeypatch, float32_error):
+    """Its features, of one channel thrice; without the published weights nothing is called FID."""
+    from pytorch_fid import inception
+
+    sha256 = digest(inception_file)
+    extractor = extractors.load(
+        ExtractorSettings(extractor="inception", weights=str(inception_file), sha256=sha256)
+    )
+    assert extractor.name == f"inception-{digest(inception_file)[:8]}"
+    assert (extractor.distance, extractor.kernel, extractor.dimension) == ("fd", "kd", 2048)
+    features, probabilities = extractor(images(3))
+    assert features.shape == (3, 2048)
+    assert probabilities is None
+    weights = torch.load(inception_file, weights_only=True)
+    monkeypatch.setattr(inception, "load_state_dict_from_url", lambda *_, **__: weights)
+    network = inception.InceptionV3([3]).eval()
+    grey = torch.from_numpy(images(3)).permute(0, 3, 1, 2).float() / 255
+    with torch.inference_mode():
+        expected = network(torch.cat([grey, grey, grey], dim=1))[0][:, :, 0, 0]
+    # Up to 3 x 3 x 448 terms in a convolution, and about 20 of these one after the other.
+    allowed = float32_error(4032, layers=20) * expected.abs().max().item()
+    np.testing.assert_allclose(features, expected.numpy(), rtol=0, atol=allowed)
+
+
+def test_the_published_weights_make_it_fid_kid_and_is(inception_file, monkeypatch, tmp_path, float32_error):
+    """From a path, or from the data directory under the published name; the logits go without a bias."""
+    monkeypatch.setattr(extractors, "INCEPTION_SHA256", digest(inception_file))
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
+    (tmp_path / FILE).symlink_to(inception_file)
+    for weights in (str(inception_file), None):
+        extractor = extractors.load(ExtractorSettings(extractor="inception", weights=weights))
+        assert extractor.name == "inception"
+        assert (extractor.distance, extractor.kernel) == ("fid", "kid")
+    features, probabilities = extractor(images(2, channels=3))
+    head = torch.load(inception_file, weights_only=True)["fc.weight"].numpy()
+    logits = features.astype(np.float64) @ head.T
+    expected = np.exp(logits - logits.max(1, keepdims=True))
+    allowed = float32_error(2048) * max(1.0, np.abs(logits).max())  # a logit adds 2,048 terms
+    np.testing.assert_allclose(probabilities, expected / expected.sum(1, keepdims=True), rtol=allowed)
+    assert probabilities.shape == (2, 1008)
+
+
+def test_weights_of_another_checksum_are_refused(tmp_path):
+    path = tmp_path / "weights.pth"
+    with pytest.raises(InputError, match=r"weights.pth: no such file"):
+        extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
+    torch.save({"a": torch.zeros(2)}, path)
+    with pytest.raises(InputError) as mistake:
+        extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
+    assert str(mistake.value) == (
+        f"{path}: SHA-256 {digest(path)} is not that of the published weights, "
+        f"{extractors.INCEPTION_SHA256}; to use other weights, give their checksum as features.sha256"
+    )
+    for name in ("inception", "dinov2"):
+        with pytest.raises(InputError, match=r"is not that of features.sha256, 0{64}$"):
+            extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256="0" * 64))
+
+
+def test_files_that_hold_other_weights_are_refused(tmp_path):
+    path = tmp_path / "weights.pth"
+
+    def load(name, content):
+        torch.save(content, path)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        extractors.load(ExtractorSettings(extractor=name, weights=str(path), sha256=digest(path)))
+
+    for name, content, message in (
+        ("inception", {"a": torch.zeros(2)}, "not the weights of pytorch-fid's Inception$"),
+        ("dinov2", {"a": torch.zeros(2)}, "not the weights of a DINOv2 ViT-S, B or L without registers$"),
+        ("dinov2", [1, 2], "not a file of weights, it holds a list$"),
+        ("dinov2", b"no pickle", r"not a file of weights \(\w+\)$"),
+    ):
+        with pytest.raises(InputError, match=f"weights.pth: {message}"):
+            load(name, content)
+
+
+@pytest.mark.parametrize("name", ["inception", "dinov2"])
+def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch, name):
+    def fail(error):
+        def retrieve(url, known_hash, **_):
+            expected = (getattr(extractors, f"{name.upper()}_{fact}") for fact in ("URL", "SHA256"))
+            assert [url, known_hash.removeprefix("sha256:")] == [*expected]
+            raise error
+
+        monkeypatch.setattr(extractors.pooch, "retrieve", retrieve)
+        extractors.load(ExtractorSettings(extractor=name))
+
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", "")
+    with pytest.raises(
+        InputError, match=r"cannot download http.*\.pth \(ConnectionError\); try again, or name"
+    ):
+        fail(requests.ConnectionError())
+    start = {"inception": "6726825d", "dinov2": "d5383ea8"}[name]
+    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {start}"):
+        fail(ValueError("hash mismatch"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            {"extractor": "classifier", "weights": "x"},
+            "weights: expected digits or mnist_binary, the classifiers that come with pairflow; found 'x'. "
+            "Without weights, one is trained",
+        ),
+        ({"extractor": "inception", "sha256": "0" * 64}, "sha256: there are no weights"),
+        ({"extractor": "dinov2", "sha256": "0" * 64}, "sha256: there are no weights"),
+        ({"extractor": "inception", "weights": "x", "sha256": "ABC"}, "should match pattern"),
+    ],
+)
+def test_settings_that_contradict_themselves(settings, text):
+    with pytest.raises(ValueError, match=text):
+        ExtractorSettings(**settings)
+
+
+def random_dinov2(grid: int) -> DinoV2:
+    """A tiny one, of 4 x 4 patches of 56 pixels, with positions for grid x grid of them."""
+    torch.manual_seed(0)
+    network = DinoV2(width=128, depth=2, hidden=64, patch=56, positions=1 + grid**2)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return network.eval()
+
+
+def test_dinov2_is_torchvisions_transformer_with_a_scale_per_channel(float32_error):
+    """With the scales at 1 the two are one network, under other names."""
+    from torchvision.models import VisionTransformer
+
+    ours = random_dinov2(grid=4)
+    for block in ours.blocks:
+        block.ls1["gamma"].data.fill_(1)
+        block.ls2["gamma"].data.fill_(1)
+    theirs = VisionTransformer(224, 56, num_layers=2, num_heads=2, hidden_dim=128, mlp_dim=64).eval()
+    theirs.heads = torch.nn.Identity()
+    names = {
+        **{"cls_token": "class_token", "pos_embed": "encoder.pos_embedding", "patch_embed.proj": "conv_proj"},
+        **{"norm1": "ln_1", "norm2": "ln_2", "mlp.fc1": "mlp.0", "mlp.fc2": "mlp.3"},
+        **{"attn.qkv.": "self_attention.in_proj_", "attn.proj": "self_attention.out_proj"},
+        "blocks.": "encoder.layers.encoder_layer_",
+    }
+    weights = {}
+    for name, value in ours.state_dict().items():
+        if name.startswith("mask") or ".ls" in name:
+            continue
+        name = name.replace("norm.", "encoder.ln.") if name.startswith("norm.") else name
+        for old, new in names.items():
+            name = name.replace(old, new)
+        weights[name] = value
+    theirs.load_state_dict(weights)
+    inputs = torch.rand(2, 3, 224, 224)
+    normal = (inputs - torch.tensor(MEAN).view(3, 1, 1)) / torch.tensor(DEVIATION).view(3, 1, 1)
+    with torch.inference_mode():
+        expected = theirs(normal)
+    # The patches add 3 x 56 x 56 terms, twelve sums come after that.
+    allowed = float32_error(3 * 56**2, layers=12) * expected.abs().max().item()
+    torch.testing.assert_close(ours(inputs), expected, rtol=0, atol=allowed)
+
+
+def test_dinov2s_positions_come_from_a_grid_of_another_size(float32_error):
+    """A constant is one on any grid; away from the rim a slope is one, of the authors' 37 / 16.1 per cell."""
+    network = random_dinov2(grid=37)
+    network.pos_embed.data[:, 1:] = torch.arange(37.0).repeat(37)[:, None]
+    actual = network._positions(16)[0, 1:, 0].view(16, 16)
+    assert network._positions(16).shape == (1, 257, 128)
+    close = float32_error(16, layers=4)  # 4 x 4 bicubic weights that are made of three products each
+    torch.testing.assert_close(actual, actual[:1].expand(16, 16), rtol=0, atol=36 * close)
+    slope = (torch.arange(16) + 0.5) * 37 / 16.1 - 0.5
+    torch.testing.assert_close(actual[0, 2:-2], slope[2:-2], rtol=0, atol=0.07)
+    network.pos_embed.data[:, 1:] = 3
+    constant = torch.full((1, 256, 128), 3.0)
+    torch.testing.assert_close(network._positions(16)[:, 1:], constant, rtol=0, atol=3 * close)
+
+
+def test_dinov2_from_a_file(tmp_path, monkeypatch, float32_error):
+    """Weights of one's own with their checksum, or the published ones in the data directory."""
+    path = tmp_path / extractors.DINOV2_FILE
+    network = random_dinov2(grid=5)
+    torch.save(network.state_dict(), path)
+    extractors.load(ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path)))
+    monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
+    with pytest.raises(InputError, match=f"is not that of the published weights, {extractors.DINOV2_SHA256}"):
+        extractors.load(ExtractorSettings(extractor="dinov2"))
+    monkeypatch.setattr(extractors, "DINOV2_SHA256", digest(path))
+    extractor = extractors.load(ExtractorSettings(extractor="dinov2"))
+    assert extractor.name == f"dinov2-{digest(path)[:8]}"
+    assert (extractor.dimension, extractor.all_rows, extractor.distance) == (128, True, "fd")
+    features, probabilities = extractor(images(3, channels=3))
+    assert probabilities is None
+    with torch.inference_mode():
+        expected = network(torch.from_numpy(images(3, channels=3)).permute(0, 3, 1, 2).float() / 255)
+    allowed = float32_error(3 * 56**2, layers=12) * expected.abs().max().item()
+    np.testing.assert_allclose(features, expected.numpy(), rtol=0, atol=allowed)

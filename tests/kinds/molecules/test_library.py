@@ -1,0 +1,337 @@
+"""Files of molecules: how each reader treats good, odd and broken ones."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+import zipfile
+
+import openpyxl
+import pytest
+from deadline import within
+from rdkit import Chem
+from rdkit.Chem import AllChem
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.library import (
+    Unreadable,
+    columns,
+    format_of,
+    name_column,
+    numbered_rows,
+    rows,
+    unit_of,
+)
+
+
+def read(path, column="smiles"):
+    return list(rows(path, column))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write bytes or text under a name, packed if it ends in .gz; returns the path."""
+
+    def write(name, content, pack=gzip.compress):
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(pack(content) if name.endswith(".gz") else content)
+        return tmp_path / name
+
+    return write
+
+
+def sdf(*smiles):
+    """An SDF file with coordinates and a property, as RDKit writes it."""
+    records = []
+    for number, text in enumerate(smiles):
+        molecule = Chem.MolFromSmiles(text)
+        molecule.SetProp("_Name", f"mol{number}")
+        AllChem.Compute2DCoords(molecule)
+        records.append(Chem.MolToMolBlock(molecule) + "> <mass>\n12\n\n$$$$\n")
+    return "".join(records)
+
+
+def test_format_is_told_by_the_name():
+    names = ["a.smi", "a.SMI.gz", "a.b.txt", "a.csv", "a.tsv.gz", "a.sdf", "a.sd"]
+    assert [format_of(name) for name in names] == ["SMILES"] * 3 + ["CSV"] * 2 + ["SDF"] * 2
+    assert (format_of("a.xlsx"), unit_of("a.xlsx")) == ("Excel", "row")
+    for name in ("a.docx", "a.gz", "a"):
+        with pytest.raises(InputError, match=rf"^{name}: unknown kind of file; expected a name .* \.smi, "):
+            format_of(name)
+
+
+@pytest.mark.parametrize("name", ["a.smi", "a.smi.gz", "a.txt"])
+def test_smiles_with_names_behind_them(written, name):
+    path = written(name, "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n")
+    assert read(path) == ["CCO", "c1ccccc1", "N", "C1CC"]
+
+
+@pytest.mark.parametrize("header", ["smiles id\n", "SMILES\n", "Canonical_Smiles\tname\r\n", ""])
+def test_a_header_line_is_no_row(written, header):
+    assert read(written("a.smi", header + "CCO\nCN\n")) == ["CCO", "CN"]
+
+
+def test_line_ends_may_be_mixed(written):
+    assert read(written("a.smi", b"CCO a\r\nCN b\rC c\nCC\r\r\nN")) == ["CCO", "CN", "C", "CC", "N"]
+    assert read(written("a.csv", b"id,smiles\r\n1,CCO\r2,CN\n3,C")) == ["CCO", "CN", "C"]
+    mixed = sdf("CCO", "CN").encode().replace(b"\n", b"\r\n", 9).replace(b"\n>", b"\r>")
+    assert read(written("a.sdf", mixed)) == ["CCO", "CN"]
+
+
+def test_byte_order_mark_and_foreign_bytes(written):
+    assert read(written("a.smi", b"\xef\xbb\xbfCCO \xb5-ethanol\nC\xffC\n")) == ["CCO", "C\ufffdC"]
+    assert read(written("a.csv", b"\xef\xbb\xbfsmiles,name\nCCO,\xe9\n")) == ["CCO"]
+
+
+def test_csv_plain_packed_and_quoted(written):
+    text = 'name,smiles\nethanol,"CCO\n"\nnothing\n\nNA,N\n'
+    assert read(written("a.csv", text)) == ["CCO\n", "", "N"]
+    assert read(written("a.csv.gz", text), "name") == ["ethanol", "nothing", "NA"]
+
+
+def test_separators(written):
+    assert read(written("a.tsv", 'smiles\ta,"b\nCCO\t1\n')) == ["CCO"]
+    assert read(written("a.csv", "id;smiles;mass\n1;CCO;1,5\n")) == ["CCO"]
+    table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
+    assert table == {"id": ["1", "2"], "smiles": ["C", ""]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "numbered"),
+    [
+        ("a.smi", "C\nN\n", [(1, "C", ""), (2, "N", "")]),
+        ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
+        ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
+        (
+            "a.csv",
+            '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\nO,3',
+            [(4, "C", "A\nB"), (6, "N", "2"), (8, "O", "3")],
+        ),
+        ("a.csv", "mass,smiles\n1,C\n", [(2, "C", "")]),
+        (
+            "a.sdf",
+            sdf("C", "N").replace("  0  0", "  9  9", 1),
+            [(1, Unreadable("mol0", "broken record"), ""), (2, "N", "mol1")],
+        ),
+    ],
+)
+def test_rows_have_names_and_are_numbered_as_an_editor_numbers_lines(written, name, content, numbered):
+    path = written(name, content)
+    assert list(numbered_rows(path)) == numbered
+    assert unit_of(path) == ("record" if name == "a.sdf" else "line")
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        (["id", "smiles", "Name"], "Name"),
+        (["smiles", "Catalog ID", "code"], "Catalog ID"),
+        (["smiles", "zinc_id"], "zinc_id"),
+        (["smiles", "MoleculeName"], "MoleculeName"),
+        (["smiles", "acid", "solid", "mass"], None),
+    ],
+)
+def test_the_column_of_names_is_found(header, column):
+    assert name_column(header, "smiles") == column
+
+
+@pytest.mark.parametrize("name", ["a.sdf", "a.sdf.gz"])
+def test_sdf_keeps_stereochemistry_charges_and_isotopes(written, name):
+    smiles = ["C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "CC(=O)[O-].[Na+]"]
+    actual = read(written(name, sdf(*smiles)))
+    assert list(map(Chem.CanonSmiles, actual)) == list(map(Chem.CanonSmiles, smiles))
+
+
+def test_broken_records_of_an_sdf_are_rows_with_a_reason(written):
+    good = sdf("CCO", "CN", "CC")
+    broken = good.replace("  2  1", "  9  9", 1).replace(" N ", " Xx")  # counts line; no such element
+    assert broken != good
+    first, second, third = read(written("a.sdf", broken + "\n\n"))
+    assert (third, second) == ("CC", Unreadable("mol1", "broken record"))
+    cut = read(written("a.sdf", good[: good.rindex("M  END") - 30]))
+    assert cut == ["CCO", "CN", Unreadable("mol2", "broken record")]
+    assert first in ("CCO", Unreadable("mol0", "broken record"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.smi", b"", "empty; expected a SMILES at the start of each line"),
+        ("a.smi", b"smiles\n\n", "empty; expected a SMILES"),
+        ("a.sdf", b"", r"empty; expected records that end in \$\$\$\$"),
+        ("a.csv", b"", "empty; expected a header line, and rows below it"),
+        ("a.csv", b"smiles\n", "empty; expected"),
+        ("a.csv", b"SMILES,mass\nC,16\n", "no column 'smiles'; found 'SMILES', 'mass'"),
+        ("a.smi", "CCO\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+        ("a.smi", b"C" * 1_000_001, "a line of over 1,000,000 characters: not a text file"),
+        ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
+        (
+            "a.csv",
+            b'smiles,name\nC,"x\nCC,y\n',
+            "the record in line 2 has a stray quote .* unexpected end of data",
+        ),
+        ("a.csv", b'smiles,name\nC,x\nN,"a" b\n', "the record in line 3 has a stray quote"),
+        ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
+        ("a.csv.gz", b"smiles\nC\n", "not a readable CSV file: Not a gzipped file"),
+        (
+            "a.smi.gz",
+            gzip.compress(b"C\n" * 9, mtime=0)[:-9],
+            "not a readable SMILES file: Compressed file ended",
+        ),
+        (
+            "a.sdf.gz",
+            gzip.compress(b"C\n" * 9, mtime=0)[:-8] + bytes(8),
+            "not a readable SDF file: CRC check failed",
+        ),
+    ],
+)
+def test_refusals(written, name, content, message):
+    with pytest.raises(InputError, match=f"{name}: {message}"):
+        read(written(name, content, pack=bytes))
+
+
+def test_a_quoted_line_break_belongs_to_its_field(written):
+    assert read(written("a.csv", 'smiles,name\nC,"two\nlines"\nN,"a ""b"""\n')) == ["C", "N"]
+
+
+def test_of_two_columns_of_one_name_the_first_is_read_by_both_readers(written):
+    path = written("a.csv", "smiles,smiles\nC,N\n")
+    assert (read(path), columns(path, 9)) == (["C"], {"smiles": ["C"]})
+
+
+def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(written):
+    assert read(written("a.sdf", "$$$$\n$$$$\n")) == [Unreadable("", "broken record")] * 2
+    atoms = "".join(f"M  V30 {number} C {number} 0 0 0\n" for number in range(1, 5001))
+    block = "M  V30 BEGIN CTAB\nM  V30 COUNTS 5000 0 0 0 0\nM  V30 BEGIN ATOM\n"
+    block += f"{atoms}M  V30 END ATOM\n"
+    head = "\n\n\n  0  0  0     0  0            999 V3000\n"
+    assert read(written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")) == [
+        Unreadable("", "over 4,096 atoms")
+    ]
+
+
+def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
+    book = openpyxl.Workbook()
+    for number, row in (
+        (2, ["x;y;z;Mol ID", "SMILES"]),
+        (3, [7, "CCO"]),
+        (5, ["two\nlines", "C,N"]),
+        (6, [8]),
+    ):
+        for column, value in enumerate(row, 1):
+            book.active.cell(number, column, value)
+    book.create_sheet().append(["other"])
+    book.save(tmp_path / "a.xlsx")
+    expected = [(3, "CCO", "7"), (5, "C,N", "two lines"), (6, "", "8")]
+    assert list(numbered_rows(tmp_path / "a.xlsx", "SMILES")) == expected
+    assert list(columns(tmp_path / "a.xlsx", 1)) == ["x;y;z;Mol ID", "SMILES"]
+    (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
+    with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
+        read(tmp_path / "b.xlsx")
+
+
+NAMESPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+@pytest.fixture
+def excel(tmp_path):
+    """Write an Excel file whose sheet has these parts as its XML, after a row with the header."""
+
+    def write(*rows, dimension="A1"):
+        written, path = io.BytesIO(), tmp_path / "a.xlsx"
+        openpyxl.Workbook().save(written)
+        start = f'<worksheet xmlns="{NAMESPACE}"><dimension ref="{dimension}"/><sheetData>{cell("smiles")}'
+        with zipfile.ZipFile(written) as book, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name in book.namelist():
+                sheet = name.endswith("sheet1.xml")
+                parts = (start, *rows, "</sheetData></worksheet>") if sheet else (book.read(name).decode(),)
+                packed.writestr(name, "".join(parts))
+        return path
+
+    return write
+
+
+def cell(text, row="", column=""):
+    return f'<row{row}><c{column} t="inlineStr"><is><t>{text}</t></is></c></row>'
+
+
+IMPLAUSIBLE = r"expected a file that unpacks to at most 100 times its [\d,]+ bytes, found [\d,]+ or more$"
+TOO_LONG = (
+    "expected at most 1,048,576 rows and 33,554,432 cells in the first sheet, found more; save it as CSV"
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ((cell("C" * 2**25),), IMPLAUSIBLE),
+        ((cell("C") * 10**6,), IMPLAUSIBLE),
+        ((cell("CCO", ' r="2000000000"'),), TOO_LONG),
+        (('<row r="x"/>',), "not a readable Excel file: "),
+    ],
+    ids=["cell", "rows", "gap", "number"],
+)
+def test_an_excel_file_that_unpacks_to_too_much_is_refused(excel, rows, text):
+    with within(60), pytest.raises(InputError, match=f"a.xlsx: {text}"):
+        read(excel(*rows))
+
+
+def test_an_excel_sheet_of_too_many_cells_is_refused(excel, monkeypatch):
+    """Each row claims the last column of Excel."""
+    monkeypatch.setattr(library, "_MOST_CELLS", 2**15)
+    assert len(read(excel(cell("C", column=' r="XFD1"')))) == 1
+    with pytest.raises(InputError, match="expected at most 1,048,576 rows and 32,768 cells"):
+        read(excel(*[cell("C", column=f' r="XFD{row}"') for row in (2, 3, 4)]))
+
+
+def test_an_excel_sheet_is_as_large_as_its_cells_and_not_as_it_says(excel):
+    with within(60):
+        path = excel(cell("CCO", ' r="5000"'), dimension="A1:XFD1048576")
+        assert list(numbered_rows(path)) == [(5000, "CCO", "")]
+        assert list(numbered_rows(excel(cell("CCO")))) == [(2, "CCO", "")]
+
+
+def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
+    with pytest.raises(InputError, match=rf"a\.smi\.gz: {IMPLAUSIBLE}"):
+        read(written("a.smi.gz", f"{'C' * 1023}\n" * 2**15))
+    assert len(read(written("b.smi.gz", f"{'C' * 1023}\n" * 2**13))) == 2**13  # 8 MiB, at any ratio
+
+
+def test_an_excel_file_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairflow.kinds.molecules.library.find_spec", lambda name: None)
+    (tmp_path / "a.xlsx").touch()
+    with pytest.raises(InputError, match=r'need the package openpyxl: pip install "pairflow\[excel\]"$'):
+        read(tmp_path / "a.xlsx")
+
+
+def test_no_file_and_a_folder(tmp_path):
+    with pytest.raises(InputError, match=r"a\.csv: no such file$"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "b.smi").mkdir()
+    with pytest.raises(InputError, match=r"b\.smi: is a folder or a device, expected a file of mo"):
+        read(tmp_path / "b.smi")
+    os.mkfifo(tmp_path / "c.smi")
+    with pytest.raises(InputError, match=r"c\.smi: is a folder or a device, expected a file of molecules"):
+        read(tmp_path / "c.smi")
+
+
+def test_the_bar_counts_all_bytes(written, capsys):
+    assert len(list(rows(written("a.smi", "CCO\n" * 1000), progress=True))) == 1000
+    assert "100%" in capsys.readouterr().err
+
+
+def test_memory_does_not_grow_with_the_file(written):
+    """300,000 lines, 24 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
+    line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O {} " + "name " * 9 + "\n"
+    path = written("long.smi.gz", "".join(line.format(number) for number in range(300_000)))
+    code = (
+        "import sys, tracemalloc; from pairflow.kinds.molecules.library import rows; "
+        "next(rows(sys.argv[1])); "
+        "tracemalloc.start(); print(sum(1 for _ in rows(sys.argv[1])), tracemalloc.get_traced_memory()[1])"
+    )
+    run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    number, peak = map(int, run.stdout.split())
+    assert number == 300_000
+    assert peak < 2**21

@@ -1,0 +1,196 @@
+"""Molecules: tokens, vocabulary, and the way from raw rows to token rows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pairflow.data.split import split_rows
+from pairflow.errors import InputError
+from pairflow.kinds.molecules import library
+from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.prepare import SPECIALS, Vocabulary, prepare
+from pairflow.kinds.molecules.representations import tokenize
+
+
+@pytest.fixture
+def vocabulary():
+    return Vocabulary.from_tokens(tokenize("CCO") + tokenize("N"))
+
+
+def test_tokens():
+    smiles = "C[C@@H](Br)c1ccc(Cl)cc1/C=C/%12"
+    assert tokenize(smiles) == [
+        *("C", "[C@@H]", "(", "Br", ")", "c", "1", "c", "c", "c", "(", "Cl", ")", "c", "c", "1"),
+        *("/", "C", "=", "C", "/", "%12"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["C C", "C[NH", "CxC", "C<mask>", "C%1"])
+def test_a_string_that_is_not_smiles_is_refused(text):
+    with pytest.raises(InputError, match=r"not a SMILES string: .* belong to no token"):
+        tokenize(text)
+
+
+def test_vocabulary_ids(vocabulary):
+    assert vocabulary.tokens == (*SPECIALS, "C", "N", "O")
+    assert SPECIALS[:5] == ("<bos>", "<eos>", "<mask>", "<pad>", "<unk>")
+    assert vocabulary.size == 13
+    assert vocabulary.encode("CCO", 7) == [0, 10, 10, 12, 1, 3, 3]
+
+
+def test_decode(vocabulary):
+    assert vocabulary.decode(vocabulary.encode("CCO", 9)) == "CCO"
+    assert vocabulary.decode(np.array([0, 3, 10, 0, 12, 1, 11], np.uint8)) == "CO"
+    assert vocabulary.decode([10, 2, 10, 4, 9]) == "C<mask>C<unk><reserved9>"
+    assert vocabulary.decode([1, 10]) == ""
+
+
+def test_encode_refuses(vocabulary):
+    with pytest.raises(InputError, match=r"^too long \(3 tokens, limit 2\)$"):
+        vocabulary.encode("CCO", 4)
+    with pytest.raises(InputError, match=r"^unknown token F$"):
+        vocabulary.encode("CF", 8)
+
+
+def test_vocabulary_file(vocabulary, tmp_path):
+    vocabulary.save(tmp_path / "vocabulary.json")
+    loaded = Vocabulary.load(tmp_path / "vocabulary.json")
+    assert loaded == vocabulary
+    assert loaded.hash == vocabulary.hash
+    assert loaded.hash != Vocabulary.from_tokens("CF").hash
+    assert json.loads((tmp_path / "vocabulary.json").read_text())["kind"] == "smiles"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not a vocabulary: Expecting"),
+        ("[1]", "not a vocabulary: no JSON object"),
+        ('{"kind": "image", "tokens": []}', "not a vocabulary: expected"),
+        ('{"kind": "smiles", "tokens": [1]}', "not a vocabulary: expected"),
+        ('{"kind": "smiles", "tokens": ["C"]}', "a vocabulary begins with <bos>, <eos>"),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "C", "C"]}), "found a repeated one"),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "=cmd|'/C calc'!A10"]}), 'found "=cmd'),
+        (json.dumps({"kind": "smiles", "tokens": [*SPECIALS, "[C\nN]"]}), r"found '\[C\\nN\]'"),
+        (None, "no such file; expected a vocabulary"),
+    ],
+)
+def test_broken_vocabulary_file(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "v.json").write_text(content)
+    with pytest.raises(InputError, match=rf"v\.json: .*{message}"):
+        Vocabulary.load(tmp_path / "v.json")
+
+
+ROWS = ["OCC\n", "", "CCO", "C1CC", "c1ccccc1", " C ", "CCCCCCCC", "CN"]
+SETTINGS = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5}
+
+
+def small(**changes):
+    return prepare(ROWS, **SETTINGS | changes)
+
+
+def test_prepare():
+    prepared = small()
+    assert list(prepared.smiles["row"]) == [0, 2, 5, 7]
+    assert list(prepared.smiles["smiles"]) == ["CCO", "CCO", "C", "CN"]
+    assert sorted(prepared.smiles["split"]) == ["train", "train", "train", "validation"]
+    assert prepared.vocabulary.tokens[10:] == ("C", "N", "O")
+    assert prepared.train.shape == (3, 9)
+    assert prepared.train.dtype == np.uint8
+    for split in ("train", "validation"):
+        decoded = [prepared.vocabulary.decode(ids) for ids in getattr(prepared, split)]
+        assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
+    assert prepared.rejected.to_dict("list") == {
+        "row": [1, 3, 4, 6],
+        "text": ["", "C1CC", "c1ccccc1", "CCCCCCCC"],
+        "reason": ["empty", "unparsable", "too long (8 tokens, limit 7)", "too long (8 tokens, limit 7)"],
+    }
+
+
+def reasons(prepared):
+    return dict(zip(prepared.rejected["row"], prepared.rejected["reason"], strict=True))
+
+
+def test_duplicates_are_dropped_on_request():
+    assert reasons(small(drop_duplicates=True))[2] == "duplicate of row 0"
+
+
+def test_large_molecules_are_left_out_first():
+    prepared = small(max_heavy_atoms=2, max_too_long_share=0)
+    assert reasons(prepared)[4] == "over 2 heavy atoms (left out by the experiment)"
+    assert list(prepared.smiles["smiles"]) == ["C", "CN"]
+
+
+def test_a_smaller_training_set_keeps_its_reference():
+    whole, part = small(), small(training_rows=1)
+    assert sorted(part.smiles["split"]) == ["reference", "reference", "train", "validation"]
+    assert (part.smiles["split"] == "validation").equals(whole.smiles["split"] == "validation")
+    assert part.train.shape == (1, 9)
+    assert part.vocabulary == whole.vocabulary
+
+
+def test_the_split_is_a_function_of_its_seed():
+    rows = ["C" * (1 + k % 7) for k in range(200)]
+    splits = [list(prepare(rows, length=9, split_seed=s).smiles["split"]) for s in (1, 1, 2)]
+    assert splits[0] == splits[1] != splits[2]
+    assert splits[0].count("validation") == 10
+
+
+def test_a_published_split():
+    assert list(small(validation_rows=[2, 7]).smiles["split"]) == ["train", "validation"] * 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "message"),
+    [
+        (ROWS, {"max_too_long_share": 0.1}, r"length: 2 of 6 molecules \(33.33%\) do not fit N = 9; the"),
+        (ROWS, {"max_too_long_share": 0.1}, r"allowed is 10.00%; all fit N = 10"),
+        (ROWS, {"training_rows": 4}, r"training_rows: expected 1 to 3 \(the training split\), found 4"),
+        (ROWS, {"validation_rows": [8]}, r"validation rows: expected 0 to 7 \(the data's rows\), found 8"),
+        (ROWS, {"validation_rows": [3]}, r"no row of 4 is held out for validation; expected at least 1"),
+        (["", "x", "y"], {}, r"no molecule is left of 3 rows: 2 unparsable \(the first: row 1, 'x'\)"),
+        ([], {}, "no molecule is left: there are no rows"),
+    ],
+)
+def test_refusals(rows, changes, message):
+    with pytest.raises(InputError, match=message):
+        prepare(rows, **SETTINGS | changes)
+
+
+def test_rdkit_prints_nothing(capfd):
+    small()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.data
+def test_all_of_qm9(data_dir):
+    rows = list(library.rows(MOLECULES["qm9"].fetch()))
+    MOLECULES["qm9"].check_rows(len(rows))
+    prepared = prepare(rows, length=32, validation_fraction=0.05, split_seed=42)
+    assert prepared.vocabulary.size == 40
+    assert prepared.train.shape == (127_190, 32)
+    assert prepared.validation.shape == (6_695, 32)
+    assert (prepared.train != 3).sum(1).max() == 24
+    assert not len(prepared.rejected)
+    for split in ("train", "validation"):
+        decoded = [prepared.vocabulary.decode(row) for row in getattr(prepared, split).tolist()]
+        assert decoded == list(prepared.smiles["smiles"][prepared.smiles["split"] == split])
+
+
+@pytest.mark.data
+def test_all_of_zinc(data_dir):
+    """As published, which is nearly as RDKit spells it today: parsing all of it again would take a minute."""
+    rows = list(library.rows(MOLECULES["zinc250k"].fetch()))
+    MOLECULES["zinc250k"].check_rows(len(rows))
+    assert rows[0] == rows[0].strip()
+    smiles = [text.strip() for text in rows]
+    vocabulary = Vocabulary.from_tokens(token for text in smiles for token in tokenize(text))
+    assert vocabulary.size == 72
+    table = np.array([vocabulary.encode(text, 74) for text in smiles])
+    assert (table != 3).sum(1).max() == 74
+    assert [vocabulary.decode(row) for row in table.tolist()] == smiles
+    assert vocabulary.encode("Cn1ncc2c(N)nc(C)nc21", 74)[:5] == [0, 25, 69, 15, 69]
+    split = split_rows(range(len(rows)), 0.05, MOLECULES["zinc250k"].validation_rows(), 42, None)
+    assert [(split == part).sum() for part in ("train", "validation")] == [224_568, 24_887]

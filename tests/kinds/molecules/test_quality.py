@@ -1,0 +1,94 @@
+"""What `new` says of the quality to expect: the numbers of docs/results.md and of the paper's tables."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pairflow.config import Experiment, check
+from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH, scale
+from pairflow.data.source import DatasetSize
+from pairflow.kinds.molecules.quality import _FROM_SCRATCH, _PRECEDENTS, describe
+from pairflow.report.paper import printed
+
+ROOT = Path(__file__).parents[3]
+TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
+
+
+def expected(length: int, device: str, rows: int = 2759, parent: str | None = None, **data: str) -> str:
+    data = {"source": "x.smi", "length": length, **data}
+    entry = {"description": "x", "scale": "reduced", "data": data, "from": parent}
+    entry |= scale(length, 54, rows, device, compare=False)
+    return describe(check(Experiment, entry, "x"), DatasetSize(rows, 145, 54, length))
+
+
+def largest(dataset: str) -> float:
+    """The paper's largest share of valid samples of its method, in per cent."""
+    table = f"{dataset.removesuffix('250k')}_results_valid"
+    values = TABLES[(TABLES.table == table) & (TABLES.method == "PairFlow")].value
+    return values.max() / 10.24
+
+
+@pytest.mark.parametrize(
+    ("length", "device", "percent"),
+    [
+        (16, "cpu", ["72"]),
+        (24, "cpu", ["29", f"{largest('qm9'):.0f}"]),
+        (32, "cuda", [f"{largest('qm9'):.0f}"]),
+        (200, "cuda", [f"{largest('zinc250k'):.0f}"]),
+    ],
+)
+def test_the_most_similar_experiment_is_quoted(length, device, percent):
+    text = expected(length, device)
+    assert f"iterations on 2,759 molecules of up to {length} tokens" in text
+    quoted = [word for word, unit in zip(text.split(), text.split()[1:], strict=False) if unit == "%"]
+    assert quoted == percent
+
+
+def test_the_small_networks_numbers_are_in_the_results():
+    results = (ROOT / "docs/results.md").read_text()
+    assert "741.2 ∓ 15.4" in results  # of 1,024: 72 %
+    assert "300.0 ∓ 16.8" in results  # of 1,024: 29 %
+    assert "0.8 % valid samples" in results
+
+
+def test_a_start_from_a_model_of_others_is_proposed_for_few_molecules():
+    few = {"rows": 999, "representation": "selfies"}
+    assert "25 % of the samples were useful, and 1 % without it" in expected(72, "cpu", **few)
+    assert "--from" not in expected(72, "cpu", rows=1000, representation="selfies")
+    assert "--from" not in expected(80, "cpu", **few)
+    assert "--from" not in expected(72, "cpu", rows=999)
+    tuned = expected(72, "cpu", **few, parent="zinc250k")
+    assert tuned.startswith("Quality: this trains a small transformer, from the weights of another, for ")
+    assert "25 % of the samples were useful (450 indoles of ZINC-250k" in tuned
+    assert "--from" not in tuned
+
+
+def test_the_fine_tuned_models_numbers_are_in_a_record():
+    [precedent] = _PRECEDENTS["fine-tuned transformer"]
+    record = json.loads((ROOT / "benchmarks/records/fine-tune-2026-11-23.json").read_text())
+    assert record["options"]["iterations"] == precedent.iterations
+    rows = pd.DataFrame(record["results"])
+    best = rows.groupby(["experiment", "nfe"]).useful_strict.mean().groupby("experiment").max()
+    assert [f"{100 * best[name]:.0f} %" for name in ("tuned", "scratch")] == [precedent.share, _FROM_SCRATCH]
+
+
+def test_a_small_transformer_is_no_paper_like_one():
+    text = expected(72, "cpu")
+    assert text.startswith("Quality: this trains a small transformer for ")
+    assert f"{largest('zinc250k'):.0f} %" not in text
+
+
+def test_the_small_transformers_numbers_are_in_a_record():
+    """Useful molecules at the best number of steps, for the rows and iterations that the text names."""
+    shares = {}
+    for path in (ROOT / "benchmarks/records").glob("useful-molecules*.jsonl"):
+        for line in map(json.loads, path.read_text().splitlines()):
+            if line["temperature"] == TEMPERATURE and line["batch"] == TRANSFORMER_BATCH and not line["seed"]:
+                useful = [values["useful_strict"] for key, values in line.items() if key.startswith("nfe")]
+                best = max(map(np.mean, useful)) / line["samples"]
+                shares[line["training_rows"], line["iterations"]] = f"{100 * best:.0f} %"
+    for precedent in _PRECEDENTS["small transformer"]:
+        assert precedent.share == shares[precedent.rows, precedent.iterations]

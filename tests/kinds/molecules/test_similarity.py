@@ -1,0 +1,63 @@
+"""Similarities against RDKit's own, and diversity by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from rdkit import Chem, DataStructs
+from rdkit.Chem import rdFingerprintGenerator
+
+from pairflow.kinds.molecules.descriptors import structures
+from pairflow.kinds.molecules.similarity import BITS, WORDS, Neighbours, internal_diversity
+
+SMILES = [
+    *("CCO", "CCN", "CCCO", "c1ccccc1", "Cc1ccccc1"),
+    *("CC(=O)O", "CC(=O)Oc1ccccc1C(=O)O", "C", "O", "CC(C)O"),
+]
+
+
+def rdkit_fingerprints(smiles):
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+    return [morgan.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles]
+
+
+def test_nearest_is_the_largest_of_rdkits_bulk_similarities():
+    known, asked = SMILES[1:], [*SMILES, "CC(=O)Nc1ccc(O)cc1", "[Na+].[Cl-]"]
+    own = Neighbours(structures(known)[0]).similarity(structures(asked)[0])
+    theirs = rdkit_fingerprints(known)
+    expected = [max(DataStructs.BulkTanimotoSimilarity(each, theirs)) for each in rdkit_fingerprints(asked)]
+    assert own.tolist() == expected
+    assert own[1:10].tolist() == [1] * 9
+    assert own[-1] < 1
+
+
+@pytest.mark.parametrize("density", [0.002, 0.02, 0.4, 1.0])
+def test_nearest_is_exact_on_random_bits(density):
+    """Sizes from few bits to all of them: the bound by sizes leaves nothing out."""
+    random = np.random.default_rng(0)
+    bits = [random.random((count, BITS)) < density * random.random((count, 1)) for count in (200, 40)]
+    known, asked = (np.packbits(each, axis=1, bitorder="little").view(np.uint64) for each in bits)
+    common = bits[1].astype(int) @ bits[0].T
+    union = bits[1].sum(1)[:, None] + bits[0].sum(1) - common
+    expected = np.divide(common, union, out=np.zeros(common.shape), where=union > 0).max(axis=1)
+    assert known.shape == (200, WORDS)
+    np.testing.assert_array_equal(Neighbours(known).similarity(asked), expected)
+
+
+def test_diversity_is_one_less_the_mean_over_pairs():
+    one, other, third = np.zeros((3, WORDS), np.uint64)
+    one[0], other[0], third[5] = 0b0111, 0b0011, 0b1  # similarities 2/3, 0, 0
+    assert internal_diversity(np.array([one, other, third])) == pytest.approx(1 - 2 / 9)
+    assert internal_diversity(np.array([one, one])) == 0
+
+
+def test_diversity_agrees_with_rdkit():
+    theirs = rdkit_fingerprints(SMILES)
+    pairs = [DataStructs.TanimotoSimilarity(*pair) for pair in itertools.combinations(theirs, 2)]
+    assert internal_diversity(structures(SMILES)[0]) == pytest.approx(1 - np.mean(pairs))
+
+
+def test_too_few_have_no_diversity_and_no_molecule_has_no_neighbour():
+    one = np.ones((1, WORDS), np.uint64)
+    assert np.isnan([internal_diversity(one), internal_diversity(one[:0])]).all()
+    assert Neighbours(one).similarity(one[:0]).shape == (0,)

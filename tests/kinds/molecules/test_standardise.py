@@ -1,0 +1,66 @@
+"""The rules, on molecules whose outcome is known."""
+
+import pytest
+from rdkit import Chem
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.standardise import parse, scaffold, standardise
+
+
+def after(text, **rules):
+    return Chem.MolToSmiles(standardise(parse(text), Standardisation(**rules)))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "expected"),
+    [
+        ("CC(=O)[O-].[Na+]", {}, "CC(=O)[O-].[Na+]"),
+        ("CC(=O)[O-].[Na+]", {"fragments": "largest"}, "CC(=O)[O-]"),
+        ("CCN.F[P-](F)(F)(F)(F)F", {"fragments": "largest"}, "CCN"),  # organic, though smaller
+        ("CC(=O)[O-].[Na+]", {"fragments": "largest", "charges": "neutralise"}, "CC(=O)O"),
+        ("C[NH3+]", {"charges": "neutralise"}, "CN"),
+        ("C[N+](=O)[O-]", {"charges": "neutralise"}, "C[N+](=O)[O-]"),
+        ("C[N+](C)(C)C", {"charges": "neutralise"}, "C[N+](C)(C)C"),  # no proton to give
+        ("[2H]C([2H])([2H])[13CH3]", {"isotopes": "drop"}, "CC"),
+        ("C[C@H](N)C(=O)O", {"stereo": "drop"}, "CC(N)C(=O)O"),
+        ("F/C=C/F", {"stereo": "drop"}, "FC=CF"),
+        ("C[C@H]([13CH3])O", {"isotopes": "drop"}, "CC(C)O"),  # no stereocentre without the label
+        ("C[C@H](N)C(=O)O", {}, "C[C@H](N)C(=O)O"),
+        ("CC(=O)[O-].[Na+]", {"metals": "reject"}, "CC(=O)[O-].[Na+]"),  # a counter-ion
+        ("CCO.*", {"dummies": "reject", "fragments": "largest"}, "CCO"),
+    ],
+)
+def test_rules(text, rules, expected):
+    assert after(text, **rules) == expected
+    assert Chem.CanonSmiles(expected) == expected
+
+
+def test_without_rules_it_is_the_same_object():
+    molecule = parse("CC(=O)[O-].[Na+]")
+    assert standardise(molecule, Standardisation()) is molecule
+
+
+REASONS = {
+    "": "empty",
+    "C1CC": "unparsable",
+    "C\ufffdC": "not UTF-8 text",
+    "C.N.O": "3 fragments (the experiment allows only one)",
+    "C[Mg]C": "with a metal",
+    "[Fe+2].[cH-]1cccc1.[cH-]1cccc1": "with a metal",
+    "[2*]CC": "with an R group or dummy atom",
+    "[Na+]": "under 3 heavy atoms",
+}
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_reasons(text):
+    with pytest.raises(InputError) as reason:
+        after(text, fragments="reject", dummies="reject", metals="reject", min_heavy_atoms=3)
+    assert str(reason.value) == REASONS[text]
+
+
+def test_scaffolds():
+    assert scaffold(parse("CC(C)Cc1ccc(cc1)C(C)C(=O)O")) == "c1ccccc1"
+    assert scaffold(parse("O[C@H]1CCCC1")) == scaffold(parse("O[C@@H]1CCCC1")) == "C1CCCC1"
+    assert scaffold(parse("CCO")) == ""

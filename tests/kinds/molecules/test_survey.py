@@ -1,0 +1,152 @@
+"""A survey counts like a count by hand, and agrees with `prepare`."""
+
+import tracemalloc
+from itertools import count
+
+import numpy as np
+import pytest
+
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.library import Row, Unreadable
+from pairflow.kinds.molecules.prepare import prepare
+from pairflow.kinds.molecules.settings import Standardisation
+from pairflow.kinds.molecules.survey import FEATURES, find_column, first_rejected, survey
+
+ROWS = [
+    *("CCO", "OCC", "x", Unreadable("mol3", "broken record"), "y"),
+    *("CC(=O)[O-].[Na+]", "C[C@H](N)C(=O)O", "F/C=C/F", "[13CH4]", "c1ccccc1CC"),
+]
+LARGEST = Standardisation(fragments="largest")
+
+
+def survey_texts(texts, *rules, **options):
+    """The survey of texts that stand in one line each."""
+    return survey(map(Row, count(1), texts), *rules, **options)
+
+
+def test_counts():
+    found = survey_texts(ROWS, LARGEST, scaffolds=True)
+    assert (found.rows, found.duplicates) == (10, 1)
+    assert found.rejected.values.tolist() == [
+        [3, "x", "unparsable"],
+        [4, "mol3", "broken record"],
+        [5, "y", "unparsable"],
+    ]
+    assert list(first_rejected(found.rejected)) == [
+        ("unparsable", 2, 3, "x"),
+        ("broken record", 1, 4, "mol3"),
+    ]
+    assert list(found.features.values()) == [1, 1, 1, 1, 1, 0, 0, 3]
+    assert found.ions == 1
+    assert found.lengths.tolist() == [5, 9, 13, 9, 3, 12]
+    assert found.scaffolds.tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_what_rules_reject_is_counted_all_the_same():
+    rules = Standardisation(fragments="largest", dummies="reject", metals="reject", min_heavy_atoms=3)
+    found = survey_texts(["*CC", "C[Zn]C", "CC", "CCO", "CC(=O)O[Na]", "CC[NH3+]", "CCC[NH3+].[Cl-]"], rules)
+    assert list(found.rejected["reason"]) == [
+        "with an R group or dummy atom",
+        "with a metal",
+        "under 3 heavy atoms",
+        "with a metal",
+    ]
+    counts = {FEATURES[name]: number for name, number in found.features.items()}
+    assert (counts["dummies"], counts["metals"], counts["min_heavy_atoms"]) == (1, 2, 5)
+    assert found.ions == 1
+
+
+@pytest.mark.parametrize("rules", [Standardisation(), LARGEST, Standardisation(stereo="drop")])
+def test_length_vocabulary_and_scaffolds_are_those_of_prepare(rules):
+    found = survey_texts(ROWS, rules, scaffolds=True)
+    for share in (0, 0.2, 0.5):
+        length = found.length(share, multiple=1)
+        settings = {"standardisation": rules, "drop_duplicates": True}
+        prepared = prepare(ROWS, length=length, max_too_long_share=share, **settings)
+        assert prepared.vocabulary.size == found.vocabulary_size(length)
+        assert len(prepared.smiles) == (found.lengths <= length).sum()
+        with pytest.raises(InputError, match="length: "):
+            prepare(ROWS, length=length - 1, max_too_long_share=share, **settings)
+
+
+def test_length_is_the_least_multiple_of_eight():
+    found = survey_texts(["C" * n for n in range(1, 201)], LARGEST)
+    assert [found.length(share) for share in (0, 0.005, 0.01)] == [
+        208,
+        208,
+        200,
+    ]  # of 202, 201 and 200 tokens
+
+
+def test_only_what_fits_counts_for_the_vocabulary():
+    found = survey_texts(["C", "N" * 9 + "O"], LARGEST)
+    assert [found.vocabulary_size(length) for length in (3, 11, 12)] == [11, 11, 13]
+
+
+def test_memory_per_row():
+    """Texts of 200 characters: what stays of each is less than half of it, sorting included."""
+    texts = ("C" * (1 + k % 10) + " " * 200 for k in range(5000))
+    tracemalloc.start()
+    try:
+        found = survey_texts(texts, LARGEST)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.rows, len(found.lengths)) == (5000, 10)
+    assert peak / found.rows < 100
+
+
+@pytest.mark.parametrize("unit", ["line", "record"])
+def test_no_molecule(unit):
+    reasons = f"2 unparsable, the first in {unit} 1: 'x'; 1 empty, the first in {unit} 3: ''"
+    with pytest.raises(InputError, match=f"^no molecule in 3 rows: {reasons}$"):
+        survey_texts(["x", "y", ""], LARGEST, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("id,SMILES,Structure\n1,CCO,C\n", "SMILES"),
+        ("Structure,canonical_smiles\nC,CCO\n", "canonical_smiles"),
+        ("id,Molecules in here\n1,CCO\n2,x\n3,N\n", "Molecules in here"),
+        ("smiles,kept\nnone,CCO\n", "kept"),
+    ],
+)
+def test_the_column_is_found(tmp_path, text, column):
+    (tmp_path / "a.csv").write_text(text)
+    assert find_column(tmp_path / "a.csv") == column
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,mass\n1,2\n", r"no column holds SMILES in most rows; found 'id', 'mass'"),
+        ("a,b\nCCO,CN\n", r"several columns hold SMILES, 'a', 'b': name one with --column"),
+        ("CCO,1\nCN,2\n", r"no header line: its first line holds the molecule 'CCO'"),
+        ("", "empty; expected a header line, and rows below it"),
+    ],
+)
+def test_no_column_is_found(tmp_path, text, message):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=rf"a\.csv: {message}"):
+        find_column(tmp_path / "a.csv")
+
+
+def test_scaffolds_stay_on_one_side():
+    rings = ["C1CC1", "C1CCC1", "c1ccccc1", "c1ccncc1", "C1CCCC1", "C1COC1", "C1CCNC1", "c1ccsc1"]
+    rows = ["C" * n + ring for ring in rings for n in range(1, 6)]
+    settings = {"length": 24, "validation_fraction": 0.25}
+    prepared = prepare(rows, split="scaffold", **settings)
+    sides = np.array(prepared.smiles["split"]).reshape(8, 5)
+    assert (sides == sides[:, :1]).all()
+    assert sorted(sides[:, 0]) == ["train"] * 6 + ["validation"] * 2
+    again = prepare(rows, split="scaffold", split_seed=43, **settings)
+    assert list(again.smiles["split"]) != list(prepared.smiles["split"])
+    at_random = np.array(prepare(rows, **settings).smiles["split"]).reshape(8, 5)
+    assert (at_random != at_random[:, :1]).any()
+
+
+def test_one_scaffold_cannot_be_split():
+    message = "split: the smallest of 1 scaffolds has 20 molecules, and 1 are to be held out"
+    with pytest.raises(InputError, match=message):
+        prepare(["C" * n for n in range(1, 21)], length=24, split="scaffold")

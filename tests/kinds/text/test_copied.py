@@ -1,0 +1,46 @@
+"""The longest copied span, against a plain search; and whole words."""
+
+import numpy as np
+import pytest
+
+from pairflow.kinds.text.copied import longest_copies
+from pairflow.kinds.text.words import known_share, list_words, whole_words
+
+
+def plain(row: np.ndarray, training: np.ndarray) -> int:
+    spans = {
+        tuple(other[first:last].tolist())
+        for other in training
+        for first in range(len(other))
+        for last in range(first + 1, len(other) + 1)
+    }
+    return max(
+        (
+            last - first
+            for first in range(len(row))
+            for last in range(first + 1, len(row) + 1)
+            if (row[first:last] >= 0).all() and tuple(row[first:last].tolist()) in spans
+        ),
+        default=0,
+    )
+
+
+@pytest.mark.parametrize("symbols", [1, 2, 6])
+def test_the_longest_copied_span_is_that_of_a_plain_search(symbols):
+    random = np.random.default_rng(symbols)
+    rows, training = random.integers(-1, symbols, (20, 9)), random.integers(-1, symbols, (8, 11))
+    assert longest_copies(rows, training).tolist() == [plain(row, training) for row in rows]
+
+
+def test_a_copy_is_found_and_other_symbols_share_nothing():
+    training = np.random.default_rng(0).integers(0, 27, (200, 16))
+    rows = np.concatenate([training[7:8], np.full((1, 16), 30), np.roll(training[9:10], 5, axis=1)])
+    assert longest_copies(rows, training).tolist() == [16, 0, 11]
+
+
+def test_words_are_whole_ones():
+    assert whole_words("ark, To be -- or not, be seen qu") == ["to", "be", "or", "not", "be", "seen"]
+    assert whole_words("Ark, be", cut=False) == ["ark", "be"]
+    known = list_words(["a to be or b"])
+    assert known_share(["x to y be z", "b to c"], known) == 0.75
+    assert np.isnan(known_share(["one"], known))

@@ -1,0 +1,139 @@
+"""Text to token rows: how it is cut, what is left out, and what is refused."""
+
+import numpy as np
+import pytest
+
+from pairflow.errors import InputError
+from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds.text.prepare import cut_parts, normalise, summarise
+from pairflow.kinds.text.settings import Text
+
+
+def settings(source="shakespeare", tokeniser="characters", length=8, **others) -> Text:
+    return Text(source=str(source), tokeniser=tokeniser, length=length, **others)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read texts, one file for each, by their names."""
+
+    def prepare(files, **others):
+        folder = tmp_path / "texts"
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        source = folder / next(iter(files)) if len(files) == 1 else folder
+        chosen = settings(source, **others)
+        return source_of(chosen).read(chosen)
+
+    return prepare
+
+
+def test_letters_are_lower_case_between_single_spaces():
+    letters = settings(normalisation="letters")
+    assert normalise("  Thou art -- NOT\n\nÉven 2!", letters) == "thou art not ven"
+    assert normalise("  A\n", settings()) == "  A\n"
+
+
+def test_shakespeare_has_the_sizes_that_the_experiment_states():
+    chosen = settings(length=32, stride=8, normalisation="letters")
+    prepared = source_of(chosen).read(chosen)
+    assert prepared.train.shape == (119_199, 32)
+    assert prepared.validation.shape == prepared.judge.shape == (1_655, 32)
+    assert prepared.tokeniser.tokens == tuple(" abcdefghijklmnopqrstuvwxyz")
+    assert prepared.tokeniser.decode(prepared.train[0]) == "first citizen before we proceed "
+    assert prepared.rejected.empty
+
+
+def test_the_parts_follow_one_another_and_share_no_text():
+    text = "".join(map(chr, range(0x100, 0x200)))  # each character occurs once
+    chosen = settings(validation_fraction=0.25, judge_fraction=0.125)
+    parts = cut_parts(text, chosen)
+    assert [len(parts[name][0]) for name in ("train", "validation", "judge")] == [160, 64, 32]
+    assert "".join(text for texts in parts.values() for text in texts) == text
+
+
+def test_training_rows_overlap_as_the_stride_says(read):
+    text = "".join(map(chr, range(0x100, 0x200)))
+    prepared = read({"a.txt": text}, stride=3)
+    tokens = np.arange(256)
+    assert [row.tolist() for row in prepared.train[:2]] == [[*range(8)], [*range(3, 11)]]
+    assert len(prepared.train) == (256 - 2 * 13 - 8) // 3 + 1
+    assert prepared.validation.tolist() == [tokens[230:238].tolist()]
+    assert prepared.judge.tolist() == [tokens[243:251].tolist()]
+    subset = read({"a.txt": text}, stride=3, training_rows=5)
+    assert len(subset.train) == 5
+    assert {*map(tuple, subset.train.tolist())} < {*map(tuple, prepared.train.tolist())}
+    with pytest.raises(InputError, match=r"^training_rows: expected 1 to 75 .*, found 76$"):
+        read({"a.txt": text}, stride=3, training_rows=76)
+
+
+def test_lines_are_rows_and_the_long_and_empty_ones_are_listed(read):
+    lines = [f"row {number}" for number in range(40)]
+    lines[3], lines[5], lines[39] = "", "much too long", "the judge reads"
+    prepared = read({"a.txt": "\n".join(lines)}, rows="lines")
+    assert len(prepared.train) == 34
+    assert prepared.tokeniser.decode(prepared.train[1]) == "row 1"
+    assert prepared.train[1, 5:].tolist() == [*[prepared.tokeniser.end], *[prepared.tokeniser.padding] * 2]
+    assert prepared.rejected.to_dict("list") == {
+        "place": ["line 4 of train", "line 6 of train", "line 2 of judge"],
+        "text": ["", "much too long", "the judge reads"],
+        "reason": ["empty", "too long (13 tokens, limit 7)", "too long (15 tokens, limit 7)"],
+    }
+    assert summarise(prepared.rejected) == (
+        "3 pieces were left out: 1 empty (the first: line 4 of train, ''); "
+        "2 too long (the first: line 6 of train, 'much too long')"
+    )
+
+
+def test_the_files_of_a_folder_follow_in_the_order_of_their_names(read):
+    files = {"b.txt": "B" * 80, "a/1.txt": "\ufeff" + "A" * 80 + "\n", "c.txt": b"\xff\xfe", "d.txt": " \n"}
+    prepared = read({**files, "notes.pdf": b"\xff"}, judge_fraction=0.1, validation_fraction=0.1)
+    assert prepared.tokeniser.tokens == ("\n", "A", "B")
+    assert prepared.tokeniser.decode(prepared.train[0]) == "A" * 8
+    assert prepared.tokeniser.decode(prepared.judge[0]) == "B" * 8
+    assert prepared.rejected.place.tolist() == ["c.txt", "d.txt"]
+    assert prepared.rejected.reason.tolist() == ["not UTF-8 text (byte 0 is 0xff)", "empty"]
+
+
+@pytest.mark.parametrize(
+    ("files", "others", "message"),
+    [
+        ({"a.txt": b"plain\xe9"}, {}, r"a\.txt: not UTF-8 text \(byte 5 is 0xe9\)$"),
+        ({"a.txt": ""}, {}, r"a\.txt: empty$"),
+        ({"a.txt": "short"}, {}, r"too little text: its part for train has no piece of 8 tokens$"),
+        ({"a.txt": "x" * 99}, {}, r"too little text: its part for validation has no piece of 8 tokens$"),
+        (
+            {"a.txt": "\n".join(["much too long"] * 40)},
+            {"rows": "lines"},
+            r"no row is left for train: 36 pieces were left out: 36 too long \(the first: line 1 of train",
+        ),
+        ({"a.text": "", "b.text": ""}, {}, r"texts: no \.txt files below it$"),
+    ],
+)
+def test_what_gives_no_rows_is_refused_in_one_line(read, files, others, message):
+    with pytest.raises(InputError, match=message) as error:
+        read(files, **others)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    chosen = settings(tmp_path / "a.txt")
+    with pytest.raises(InputError, match=r"a\.txt: no such file or folder$"):
+        source_of(chosen).read(chosen)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"source": "shakespear"}, "unknown name 'shakespear' .did you mean 'shakespeare'.*known are shakes"),
+        ({"vocabulary_size": 300}, "expected no such key with the tokeniser characters, found 300"),
+        ({"tokeniser": "subwords"}, "expected a number with the tokeniser subwords, found no such key"),
+        ({"rows": "lines", "stride": 2}, "stride: only for packed rows"),
+        ({"validation_fraction": 0.5, "judge_fraction": 0.5}, "expected a sum below 1"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        settings(**values)

@@ -1,0 +1,151 @@
+"""Text to tokens and back: exact where it can be, and what is refused."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from pairflow.errors import InputError
+from pairflow.kinds.text import tokenisers
+from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds.text.settings import Text
+from pairflow.kinds.text.tokenisers import Characters, Subwords, WordPieces, load_tokeniser
+
+MIXED = "Ünïcode — 中文, العربية, हिन्दी:\n👩‍👩‍👧 and e\u0301!\r\n\tTwo  spaces\u00a0and \x00 a zero.\n"
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "cat",
+    "sat",
+    "un",
+    "##sat",
+    "##s",
+    "don",
+    "'",
+    "t",
+    ".",
+    ",",
+    "12",
+]
+
+
+@pytest.fixture(scope="module")
+def shakespeare():
+    settings = Text(source="shakespeare", tokeniser="characters", length=32)
+    parts = source_of(settings).parts(settings, [])
+    return "".join(text for texts in parts.values() for text in texts)
+
+
+@pytest.fixture
+def pieces(tmp_path, monkeypatch):
+    """A vocab.txt of a few pieces, in the place of the published one."""
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(PIECES) + "\n")
+    published = tokenisers.RawFile(("vocab.txt",), "https://nowhere", tokenisers.git_blob_id(path))
+    monkeypatch.setattr(tokenisers, "BERT", published)
+    return path
+
+
+@pytest.mark.parametrize("text", ["shakespeare", "mixed"])
+@pytest.mark.parametrize("kind", ["characters", "subwords"])
+def test_decoding_is_exact_on_all_of_a_text(text, kind, request):
+    text = request.getfixturevalue(text) if text == "shakespeare" else MIXED
+    if kind == "characters":
+        tokeniser = Characters.from_texts([text])
+        assert tokeniser.size == len(set(text))
+    else:
+        tokeniser = Subwords.train([text], 1024 if len(text) > 1000 else 260)
+    tokens = tokeniser.encode(text)
+    assert tokens.max() < tokeniser.size
+    assert tokeniser.decode(tokens) == text
+
+
+def test_the_embedded_text_is_the_one_that_it_claims_to_be(shakespeare, data_dir):
+    assert shakespeare.startswith("First Citizen:\nBefore we proceed")
+    assert shakespeare.encode() == (data_dir / "tinyshakespeare.txt").read_bytes()
+
+
+def test_characters_are_ordered_and_a_strange_one_is_named():
+    tokeniser = Characters.from_texts(["b a", "c"])
+    assert tokeniser.tokens == (" ", "a", "b", "c")
+    assert tokeniser.encode("cab").tolist() == [3, 1, 2]
+    with pytest.raises(InputError, match=r"^unknown symbol 'é'$"):
+        tokeniser.encode("cabé")
+
+
+def test_subwords_write_any_text_whatever_they_have_learnt():
+    tokeniser = Subwords.train(["low lower lowest " * 9], 260)
+    assert "low" in tokeniser.tokens
+    tokens = tokeniser.encode(MIXED + "lowlands")
+    assert tokeniser.decode(tokens) == MIXED + "lowlands"
+    assert tokeniser.name(int(tokens[-1])) == "s"
+    with pytest.raises(InputError, match=r"^vocabulary_size: the training text gives \d+ subwords at most"):
+        Subwords.train(["aa"], 1000)
+
+
+def test_subwords_are_learnt_alike_every_time(shakespeare):
+    one, other = (Subwords.train([shakespeare[:100_000]], 400) for _ in range(2))
+    assert one == other
+
+
+def test_word_pieces_are_berts(pieces):
+    tokeniser = WordPieces.read(pieces)
+    tokens = tokeniser.encode("The CAT unsat, don't sats.")
+    assert [tokeniser.tokens[token] for token in tokens] == [
+        *("the", "cat", "un", "##sat", ",", "don", "'", "t", "sat", "##s", ".")
+    ]
+    assert tokeniser.decode([2, *tokens, 3, 0, 0]) == "[CLS] the cat unsat, don't sats. [SEP]"
+    assert (tokeniser.padding, tokeniser.unknown, tokeniser.end, tokeniser.mask) == (0, 1, None, 4)
+    assert tokeniser.encode_all(["the cat", "dog"]).tolist() == [5, 6, 3, 1, 3]
+    assert tokeniser.frame(np.array([[5, 6]])).tolist() == [[2, 5, 6, 3]]
+
+
+def test_another_vocabulary_is_refused(pieces):
+    pieces.write_text("[PAD]\n")
+    with pytest.raises(
+        InputError, match=r"vocab\.txt: not the vocab\.txt of bert-base-uncased: expected git"
+    ):
+        WordPieces.read(pieces)
+
+
+def test_a_line_ends_and_is_padded():
+    tokeniser = Characters.from_texts(["abc"], lines=True)
+    assert tokeniser.tokens == ("a", "b", "c", "<end>", "<pad>")
+    row = tokeniser.line(tokeniser.encode("cab"), 6)
+    assert row.tolist() == [2, 0, 1, 3, 4, 4]
+    assert tokeniser.decode(row) == "cab"
+    assert tokeniser.decode([2, 4, 0, 3, 1]) == "ca"  # what stands behind the end is no text
+    with pytest.raises(InputError, match=r"^too long \(3 tokens, limit 2\)$"):
+        tokeniser.line(tokeniser.encode("cab"), 3)
+
+
+def test_a_saved_tokeniser_is_the_same(tmp_path, pieces):
+    for tokeniser in (
+        Characters.from_texts([MIXED], True),
+        Subwords.train([MIXED], 262),
+        WordPieces.read(pieces),
+    ):
+        path = tmp_path / "vocabulary.json"
+        tokeniser.save(path)
+        assert load_tokeniser(path) == tokeniser
+        assert hashlib.sha256(path.read_bytes()[:-1]).hexdigest() == tokeniser.hash
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"kind": "smiles"}', '{"kind": "characters", "tokens": 1}'])
+def test_what_is_no_tokeniser_is_refused(tmp_path, content):
+    path = tmp_path / "vocabulary.json"
+    with pytest.raises(InputError, match=r"no such file; expected a vocabulary$"):
+        load_tokeniser(path)
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"not a vocabulary of text, which is one of characters, subwords"):
+        load_tokeniser(path)
+
+
+def test_the_library_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    with pytest.raises(InputError, match=r"need the package tokenizers: pip install \"pairflow\[text\]\"$"):
+        Subwords.train(["a"], 300)
