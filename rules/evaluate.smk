@@ -31,7 +31,7 @@ for kind in map(load_kind, KINDS):
             real=real_options,
             further=lambda wildcards, output: options(output, {*output.keys()} - {"metrics"}),
         shell:
-            "python -m pairflow.steps.evaluate {params.kind} --settings {params.settings:q} --threads {threads}"
+            "python -m pairflow.steps.evaluate {params.kind:q} --settings {params.settings:q} --threads {threads}"
             " --evaluation {wildcards.evaluation:q} --samples {input.samples:q} {params.real:q}"
             " --out {output.metrics:q} {params.further:q} > {log:q} 2>&1"
 
@@ -61,5 +61,5 @@ for kind in map(load_kind, KINDS):
                 settings=floor_settings,
                 real=real_options,
             shell:
-                "python -m pairflow.steps.floor {params.kind} --settings {params.settings:q} --threads {threads}"
+                "python -m pairflow.steps.floor {params.kind:q} --settings {params.settings:q} --threads {threads}"
                 " --evaluation {wildcards.evaluation:q} {params.real:q} --out {output.metrics:q} > {log:q} 2>&1"

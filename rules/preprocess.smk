@@ -28,7 +28,7 @@ for kind in map(load_kind, KINDS):
             parent=starts_from("--parent-vocabulary", "parent_vocabulary"),
             files=lambda wildcards, output: options(output),
         shell:
-            "python -m pairflow.steps.preprocess {params.kind} --settings {params.settings:q} {params.parent:q}"
+            "python -m pairflow.steps.preprocess {params.kind:q} --settings {params.settings:q} {params.parent:q}"
             " {params.files:q} > {log:q} 2>&1"
 
     if Path(workflow.basedir, "rules", f"{kind.name}.smk").exists():
