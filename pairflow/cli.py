@@ -6,7 +6,7 @@ import click
 
 from pairflow._version import __version__
 from pairflow.config.check import nearest
-from pairflow.kinds import KINDS
+from pairflow.kinds import KINDS, load_kind
 
 GROUPS = {
     "Where to start": ("new", "run", "sample", "score", "compare", "doctor"),
@@ -22,11 +22,7 @@ GROUPS = {
         "train",
         "teach",
         "distill",
-        "describe_molecules",
-        "chemnet",
-        "classify",
-        "reference",
-        "train_judge",
+        *(step for kind in KINDS for step in load_kind(kind).steps),
         "floor",
         "evaluate",
         "correlate",
@@ -77,8 +73,14 @@ class Steps(click.Group):
         return _command(cmd_name) if cmd_name in (*COMMANDS, *STEPS) else None
 
 
+def module_of(name: str) -> str:
+    """The module of a command: in `steps`, or in the folder of the kind of data that it belongs to."""
+    kinds = (f"pairflow.kinds.{kind}.steps" for kind in KINDS if name in load_kind(kind).steps)
+    return f"{next(kinds, 'pairflow.steps')}.{name}"
+
+
 def _command(name: str) -> click.Command:
-    return importlib.import_module(f"pairflow.steps.{name}").main
+    return importlib.import_module(module_of(name)).main
 
 
 @click.command(cls=Steps, context_settings={"help_option_names": ["-h", "--help"]})

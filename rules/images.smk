@@ -23,7 +23,7 @@ rule classify:
     params:
         settings=settings_of("classify_settings"),
     shell:
-        "python -m pairflow.steps.classify --settings {params.settings:q} --threads {threads}"
+        "python -m pairflow.kinds.images.steps.classify --settings {params.settings:q} --threads {threads}"
         " --tokens {input.tokens:q} --validation {input.validation:q}"
         " --out {output.weights:q} --description {output.description:q} > {log:q} 2>&1"
 
@@ -55,6 +55,6 @@ rule reference:
     params:
         settings=settings_of("extractor_settings", "comparison"),
     shell:
-        "python -m pairflow.steps.reference --settings {params.settings:q} --threads {threads}"
+        "python -m pairflow.kinds.images.steps.reference --settings {params.settings:q} --threads {threads}"
         " --classifier results/{wildcards.experiment}/reference/classifier.safetensors"
         " --tokens {input.tokens:q} --out {output.reference:q} > {log:q} 2>&1"

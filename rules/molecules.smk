@@ -19,7 +19,7 @@ rule describe_molecules:
     params:
         step="describe_molecules",
     shell:
-        "python -m pairflow.steps.{params.step:q} --threads {threads} --smiles {input.smiles:q} --out {output:q} > {log:q} 2>&1"
+        "python -m pairflow.kinds.molecules.steps.{params.step:q} --threads {threads} --smiles {input.smiles:q} --out {output:q} > {log:q} 2>&1"
 
 
 # Training molecules -> statistics of their ChemNet features, where the experiment asks for FCD.

@@ -20,6 +20,6 @@ rule train_judge:
     params:
         settings=lambda wildcards: as_json(load_settings("text").judge_settings(experiment_of(wildcards)).transformer),
     shell:
-        "python -m pairflow.steps.train_judge --settings {params.settings:q} --threads {threads}"
+        "python -m pairflow.kinds.text.steps.train_judge --settings {params.settings:q} --threads {threads}"
         " --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
         " --out {output.weights:q} --description {output.description:q} > {log:q} 2>&1"

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from in_ci import IN_CI
 
 from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
-from pairflow.cli import STEPS
+from pairflow.cli import STEPS, module_of
 from pairflow.runtime import signals
 
 REPOSITORY = Path(__file__).parent.parent
@@ -134,7 +134,7 @@ def step(as_arguments):
     """Run a step in this process with the arguments of `as_arguments`."""
 
     def run(name: str, *files: object, **options: object):
-        step = importlib.import_module(f"pairflow.steps.{name}").main
+        step = importlib.import_module(module_of(name)).main
         result = CliRunner().invoke(step, as_arguments(*files, **options))
         print(result.output)  # pytest shows it where a test fails
         return result
@@ -201,7 +201,7 @@ def pairflow_command():
     """Run `python -m pairflow.steps.<step>` in a process of its own; returns the finished process."""
 
     def run(step: str, *arguments: object, **options):
-        command = [sys.executable, "-m", f"pairflow.steps.{step}", *map(str, arguments)]
+        command = [sys.executable, "-m", module_of(step), *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run
@@ -229,7 +229,7 @@ def made_once(tmp_path_factory):
 def forkserver():
     """Starts processes as forks of one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"pairflow.steps.{step}" for step in (*STEPS, "sample")] + _IMPORTED)
+    context.set_forkserver_preload([module_of(step) for step in (*STEPS, "sample")] + _IMPORTED)
     return context
 
 

@@ -2,6 +2,7 @@
 
 import pkgutil
 import runpy
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,8 @@ from pairflow.kinds import KINDS
 
 
 def test_every_step_has_its_name_in_the_command():
-    modules = {module.name for module in pkgutil.iter_modules(pairflow.steps.__path__)}
+    paths = [*pairflow.steps.__path__, *map(str, Path(pairflow.__file__).parent.glob("kinds/*/steps"))]
+    modules = {module.name for module in pkgutil.iter_modules(paths)}
     assert modules - {"command", "options"} == {*COMMANDS, *STEPS}
 
 

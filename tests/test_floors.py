@@ -39,7 +39,7 @@ def room_of(module: str) -> str:
     """The room of a module named below `pairflow`: mostly its first name."""
     first, *rest = module.split(".")
     if first == "kinds":
-        parts = {"page": "kinds.page", "settings": "config"}
+        parts = {"page": "kinds.page", "settings": "config", "steps": "steps"}
         if len(rest) < 2:  # the list, or what is imported from it; or the class of kinds
             return "kinds" if rest == ["kind"] else "config"
         return parts.get(rest[1], "kinds")

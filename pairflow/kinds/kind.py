@@ -83,6 +83,7 @@ class Kind(ABC):
 
     # Jobs on real data
 
+    steps: ClassVar[tuple[str, ...]] = ()  # its own commands, modules of its folder `steps`
     floor: ClassVar[type[Settings] | None] = (
         RealDraws  # settings of the floor; None for a kind without floors
     )
@@ -132,7 +133,6 @@ class Kind(ABC):
         """The metric rows of real data in the place of samples. Asked by `pairflow floor`."""
         raise NotImplementedError
 
-    # The page
     # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
 
     metrics: ClassVar[Mapping[str, Metric]]  # in the order of the page

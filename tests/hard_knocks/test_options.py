@@ -3,14 +3,13 @@
 import importlib
 import os
 import random
-from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 from deadline import Late, within
 
-import pairflow.steps
+from pairflow.cli import COMMANDS, STEPS, module_of
 
 CASES = int(os.getenv("PAIRFLOW_OPTION_CASES", "500"))
 SECONDS = 20  # of each call
@@ -48,16 +47,15 @@ TEXTS = [
 JSONS = ["[" * 30, "[" * 100_000, "{" * 30, '{"a":' * 2000 + "1" + "}" * 2000, "null", "[]", "{}", '{"":""}']
 JSONS += ['{"nfe": 1e999}', '{"nfe": 99999999999999999999}', '{"seed": -1, "nfe": 1}', '{"nfe": NaN}', '"']
 VALUES = [*NUMBERS, *TEXTS, *JSONS]
-COMMANDS = sorted(path.stem for path in Path(pairflow.steps.__file__).parent.glob("[a-z]*.py"))
 # `doctor` and `estimate` measure and look at the machine, whatever is asked for.
-LEFT_OUT = {"command", "options", "doctor", "estimate"}
+LEFT_OUT = {"doctor", "estimate"}
 
 
 def commands() -> dict[str, click.Command]:
-    names = [name for name in COMMANDS if name not in LEFT_OUT]
+    names = sorted({*COMMANDS, *STEPS} - LEFT_OUT)
     found: dict[str, click.Command] = {}
     for name in names:
-        main = importlib.import_module(f"pairflow.steps.{name}").main
+        main = importlib.import_module(module_of(name)).main
         kinds = main.list_commands(click.Context(main)) if isinstance(main, click.Group) else []
         of_kinds = {f"{name} {kind}": main.get_command(click.Context(main), kind) for kind in kinds}
         found |= of_kinds or {name: main}

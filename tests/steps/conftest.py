@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pairflow.cli import module_of
+
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
 SHARED = {"threads": 1, "quiet": True}
@@ -73,7 +75,7 @@ def interrupt():
 
     def run(text, step, *arguments):
         process = subprocess.Popen(
-            [sys.executable, "-m", f"pairflow.steps.{step}", *map(str, arguments)],
+            [sys.executable, "-m", module_of(step), *map(str, arguments)],
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=lambda: signal.signal(

@@ -27,10 +27,11 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     floor_settings,
 )
+from pairflow.kinds.images.steps import classify, reference
 from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.plan.jobs import jobs, report_inputs
-from pairflow.steps import classify, evaluate, floor, preprocess, reference
+from pairflow.steps import evaluate, floor, preprocess
 
 SHAPE = [1, 8, 8]
 DRAW = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pairflow.cli import module_of
 from pairflow.config import Experiment, check
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
@@ -76,7 +77,7 @@ def start(fork, as_arguments, tmp_path):
     """Start a step; the process."""
 
     def run(call: Call, **more: object):
-        command = importlib.import_module(f"pairflow.steps.{call.name}").main
+        command = importlib.import_module(module_of(call.name)).main
         takes = {option.name for option in command.params}
         known = {name: value for name, value in {"quiet": True, **more}.items() if name in takes}
         options = call.options | known

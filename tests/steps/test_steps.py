@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from pairflow.artifacts import digest, provenance_path, read_provenance, read_table, token_array
-from pairflow.cli import STEPS
+from pairflow.cli import STEPS, module_of
 from pairflow.pairing import blocks
 from pairflow.pairing.pair import Pairer
 from pairflow.training.model import Model
@@ -327,4 +327,4 @@ def test_help_teaches_every_step(pairflow_command, step):
     run = pairflow_command(step, *(["images"] if step == "floor" else kind), "--help")
     assert run.returncode == 0
     assert run.stdout.count("\n  --") >= 2
-    assert f"Usage: python -m pairflow.steps.{step}" in run.stdout
+    assert f"Usage: python -m {module_of(step)}" in run.stdout

@@ -84,6 +84,7 @@ class ImagesKind(Kind):
 
     # Jobs on real data
 
+    steps = ("classify", "reference")
     floor = FloorSettings
     shows_pairs = True
 

@@ -72,6 +72,7 @@ class MoleculesKind(Kind):
 
     # Jobs on real data
 
+    steps = ("describe_molecules", "chemnet")
     floor = None
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:

@@ -80,6 +80,7 @@ class TextKind(Kind):
 
     # Jobs on real data
 
+    steps = ("train_judge",)
     floor = JudgedDraws
     shows_pairs = True
 

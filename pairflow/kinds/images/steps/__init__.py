@@ -1,0 +1,1 @@
+"""Steps on real images, once per experiment."""

@@ -1,0 +1,1 @@
+"""Steps on real molecules, once per experiment."""

@@ -1,0 +1,1 @@
+"""Steps on real text, once per experiment."""
