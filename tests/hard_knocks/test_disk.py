@@ -163,7 +163,7 @@ def small(calm, place, disk, model_files):
     ]
     vectors += [f"--{key}={file}" for key, file in model_files(MODEL[3]).items()]
     before = {"sample images": [images], "sample text": [text], "sample vectors": [vectors]}
-    before |= {"floor": [test], "gather": shards}
+    before |= {"floor images": [test], "gather": shards}
     for name in BESIDE:
         for arguments in [*before.get(name, []), made.command(name)]:
             assert made.run(*arguments) == 0, arguments
