@@ -10,34 +10,42 @@ from pairflow.config.sampling import FlowSampleSettings, SampleSettings, Update
 class Flow:
     """A flow, by the name that the configuration has.
 
-    `losses`: those that its trainings may have. `sampling`: what a file of its samples depends on. `keys`:
-    the settings of an experiment, and `protocol` those of each of its evaluations, that no other flow has.
-    `training`: the module of pairflow.training whose `base_objective` is the loss of its base models.
+    `tokens`: whether its states are tokens, which a corruption replaces, or numbers. `losses`: those that its
+    trainings may have. `sampling`: what a file of its samples depends on. `keys`: the settings of an
+    experiment, and `protocol` those of each of its evaluations, that no other flow has. `training`: the
+    module of pairflow.training whose `base_objective` is the loss of its base models. `baselines`: what pages
+    compare its methods with.
     """
 
     name: str
+    tokens: bool
     losses: tuple[str, ...]
     sampling: type[SampleSettings] | type[FlowSampleSettings]
     keys: tuple[str, ...]
     protocol: tuple[str, ...]
     training: str
+    baselines: tuple[str, ...]
 
 
 DISCRETE = Flow(
     name="discrete",
+    tokens=True,
     losses=("nelbo", "cross_entropy"),
     sampling=SampleSettings,
     keys=("correlation", "pairing.coverage", "pairing.redraw", "training.ignore_padding"),
     protocol=(*Update.model_fields, "temperatures"),
     training="redraw",
+    baselines=("udlm",),
 )
 CONTINUOUS = Flow(
     name="continuous",
+    tokens=False,
     losses=("velocity",),
     sampling=FlowSampleSettings,
     keys=("pairing.pool",),
     protocol=(),
     training="velocity",
+    baselines=("condot", "ot"),
 )
 FLOWS = {flow.name: flow for flow in (DISCRETE, CONTINUOUS)}
 LOSSES = {loss: flow for flow in FLOWS.values() for loss in flow.losses}

@@ -102,6 +102,7 @@ def require_whole_batches(pool: int | None, batch_size: int) -> None:
 class Distillation(Optimisation):
     """A further optimisation run that starts from a finished model, the parent."""
 
+    label: ClassVar[str] = ""  # what pages call it, if not by its name
     on_pairs: ClassVar[bool]  # it trains on pairs drawn from the parent, else on the data
     flow: ClassVar[str] = DISCRETE.name
     drawing: ClassVar[type[Any]]  # what the pairs depend on, besides the parent
@@ -135,6 +136,7 @@ class Distillation(Optimisation):
 class Dcd(Distillation):
     """Discrete Consistency Distillation (Duo, Sahoo et al. 2025)."""
 
+    label: ClassVar[str] = "DCD"
     on_pairs: ClassVar[bool] = False
 
     name: Literal["dcd"] = "dcd"
@@ -175,6 +177,7 @@ class TeachSettings(TeacherPairs):
 class Redi(Distillation):
     """Rectified discrete flow (ReDi, Yoo et al. 2025): the base loss, on pairs drawn from the parent."""
 
+    label: ClassVar[str] = "ReDi"
     on_pairs: ClassVar[bool] = True
     drawing: ClassVar[type[Any]] = TeachSettings
 
@@ -204,6 +207,7 @@ class SolveSettings(SolvedPairs):
 class Rf(Distillation):
     """ReFlow (Liu et al. 2023): the base loss, on pairs drawn from the parent."""
 
+    label: ClassVar[str] = "ReFlow"
     on_pairs: ClassVar[bool] = True
     flow: ClassVar[str] = CONTINUOUS.name
     drawing: ClassVar[type[Any]] = SolveSettings

@@ -10,7 +10,7 @@ from pairflow.config import Experiment, suggest
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
 from pairflow.estimate.measure import measure
-from pairflow.estimate.rates import CONTINUOUS, Rate, Work, continuous_pairing, packaged, rates_from_timings
+from pairflow.estimate.rates import Rate, Work, continuous_pairing, packaged, rates_from_timings
 from pairflow.plan import paths
 from pairflow.runtime.progress import bar
 
@@ -49,7 +49,7 @@ def _as_slow(work: Work) -> Work:
 
 def _can_measure(work: Work) -> bool:
     """Whether the device is here; the blocks of a continuous pairing take too long to try one."""
-    if (work.kind, work.corruption) == ("pair", CONTINUOUS):
+    if work.kind == "pair" and not work.tokens:
         return False
     return work.device == "cpu" or shutil.which("nvidia-smi") is not None
 

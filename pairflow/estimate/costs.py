@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import Experiment, TrainSettings
+from pairflow.config import FLOWS, Experiment, TrainSettings
 from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import DatasetSize
-from pairflow.estimate.rates import CONTINUOUS, Rate, Work, count_draws, redraws_of, task_of
+from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
 from pairflow.kinds import kind_of
 from pairflow.plan.job import Job
 
@@ -61,7 +61,7 @@ def _apart_from_long_work(
 ) -> Cost:
     """The cost of a job without the seconds and the memory of its long work: see `data.costs`."""
     kind = kind_of(experiment.data)
-    of_pairs = 4.0 * sizes.length if experiment.flow == CONTINUOUS else sizes.row_bytes
+    of_pairs = sizes.row_bytes if FLOWS[experiment.flow].tokens else 4.0 * sizes.length
     weights = None
     if rate and rate.parameters is not None:  # raw and averaged in float32
         weights = 8.0 * rate.parameters + kind.stored_bytes(sizes)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts import token_dtype
-from pairflow.estimate.rates import CONTINUOUS, Rate, Work
+from pairflow.estimate.rates import Rate, Work
 
 SECONDS = 1.0  # of a measurement
 _STEPPED = 64  # rows of a continuous flow in a step
@@ -40,7 +40,7 @@ def main(request: dict) -> dict:
     work = Work(**request["work"])
     if work.kind == "pair":
         return _pair(work, request["tokens"])
-    if work.corruption == CONTINUOUS:
+    if not work.tokens:
         return _velocity(work, request["shape"])
     if work.kind == "draw":
         return _draw(work, request["shape"])

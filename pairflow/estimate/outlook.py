@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from pairflow.config import Experiment
+from pairflow.config import FLOWS, Experiment
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.costs import busy_seconds
 from pairflow.estimate.forecast import Forecast
@@ -15,7 +15,7 @@ _HEAD = ("step", "method", "jobs", "done", "time per job", "memory", "disk")
 def head(name: str, experiment: Experiment, sizes: DatasetSize) -> str:
     methods = f"{_count(len(experiment.methods), 'method')}, {_count(len(experiment.seeds), 'seed')}"
     facts = f"{sizes.rows:,} rows of N = {sizes.length:,} tokens, K = {sizes.vocabulary_size}"
-    if experiment.flow == "continuous":
+    if not FLOWS[experiment.flow].tokens:
         facts = f"{sizes.rows:,} rows of d = {sizes.length:,} numbers"
     return f"{name}: {facts}; {experiment.network.name}, {methods}\n"
 

@@ -18,7 +18,6 @@ from pairflow.data.source import DatasetSize
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 
-CONTINUOUS = "continuous"  # in the place of a corruption, in a continuous flow
 _RECORDED = Path(__file__).parent / "recorded.json"
 _JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's jobs apart
 
@@ -27,8 +26,8 @@ _JOB = ("method", "seed", "evaluation", "nfe")  # columns that tell a rule's job
 class Work:
     """A kind of work with its sizes: `train`, `dcd` (an iteration), `draw` (a row and a step), `pair` (all).
 
-    `corruption` is `CONTINUOUS` in a continuous flow. `network` is its settings as JSON, `batch` the rows of
-    an iteration, `steps` and `subsets` those of a pairing, whose `rows` are the training rows.
+    `corruption` is the name of the flow where that has no tokens. `network` is its settings as JSON, `batch`
+    the rows of an iteration, `steps` and `subsets` those of a pairing, whose `rows` are the training rows.
     """
 
     kind: str
@@ -41,6 +40,11 @@ class Work:
     rows: int = 0
     steps: int = 0
     subsets: int = 1
+
+    @property
+    def tokens(self) -> bool:
+        """Whether the rows are of tokens."""
+        return self.corruption not in config.FLOWS
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,13 @@ def count_draws(job: Job) -> tuple[int, int]:
 def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str) -> Task | None:
     """The long part of a job with a GPU or without (`device` cuda or cpu); None for a short job."""
     settings, device = job.settings, device if job.gpu else "cpu"
+    flow = config.FLOWS[experiment.flow]
     work = partial(Work, device=device, length=sizes.length, vocabulary_size=sizes.vocabulary_size)
     if isinstance(settings, config.PairSettings | config.CoverSettings):
         if job.rule == "gather" or not settings.steps:
             return None
         subsets = getattr(settings, "subsets", 1)
-        work = partial(work, corruption=CONTINUOUS) if experiment.flow == CONTINUOUS else work
+        work = work if flow.tokens else partial(work, corruption=flow.name)
         return Task(work("pair", rows=sizes.rows, steps=settings.steps, subsets=subsets), 1 / job.shards)
     rows, steps = count_draws(job)
     if job.method is None or not (
@@ -96,7 +101,7 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
         return None
     method = config.parse_method(job.method)
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
-    corruption = CONTINUOUS if experiment.flow == CONTINUOUS else method.corruption
+    corruption = method.corruption if flow.tokens else flow.name
     work = partial(work, corruption=corruption, network=network)
     if isinstance(settings, config.TrainSettings):
         return Task(work("train", batch=settings.training.batch_size), settings.training.iterations)
@@ -109,7 +114,7 @@ def task_of(job: Job, experiment: config.Experiment, sizes: DatasetSize, device:
     if isinstance(settings, config.SampleSettings):
         calls = settings.count_calls(steps)
     else:
-        calls = steps + (corruption != CONTINUOUS)  # the greedy tail
+        calls = steps + flow.tokens  # the greedy tail
     return Task(work("draw"), rows * calls, rows * steps * unchanged)
 
 
@@ -157,7 +162,7 @@ def rates_from_timings(
 
 def continuous_pairing(work: Work) -> Rate | None:
     """The rate of a continuous pairing on a CPU, whose time grows with M squared, T and d."""
-    if (work.kind, work.corruption, work.device) != ("pair", CONTINUOUS, "cpu"):
+    if work.tokens or (work.kind, work.device) != ("pair", "cpu"):
         return None
     seconds = work.rows**2 * work.steps * (2e-9 + 2.5e-11 * work.length)
     return Rate(

@@ -10,7 +10,7 @@ import numpy as np
 from pairflow import published
 from pairflow.arguments import checked_integer
 from pairflow.artifacts import token_column, token_dtype
-from pairflow.config import FlowSampleSettings, SampleSettings, check
+from pairflow.config import FLOWS, FlowSampleSettings, SampleSettings, check
 from pairflow.config.sampling import SamplerName
 from pairflow.errors import InputError
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
@@ -98,7 +98,8 @@ def sample(
     values = {"samples": count, "trials": 1, "nfe": nfe, "seed": seed}
     settings = check(SampleSettings, values | {"sampler": sampler}, "sample")
     loaded = Model.load(published.locate(model), device=choose(device, None))
-    drawing = trials(loaded, FlowSampleSettings(**values) if loaded.flow == "continuous" else settings)
+    sampling = FLOWS[loaded.flow].sampling
+    drawing = trials(loaded, settings if sampling is SampleSettings else check(sampling, values, "sample"))
     batches = split_rows(count, loaded.batch_rows)
     drawn = np.concatenate([drawing.draw((0, first, rows)) for first, rows in batches])[:, : loaded.length]
     symbols = loaded.vocabulary_size

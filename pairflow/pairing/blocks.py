@@ -22,7 +22,7 @@ from pairflow.artifacts import (
     token_dtype,
 )
 from pairflow.artifacts.points import points_of
-from pairflow.config import PairSettings
+from pairflow.config import FLOWS, PairSettings
 from pairflow.errors import InputError
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
@@ -198,10 +198,10 @@ def read_pairing(
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
     if options.shard and out.suffix == ".npy":
         raise InputError(f"{out}: a shard is written as .parquet, which `pairflow gather` joins")
-    if settings.flow != "continuous":
+    if FLOWS[settings.flow].tokens:
         return TokenPairing(settings, path, options, provenance)
     if options.backend == "reference" or out.suffix == ".npy":
-        raise InputError("--flow continuous: writes pairs (.parquet), by the backend auto, cpu or gpu")
+        raise InputError(f"--flow {settings.flow}: writes pairs (.parquet), by the backend auto, cpu or gpu")
     return PointPairing(settings, path, options, provenance)
 
 

@@ -7,18 +7,16 @@ from datetime import UTC, datetime
 import numpy as np
 from markupsafe import Markup
 
-from pairflow.config import BASES, DISTILLATIONS, Experiment
+from pairflow.config import BASES, DISTILLATIONS, FLOWS, Experiment
 
 OURS, BASELINE = "pairflow", "udlm"  # the method that the pages are about, and what it is compared with
 CONTINUOUS_BASELINE = "condot"  # likewise in a continuous flow
-_BASELINES = {"discrete": (BASELINE,), "continuous": (CONTINUOUS_BASELINE, "ot")}
 REFERENCES = {"train": "training", "test": "test"}  # `reference` of metric rows -> the images that it means
-_DISTILLATIONS = {"dcd": "DCD", "redi": "ReDi", "rf": "ReFlow"}
 
 
 def baselines(experiment: Experiment) -> tuple[str, ...]:
     """What pages compare the methods of an experiment with."""
-    return _BASELINES[experiment.flow]
+    return FLOWS[experiment.flow].baselines
 
 
 def format_number(value: float, digits: int, sign: str = "") -> str:
@@ -94,7 +92,7 @@ def name_scale(reduced: bool) -> str:
 def name_distillation(method: str) -> str:
     """The last distillation of a method: `DCD`, `ReDi`, a new one under its own name; empty for a base."""
     last = method.rpartition("+")[2] if "+" in method else ""
-    return _DISTILLATIONS.get(last, last)
+    return getattr(DISTILLATIONS.get(last), "label", "") or last
 
 
 def make_breakable(method: str) -> Markup:

@@ -1,5 +1,6 @@
 """Trains a model on token rows or pairs, as the steps `train` and `distill` both do."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from pairflow.artifacts import (
     write_table,
 )
 from pairflow.artifacts.points import points_of
-from pairflow.config import DistillSettings, Optimisation, TrainSettings, parse_method
+from pairflow.config import FLOWS, DistillSettings, Optimisation, TrainSettings, parse_method
 from pairflow.config.training import Distillation
 from pairflow.errors import InputError
 from pairflow.runtime import distributed
@@ -97,7 +98,9 @@ def read_values(data: Path, validation: Path, *, pairs: bool) -> TrainingRows:
     )
 
 
-_READERS = {"discrete": read_rows, "continuous": read_values}
+def _reader(flow: str) -> Callable[..., TrainingRows]:
+    """How the rows of a flow are read."""
+    return read_rows if FLOWS[flow].tokens else read_values
 
 
 def with_labels(rows: TrainingRows, data: Path, labelled: Path | None) -> TrainingRows:
@@ -131,7 +134,7 @@ def read_base_rows(
     parsed = parse_method(method)
     if parsed.parent:
         raise InputError(f"this command trains base methods; use `pairflow distill` for '{method}'")
-    read = _READERS[model_class(settings.training.loss).flow]
+    read = _reader(model_class(settings.training.loss).flow)
     if parsed.coupling is None:
         return with_labels(read(data, validation, pairs=False), data, labelled)
     rows = read(data, validation, pairs=True)
@@ -168,7 +171,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
     """
     if how.flow != parent.flow:
         raise InputError(f"{parent.folder}: a model of another flow than {type(how).__name__}")
-    rows = _READERS[parent.flow](data, validation, pairs=how.on_pairs)
+    rows = _reader(parent.flow)(data, validation, pairs=how.on_pairs)
     rows.metadata.require_same_vocabulary(parent.vocabulary, data, parent.folder)
     rows.metadata.require_same_data(parent.data, data, parent.folder)
     if how.on_pairs and rows.metadata.inputs.get("model") != parent.weights:

@@ -194,11 +194,6 @@ class Model(ABC):
         return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
 
     @property
-    def continuous(self) -> bool:
-        """Whether it is a velocity of numbers, and no denoiser of tokens."""
-        return self.flow == "continuous"
-
-    @property
     def base_training(self) -> BaseTraining:
         """The settings of the base method's training; InputError if model.json lacks them."""
         if self.training is None:
