@@ -78,6 +78,7 @@ if PAIR_SHARDS > 1:
             runtime=grown(60),
         params:
             settings=settings_of("pair_settings", "base", "seed"),
+            shard=[],  # the parameters of `pair`, so that another number of shards makes nothing again
         shell:
             "python -m pairflow.steps.gather {input.shards:q} --out {output.pairs:q} > {log:q} 2>&1"
 

@@ -121,7 +121,7 @@ def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):
     snakefile = str(REPOSITORY / "workflow/Snakefile")
     plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/data/train.parquet")
     assert plan.returncode == 0, plan.stderr
-    assert "rule preprocess:" in plan.stdout
+    assert "rule preprocess_molecules:" in plan.stdout
     usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert usage["report"] is True
     assert (REPOSITORY / "config/README.md").exists()
