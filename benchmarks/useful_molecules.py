@@ -38,7 +38,7 @@ from pairflow.kinds.molecules.chemistry import TrainingMolecules
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.draft import plan
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.settings import NewSettings, chemistry_settings
+from pairflow.kinds.molecules.settings import NewLibrary, chemistry_settings
 from pairflow.kinds.molecules.survey import survey
 
 METRICS = (
@@ -128,7 +128,7 @@ def prepare(folder: Path, rows: int, representation: str) -> dict[str, Any]:
         folder.mkdir(parents=True, exist_ok=True)
         smiles.write_text("".join(f"{text}\n" for text in random_molecules(rows)))
     root = folder / f"{smiles.stem}-{representation}"
-    settings = NewSettings(representation=representation)
+    settings = NewLibrary(representation=representation)
     if not (root / "plan.json").exists():
         (root / "data").mkdir(parents=True, exist_ok=True)
         counts = survey(library.numbered_rows(smiles), settings, representation=representation)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pairflow.config import BASES, DISTILLATIONS, FLOWS, NETWORKS, SAMPLERS
+from pairflow.kinds import KINDS, load_kind
+
 PACKAGE = Path(__file__).parent.parent / "pairflow"
 # Lowest first. `flow.schedule` stands lower than the rest of flow, the graph higher than the rest of plan.
 # Of kinds, the list and the settings stand with the configuration, what is shown on pages with the report.
@@ -133,3 +136,43 @@ def test_what_only_the_workflow_needs_is_not_imported():
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
+
+
+def constants(*nodes: ast.AST | None) -> set[str]:
+    """The texts among some expressions."""
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_only_a_kinds_own_folder_names_it(path):
+    """Nothing else imports from it, names a step or a class of it, or compares with its name.
+
+    `tokens`, `vectors` and `text` are names of tables and columns as well.
+    """
+    if path.parts[0] == "kinds" and len(path.parts) > 2:
+        others = {*KINDS} - {path.parts[1]}
+    else:
+        others = {*KINDS} - ({*KINDS} if path.parts == ("kinds", "__init__.py") else set())
+    text = (PACKAGE / path).read_text()
+    assert [kind for kind in others if f"pairflow.kinds.{kind}" in text] == []
+    if path.parts[0] == "kinds":
+        return
+    own = {load_kind(kind).settings.__name__ for kind in KINDS} | {type(load_kind(k)).__name__ for k in KINDS}
+    for node in ast.walk(ast.parse(text)):
+        assert not (isinstance(node, ast.Name) and node.id in own), node.id
+        named = constants(node) | constants(*(node.comparators if isinstance(node, ast.Compare) else ()))
+        assert not named & ({*KINDS} - {"tokens", "vectors", "text"}), named
+        assert not [name for name in named if name.endswith(tuple(f"_{kind}" for kind in KINDS))], named
+
+
+def test_every_list_stands_once():
+    """Names of networks, flows and distillations stand together only where they are defined."""
+    for path in modules():
+        if path.parts[0] == "config" or path.parts[:2] == ("kinds", "molecules"):
+            continue  # a precedent of `new` is a record of a network
+        for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
+            elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+            for names in (NETWORKS, FLOWS, DISTILLATIONS, KINDS, SAMPLERS):
+                found = constants(*elements) & {*names}
+                assert len(found - {"tokens", "vectors", "text"}) < 2, f"{path}: {found}"
+            assert len(constants(*elements) & {*BASES}) < 3, f"{path}: {constants(*elements)}"

@@ -252,7 +252,9 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     blocks = re.findall(rf"{start}(\w+)(?: with)?:\n(.*?)(?=^\S|{start}|\Z)", rules, re.M | re.S)
     with_gpu = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
     with_gpu |= {"evaluate_images", "evaluate_text", "floor_images", "floor_text"}  # of those of each kind
-    with_gpu |= {new for old, new in re.findall(r"^ *use rule (\w+) as (\w+)", rules, re.M) if old in with_gpu}
+    with_gpu |= {
+        new for old, new in re.findall(r"^ *use rule (\w+) as (\w+)", rules, re.M) if old in with_gpu
+    }
     profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from pairflow.config.check import Settings
+from pairflow.config.check import Name, Settings
 from pairflow.config.flows import DISCRETE
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -60,3 +60,22 @@ class DataSettings(Settings):
 
     def require_consistency(self, experiment: Any) -> None:
         """ValueError, with the names of the settings, unless an experiment goes with such data."""
+
+
+class NewSettings(Settings):
+    """What a suggested experiment depends on, besides the user's own file. A kind of data may add to it."""
+
+    name: Name | None = Field(None, description="Name of the experiment; none: derived from the file's name.")
+    validation_fraction: Share = Field(
+        0.05, gt=0, description="Share of the rows that is held out for validation."
+    )
+    hours: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Time budget in hours, to which the training is fitted. Default: 30 minutes on a CPU "
+        "(less for short rows), a fixed number of iterations on a GPU.",
+    )
+    compare: bool = Field(
+        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
+    )

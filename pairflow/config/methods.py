@@ -20,6 +20,7 @@ class Base(NamedTuple):
     data point keeps one source. closed_form: that source is where the closed-form velocity leads, in steps,
     perhaps among a subset of the data. own: the sources are a user's own, under a name. couple: the module of
     `flow.couple` by which sources that are drawn for a batch meet its data. flows: those that it belongs to.
+    learns: what pages say that it learns from. style: its colour and marker in charts, if it has its own.
     """
 
     corruption: str | None
@@ -28,16 +29,22 @@ class Base(NamedTuple):
     own: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
+    learns: str = "random ones"
+    style: tuple[str, str] | None = None
 
 
+_BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
+_BY_TRANSPORT = "pairs of each batch by optimal transport"
 BASES = {
-    "mdlm": Base("absorbing", coupled=False),
-    "udlm": Base("uniform", coupled=False),
-    "random": Base("uniform", coupled=True),
-    "pairflow": Base("uniform", coupled=True, closed_form=True, flows=(DISCRETE.name, CONTINUOUS.name)),
+    "mdlm": Base("absorbing", coupled=False, learns="masks", style=("purple", "D")),
+    "udlm": Base("uniform", coupled=False, style=("blue", "s")),
+    "random": Base("uniform", coupled=True, style=("green", "^")),
+    "pairflow": Base("uniform", coupled=True, closed_form=True, flows=_BOTH, style=("vermillion", "o")),
     "pairs": Base("uniform", coupled=True, own=True),
-    "condot": Base(None, coupled=False, flows=(CONTINUOUS.name,)),
-    "ot": Base(None, coupled=False, couple="transport", flows=(CONTINUOUS.name,)),
+    "condot": Base(None, coupled=False, flows=_REAL, style=("blue", "s")),
+    "ot": Base(
+        None, coupled=False, couple="transport", flows=_REAL, learns=_BY_TRANSPORT, style=("green", "^")
+    ),
 }
 PAIRED = [name for name, base in BASES.items() if base.coupled and not base.own]
 DRAWN = [name for name, base in BASES.items() if not base.coupled]

@@ -1,12 +1,12 @@
-"""Suggests an experiment on a library of molecules, at a scale that fits the machine."""
+"""Suggests an experiment on a user's own rows, at a scale that fits the machine."""
 
 import math
 from typing import Any
 
-LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any molecule
+LONG = 40  # tokens of a row; of longer rows the network SMALL makes hardly any good one
 SMALL, BATCH = {"name": "mlp", "width": 384, "blocks": 2}, 256
 TRANSFORMER = {"name": "transformer", "width": 128, "blocks": 4, "heads": 4, "dropout": 0.1}
-# In equal time small batches give more useful molecules, and so do cooler samples: docs/results.md.
+# In equal time small batches give more useful rows, and so do cooler samples: docs/results.md.
 TRANSFORMER_BATCH, TEMPERATURE = 16, 0.7
 WIDE = 512  # the width from which a transformer counts as one like the paper's
 _PAPER = {"name": "transformer", "width": 768, "blocks": 12, "heads": 12, "dropout": 0.1}

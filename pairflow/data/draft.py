@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairflow.config import Experiment
 from pairflow.data.source import DatasetSize
-from pairflow.kinds.molecules.settings import NewSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +23,7 @@ class DraftRequest(NamedTuple):
 
     file: Path
     source: str
-    settings: NewSettings
+    settings: Any
     parent: Path | None
     start: str
     rejects: Path

@@ -72,13 +72,14 @@ def _timed_here(root: Path, experiment: Experiment, sizes: DatasetSize) -> dict[
 
 def _suggested(work: Work, experiment: Experiment) -> Rate | None:
     """The rate that `pairflow new` assumes, for the networks that it suggests for a CPU."""
-    name = experiment.network.name
-    network = {"mlp": suggest.SMALL, "transformer": suggest.TRANSFORMER}.get(name)
+    suggested = (suggest.SMALL, suggest.TRANSFORMER)
+    network = next((known for known in suggested if known["name"] == experiment.network.name), None)
     if work.device != "cpu" or not network or experiment.network != type(experiment.network)(**network):
         return None
     seconds = suggest.iteration_seconds(work.length, work.vocabulary_size, network, work.batch or 1)
-    if work.kind == "draw" and name == "transformer":
+    small = network is suggest.SMALL
+    if work.kind == "draw" and not small:
         seconds *= 0.5  # without gradients
-    elif work.kind != "train" or (name == "mlp" and work.batch != suggest.BATCH):
+    elif work.kind != "train" or (small and work.batch != suggest.BATCH):
         return None
     return Rate(seconds, 900.0, "what `pairflow new` assumes (AMD EPYC, 2026-11-23)")

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pairflow.config import FLOWS, Experiment, TrainSettings
+from pairflow.config import FLOWS, Experiment, TrainSettings, parse_method
+from pairflow.config.methods import INDEPENDENT
 from pairflow.data.costs import Cost, ShortJob
 from pairflow.data.source import DatasetSize
 from pairflow.estimate.rates import Rate, Work, count_draws, redraws_of, task_of
@@ -86,12 +87,12 @@ def _apart_from_long_work(
 
 
 def _assignment_seconds(job: Job, sizes: DatasetSize) -> float:
-    """Seconds that `ot` spends on its matrices of distances and on `scipy.optimize.linear_sum_assignment`.
+    """Seconds that transport in a batch spends on matrices of distances and on SciPy's assignments.
 
-    Assignments were measured in two dimensions (2026-11-23); in eight they take less than half as long.
+    They were measured in two dimensions (2026-11-23); in eight they take less than half as long.
     """
     settings = job.settings
-    if not isinstance(settings, TrainSettings) or settings.method != "ot":
+    if not isinstance(settings, TrainSettings) or parse_method(settings.method).couple == INDEPENDENT:
         return 0.0
     training = settings.training
     pool = training.pool or training.batch_size

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pairflow.config.fields import NewSettings
     from pairflow.kinds.kind import Kind
 
 # The only list of them. The last one takes every source that no other claims.
@@ -20,6 +21,16 @@ def list_settings() -> list[Any]:
 def load_settings(name: str) -> Any:
     """The module of the settings of the kind of that name."""
     return import_module(f"pairflow.kinds.{name}.settings")
+
+
+def new_settings() -> type["NewSettings"]:
+    """What `pairflow new` can be told: what is common to all kinds, and what each adds as its NEW."""
+    from pydantic import create_model
+
+    from pairflow.config.fields import NewSettings
+
+    added = tuple(module.NEW for module in map(load_settings, KINDS) if hasattr(module, "NEW"))
+    return create_model("NewSettings", __base__=added or NewSettings)
 
 
 def kind_of(data: Any) -> "Kind":

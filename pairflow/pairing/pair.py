@@ -166,7 +166,9 @@ def make_pairer(
     tokens: np.ndarray, settings: "PairSettings", *, vocabulary_size: int, **options: Any
 ) -> Pairer | RowwisePairer:
     """What pairs tokens as `settings` say; `options` are `backend`, `threads` and `progress` of `pair`."""
-    if settings.coupling == "random":
+    from pairflow.config import BASES
+
+    if not BASES[settings.coupling].closed_form:
         size = tokens.shape[1], vocabulary_size
         return RowwisePairer(
             len(tokens), lambda rows: rng.uniform_tokens(settings.seed, np.arange(*rows), *size)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pairflow.config import BASES
 from pairflow.report.words import OURS
 
 HEX = {
@@ -51,15 +52,8 @@ class Style:
 
 
 _METHOD = re.compile(r"(?P<base>[a-z]+)(-sub(?P<subsets>[0-9]+))?(?P<rounds>(\+[a-z]+)*)")
-_BASES = {
-    "pairflow": ("vermillion", "o"),
-    "udlm": ("blue", "s"),
-    "random": ("green", "^"),
-    "mdlm": ("purple", "D"),
-    "condot": ("blue", "s"),
-    "ot": ("green", "^"),
-}
-_BASELINES = {*_BASES} - {OURS}
+_STYLES = {name: base.style for name, base in BASES.items() if base.style}
+_BASELINES = {*_STYLES} - {OURS}
 _ROUNDS: dict[str, tuple[str, str | tuple]] = {
     "+dcd": ("v", "--"),
     "+rf": ("D", "-."),
@@ -80,9 +74,9 @@ def style(method: str) -> Style:
     same style, in none of the bases' colours, and so does an unknown series of distillations.
     """
     match = _METHOD.fullmatch(method)
-    if match is None or match["base"] not in _BASES:
+    if match is None or match["base"] not in _STYLES:
         return Style(_pick(method, ("sky", "yellow", "ink")), *_pick(method, _OTHER))
-    colour, marker = _BASES[match["base"]]
+    colour, marker = _STYLES[match["base"]]
     if match["subsets"]:
         colour, marker = "orange", _SUBSETS[int(match["subsets"]).bit_length() % len(_SUBSETS)]
     if not match["rounds"]:

@@ -17,7 +17,7 @@ from pairflow.artifacts import (
     save_table,
     token_array,
 )
-from pairflow.config import PairSettings, check
+from pairflow.config import BASES, PairSettings, check
 from pairflow.metrics.coupling import diagnose, diagnose_points
 from pairflow.pairing.pair import compile_for, jumps_per_step
 from pairflow.steps.command import step
@@ -41,7 +41,8 @@ def main(pairs: Path, method: str, out: Path):
         values = diagnose_points(x0, x1, **ends)
     else:
         values = diagnose(x0, x1, metadata.dimensions[1])
-    if metadata.kind == "pairs" and metadata.parameters["coupling"] == "pairflow":
+    base = BASES.get(metadata.parameters["coupling"]) if metadata.kind == "pairs" else None
+    if base and base.closed_form:
         with provenance.uncounted():
             compile_for(x1, vocabulary_size=metadata.dimensions[1], backend="cpu")
         values |= _jumps(x1, metadata, check(PairSettings, dict(metadata.parameters), str(pairs)))

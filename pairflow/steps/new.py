@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.own import describe, place, require_free
 from pairflow.data.draft import Draft, DraftRequest, Entry
-from pairflow.kinds.molecules.settings import NewSettings
+from pairflow.kinds import kind_of_file, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, model_folder, quiet
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pairflow.estimate.forecast import Forecast
 
 
-@step(NewSettings)
+@step(new_settings())
 @click.argument("file", type=click.Path(path_type=Path))
 @configuration("The configuration beside which the experiment is written, as experiments/NAME.yaml.")
 @click.option("--force", is_flag=True, help="Replace an experiment of that name.")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @device
 @quiet
 def main(
-    settings: NewSettings,
+    settings: Any,
     file: Path,
     configuration: Path,
     force: bool,
@@ -61,7 +61,6 @@ def main(
     expect.
     """
     from pairflow.estimate.forecast import forecast_draft
-    from pairflow.kinds import kind_of_file
 
     name = settings.name or name_of(file)
     target = place(configuration, name)

@@ -19,7 +19,7 @@ from pairflow.kinds.molecules.settings import (
     LONGEST,
     MOLECULE_SOURCES,
     Molecules,
-    NewSettings,
+    NewLibrary,
     Standardisation,
 )
 from pairflow.kinds.molecules.survey import (
@@ -108,7 +108,7 @@ def read_start(folder: Path, name: str) -> Start:
     return Start(name, facts["length"], facts["network"], kind)
 
 
-def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, Survey]:
+def _read(file: Path, settings: NewLibrary, quiet: bool) -> tuple[str, str | None, Survey]:
     """A title for the table, the column of SMILES in a CSV file, and the counts over the file."""
     kind, unit = library.format_of(file), library.unit_of(file)
     column, remark = None, ""
@@ -123,7 +123,7 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
 
 
 def plan(
-    counts: Survey, settings: NewSettings, data: Entry, device: str, start: Start | None = None
+    counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, Counter[str]]:
     """The experiment, and the numbers of molecules for training, for validation and only for reference.
 
@@ -164,7 +164,7 @@ def plan(
     return experiment, sizes
 
 
-def _fitting_length(counts: Survey, settings: NewSettings, start: Start | None) -> int:
+def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
     """N; InputError if more molecules than allowed exceed it, or if fewer than MINIMUM fit."""
     length = start.length if start else counts.length(settings.max_too_long_share)
     total = int(np.count_nonzero(counts.lengths <= length))
@@ -221,7 +221,7 @@ def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> l
     ]
 
 
-def _advice(counts: Survey, settings: NewSettings) -> Iterator[str]:
+def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
     """Rules that the file suggests, beside those in force."""
     if counts.ions and settings.charges == "keep":
         yield (

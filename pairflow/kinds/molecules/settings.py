@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from pairflow.config.check import Name, Seed, Settings, nearest
-from pairflow.config.fields import DataSettings, Share, TrainingRows, without_braces
+from pairflow.config.check import Seed, Settings, nearest
+from pairflow.config.fields import DataSettings, NewSettings, Share, TrainingRows, without_braces
 from pairflow.kinds import list_settings
 
 Split = Annotated[
@@ -183,13 +183,9 @@ def chemistry_settings(experiment: Any) -> Chemistry:
     return experiment.chemistry or Chemistry()
 
 
-class NewSettings(Standardisation):
-    """What an experiment on a user's own file depends on, besides the file."""
+class NewLibrary(Standardisation, NewSettings):
+    """What an experiment on a user's own molecules depends on, besides the file."""
 
-    name: Name | None = Field(
-        None,
-        description="Name of the experiment; none: derived from the file's name.",
-    )
     column: str | None = Field(None, description="SMILES column of a CSV file; detected if not given.")
     representation: Notation = "selfies"
     fragments: Literal["keep", "largest", "reject"] = Field(
@@ -202,20 +198,7 @@ class NewSettings(Standardisation):
         "reject", description=Standardisation.model_fields["metals"].description
     )
     split: Split = "random"
-    validation_fraction: Share = Field(
-        0.05, gt=0, description="Share of the molecules that is held out for validation."
-    )
     max_too_long_share: LongShare = 0.001
-    hours: float | None = Field(
-        None,
-        gt=0,
-        le=10_000,
-        description="Hours that the experiment may take on this machine, to which its training is fitted. If "
-        "not given: half an hour, but minutes for short molecules, and a training of fixed length on a GPU.",
-    )
-    compare: bool = Field(
-        False, description="Train the baseline udlm and the distilled pairflow+dcd as well, to compare them."
-    )
 
 
-DATA = Molecules
+DATA, NEW = Molecules, NewLibrary

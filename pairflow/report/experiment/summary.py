@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pairflow.config import tail_revises
+from pairflow.config import BASES, tail_revises
 from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
 from pairflow.report.panels import Panel, leading_panel, panels
@@ -199,7 +199,6 @@ def _number(value: float, panel: Panel, sign: str = "") -> str:
     return format_number(value, digits, sign)
 
 
-_LEARNS = {"ot": "pairs of each batch by optimal transport", "mdlm": "masks"}
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
 
 
@@ -209,7 +208,7 @@ def _judge(method: str, tests: Mapping[int, Difference], panel: Panel, baseline:
     signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
     paired = "sources paired with the data" if method == OURS else "your own pairs"
     subject = f"{method}, which learns from {paired},"
-    rest = f"{baseline}, which learns from {_LEARNS.get(baseline, 'random ones')}"
+    rest = f"{baseline}, which learns from {BASES[baseline].learns}"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
     (first, steps), *others = ((word, steps) for word, steps in groups.items() if steps)
     where = f"at {join_steps(steps, panel.unit)}"
