@@ -1,4 +1,4 @@
-"""Token rows of a user's own."""
+"""Token rows, published or a user's own."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,14 +27,15 @@ class TokensKind(Kind):
     def prepare(
         self, settings: Tokens, files: Mapping[str, Path], parent: Path | None, progress: bool
     ) -> None:
-        """Check your own token rows and split them, as preprocessing does with molecules and images.
+        """Check token rows and split them, as preprocessing does with molecules and images.
 
         The rows come from a .npy file with a two-dimensional array of integers, or from the column `tokens`
         of a Parquet file.
         """
-        from pairflow.kinds.tokens.store import store
+        from pairflow.kinds.tokens.sources import source_of
 
-        store(settings, files)
+        source = source_of(settings)
+        source.read(settings).write(files, settings, source.fetch())
 
     def own_raw(self, settings: Tokens) -> dict[str, str | None]:
         return {"data.file": settings.file}

@@ -1,7 +1,7 @@
 """Settings of vectors."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,6 @@ class Vectors(DataSettings):
 
     kind = "vectors"
     flows = (CONTINUOUS.name,)
-    names = ("two_moons", "vectors")
     paper = ("two_moons",)
 
     source: Literal["two_moons", "vectors"] = Field(
@@ -66,4 +65,5 @@ class Vectors(DataSettings):
         return self
 
 
+Vectors.names = get_args(Vectors.model_fields["source"].annotation)
 DATA = Vectors
