@@ -171,7 +171,7 @@ def test_what_texts_on_demand_cannot_be_is_refused(
 
 
 def test_line_breaks_in_a_text_are_written_as_two_characters(tmp_path):
-    from pairflow.kinds.text.on_demand import _write_lines
+    from pairflow.data.delivery import _write_lines
 
     _write_lines(tmp_path / "x.txt", [{"text": "a\nb\\n"}, {"text": "c"}])
     assert (tmp_path / "x.txt").read_text() == "a\\nb\\\\n\nc\n"

@@ -10,7 +10,6 @@ from pairflow.kinds.tokens.metrics import GROUPS, METRICS
 from pairflow.kinds.tokens.settings import Tokens
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.metrics.measured import Machine, Measurement
 
 
@@ -40,8 +39,6 @@ class TokensKind(Kind):
     def own_raw(self, settings: Tokens) -> dict[str, str | None]:
         return {"data.file": settings.file}
 
-    # Jobs on real data
-
     # Metrics of samples
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
@@ -70,14 +67,7 @@ class TokensKind(Kind):
     rows = "token rows"
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols == "tokens" or description.get("vocabulary", "") is None
-
-    # Costs
-
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.data.costs import token_costs
-
-        return token_costs(job)
+        return super().is_made_by(description, symbols) or description.get("vocabulary", "") is None
 
 
 KIND = TokensKind()

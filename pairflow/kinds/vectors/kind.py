@@ -66,9 +66,6 @@ class VectorsKind(Kind):
 
     rows = "vectors"
 
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols == "vectors"
-
     # Costs
 
     def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
