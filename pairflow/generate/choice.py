@@ -103,7 +103,7 @@ def _source(root: Path) -> Path | None:
     train = paths.data(root, "train.parquet")
     with contextlib.suppress(InputError, OSError):
         settings = read_metadata(train).parameters
-        if name := settings.get("source") or settings.get("file"):
+        if name := settings.get("file") or settings.get("source"):
             return root.parent.parent / name
     return None
 
