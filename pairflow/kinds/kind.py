@@ -71,7 +71,7 @@ class Kind(ABC):
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
         """The user's own raw data, by the key that names them. Asked before a run."""
-        return {"data.source": settings.file}
+        return {"data.file" if "file" in self.settings.model_fields else "data.source": settings.file}
 
     def folder_digest(self, settings: Any) -> str:
         """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
@@ -155,7 +155,6 @@ class Kind(ABC):
         DEMANDED  # the settings of `sample --count` that mean something to it
     )
     chosen_by: ClassVar[tuple[str, ...]] = ()  # metrics by which `sample` chooses a model, best first
-    chosen_lowest: ClassVar[bool] = False  # whether the lowest value is chosen, or the largest count
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls

@@ -138,7 +138,7 @@ class TextKind(Kind):
 
     rows = "text"
     on_demand, demanded = True, DEMANDED | {"prefix", "template"}
-    chosen_by, chosen_lowest = ("judge_ppl",), True
+    chosen_by = ("judge_ppl",)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "subwords", "bert")

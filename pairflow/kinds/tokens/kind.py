@@ -36,9 +36,6 @@ class TokensKind(Kind):
         source = source_of(settings)
         source.read(settings).write(files, settings, source.fetch())
 
-    def own_raw(self, settings: Tokens) -> dict[str, str | None]:
-        return {"data.file": settings.file}
-
     # Metrics of samples
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":

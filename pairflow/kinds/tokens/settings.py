@@ -1,7 +1,6 @@
 """Settings of token rows."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -31,10 +30,6 @@ class Tokens(DataSettings):
     )
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
-
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") in cls.names
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Tokens":

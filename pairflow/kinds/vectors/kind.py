@@ -36,9 +36,6 @@ class VectorsKind(Kind):
 
         store(settings, files)
 
-    def own_raw(self, settings: Vectors) -> dict[str, str | None]:
-        return {"data.file": settings.file}
-
     # Jobs on real data
 
     shows_pairs = True

@@ -1,7 +1,6 @@
 """Settings of vectors."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -49,10 +48,6 @@ class Vectors(DataSettings):
         description="Number of vectors that are held out; none: 5,000 of two_moons, a tenth of your own.",
     )
     split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
-
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") in cls.names
 
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Vectors":
