@@ -144,18 +144,25 @@ class Scored(ABC):
 
 
 class ScoredLines(Scored):
-    """The lines of a .txt file, which `encode` turns into tokens (N,); InputError for a line that is none."""
+    """The lines of a .txt file, which `encode` turns into tokens (N,); InputError for a line that is none.
+
+    N is the `length` of the model's rows; other lines cannot be scored.
+    """
 
     column, padding = "text", None
 
-    def __init__(self, noun: str, encode: Callable[[str], np.ndarray]):
-        self.noun, self.encode = noun, encode
+    def __init__(self, noun: str, encode: Callable[[str], np.ndarray], length: int):
+        self.noun, self.encode, self.length = noun, encode, length
 
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         if path.suffix != ".txt":
             raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt, a {self.noun} a line")
         for number, line in enumerate(read_text(path, MOST_BYTES).splitlines(), 1):
             try:
-                yield Candidate(number, "", line, self.encode(line))
+                tokens = self.encode(line)
+                if len(tokens) != self.length:
+                    raise InputError(f"expected {self.length} tokens, found {len(tokens)}")
             except InputError as reason:
                 yield Candidate(number, "", line, None, str(reason))
+                continue
+            yield Candidate(number, "", line, tokens)
