@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from pairflow.config.check import Seed
-from pairflow.config.sampling import GuidedUpdate
+from pairflow.config.sampling import GuidedUpdate, Update
 
 
 def parse_range(text: str) -> tuple[float, float]:
@@ -30,6 +30,9 @@ def _require_range(text: str | None) -> str | None:
 
 
 Range = Annotated[str | None, AfterValidator(_require_range)]
+
+# Those settings of samples on demand that mean something to every kind of data.
+DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class DemandSettings(GuidedUpdate):

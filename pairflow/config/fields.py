@@ -52,7 +52,7 @@ class DataSettings(Settings):
     @classmethod
     def claims(cls, values: Mapping[str, Any]) -> bool:
         """Whether a section `data` with these values is of this kind, by its source."""
-        raise NotImplementedError
+        return values.get("source") in cls.names
 
     def conditions(self) -> tuple[str, ...]:
         """The classes that samples may be asked for, such as qed=high."""

@@ -1,14 +1,22 @@
 """Settings of samples, and of the measurements on them."""
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed, Settings
 from pairflow.limits import MOST_NFE, MOST_SAMPLES
 
-# Sampler -> the module of pairflow.flow that has it under that name.
-SAMPLERS = {"ancestral": "samplers", "euler": "samplers"}
+
+class UpdateRule(NamedTuple):
+    """Where a sampler is: a module of `pairflow.flow`, which has it under its name. `takes` are the settings
+    of `Update` that only this sampler takes."""
+
+    module: str
+    takes: tuple[str, ...] = ()
+
+
+SAMPLERS = {"ancestral": UpdateRule("samplers"), "euler": UpdateRule("samplers")}
 # Of a continuous flow: see `flow.continuous.solve`.
 SOLVERS = EULER, HEUN, DOPRI5 = "euler", "heun", "dopri5"
 if TYPE_CHECKING:
@@ -56,6 +64,14 @@ class Update(Settings):
         description="After the last sampling step, take the symbols that the denoiser finds most likely.",
     )
     temperature: Temperature = Field(1.0)
+
+    @model_validator(mode="after")
+    def _the_sampler_takes_it(self) -> Self:
+        for key in {key for rule in SAMPLERS.values() for key in rule.takes}:
+            default = type(self).model_fields[key].default
+            if getattr(self, key) != default and key not in SAMPLERS[self.sampler].takes:
+                raise ValueError(f"{key}: the sampler {self.sampler} has no such setting")
+        return self
 
 
 GuidanceWeight = Annotated[

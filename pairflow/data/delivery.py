@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+
+from pairflow.artifacts import as_cell
+from pairflow.errors import InputError
+from pairflow.files import read_text
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Rows = list[dict[str, Any]]
+MOST_BYTES = 2**32  # of a file whose rows are scored, which is held in memory as a whole
 
 
 class Delivery(ABC):
@@ -58,6 +64,59 @@ class Delivery(ABC):
         return ""
 
 
+class Lines(Delivery):
+    """Samples as lines of text, in the order in which they come; with `unique` each of them once.
+
+    A kind says how its rows are spelled (`decode`), and which texts are worth a line (`accepts`).
+    """
+
+    def __init__(self, unique: bool):
+        self.unique = unique
+        self.begin()
+
+    def begin(self) -> None:
+        self.drawn, self._seen = 0, set[str]()
+
+    def accepts(self, text: str) -> bool:
+        """Whether a sample is delivered."""
+        return True
+
+    def keep(self, text: str) -> str | None:
+        self.drawn += 1
+        if text in self._seen or not self.accepts(text):
+            return None
+        if self.unique:
+            self._seen.add(text)
+        return text
+
+    def explain(self) -> str:
+        return "new: ask for fewer"
+
+    def writer(self, out: Path) -> Callable[[Path, Rows], None]:
+        if out.suffix not in _WRITERS:
+            raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for {self.noun}")
+        return _WRITERS[out.suffix]
+
+    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
+        return lambda text: {"text": text}
+
+    def summarise(self, rows: Rows, seconds: float) -> str:
+        return self.noun + (f" from {self.drawn:,} samples" if self.drawn > len(rows) else "")
+
+
+def _write_csv(path: Path, rows: Rows) -> None:
+    pd.DataFrame(rows).map(as_cell).to_csv(path, index=False, lineterminator="\n")
+
+
+def _write_lines(path: Path, rows: Rows) -> None:
+    r"""A line for each text; line breaks in it are written as \n, and backslashes twice."""
+    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
+    path.write_text("".join(row["text"].translate(escapes) + "\n" for row in rows), encoding="utf-8")
+
+
+_WRITERS = {".txt": _write_lines, ".csv": _write_csv}
+
+
 class Candidate(NamedTuple):
     """A row of a file: its number there, its name, its text, and its tokens (N,) or why it has none."""
 
@@ -82,3 +141,28 @@ class Scored(ABC):
     @abstractmethod
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         """The rows of a file, by a column if it is a table; InputError if it cannot be read."""
+
+
+class ScoredLines(Scored):
+    """The lines of a .txt file, which `encode` turns into tokens (N,); InputError for a line that is none.
+
+    N is the `length` of the model's rows; other lines cannot be scored.
+    """
+
+    column, padding = "text", None
+
+    def __init__(self, noun: str, encode: Callable[[str], np.ndarray], length: int):
+        self.noun, self.encode, self.length = noun, encode, length
+
+    def read(self, path: Path, column: str) -> Iterator[Candidate]:
+        if path.suffix != ".txt":
+            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt, a {self.noun} a line")
+        for number, line in enumerate(read_text(path, MOST_BYTES).splitlines(), 1):
+            try:
+                tokens = self.encode(line)
+                if len(tokens) != self.length:
+                    raise InputError(f"expected {self.length} tokens, found {len(tokens)}")
+            except InputError as reason:
+                yield Candidate(number, "", line, None, str(reason))
+                continue
+            yield Candidate(number, "", line, tokens)

@@ -19,6 +19,7 @@ import pooch
 import requests
 
 from pairflow.artifacts import digest
+from pairflow.data.source import broken_copy
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
@@ -62,6 +63,17 @@ class RawFile:
         if path := local_copy(self.names):
             return path
         return self.embedded or self._download()
+
+    def status(self, offline: bool) -> Finding:
+        """Whether the file is here and as published, or can be downloaded."""
+        local = local_copy(self.names)
+        path = local or self.cached_copy
+        if not path.is_file():
+            return downloadable([str(self.url)], self.names[0], offline)
+        if local is None and not self.is_as_published:
+            return broken_copy(path, "not the published file, by its checksum")
+        known = local is None and (self.git_blob or self.sha256)
+        return Finding.ok(f"{path}{' (checksum as published)' if known else ''}")
 
     def _download(self) -> Path:
         # pooch would print the hash of a file without a published one, and advise to write it into the code.

@@ -5,6 +5,7 @@ import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pairflow.config import DataSettings
 from pairflow.data.status import Finding
@@ -62,6 +63,30 @@ class DataSource(ABC):
 
         `offline`: do not use the network; `torchvision`: whether that package can be imported.
         """
+
+
+@dataclass(frozen=True)
+class RowFile(DataSource):
+    """A user's own file, which `read` turns into rows of known size."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    @abstractmethod
+    def read(self, settings: Any) -> Any:
+        """The rows for training and those that are held out, with their `size`."""
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        size: DatasetSize = self.read(settings).size
+        return size
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        if self.path.is_file():
+            return Finding.ok(str(self.path))
+        return Finding.attention(f"{self.path}: no such file", f"ls {quoted(self.path.parent)}")
 
 
 def broken_copy(path: Path, problem: str) -> Finding:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -105,11 +105,13 @@ class Corruption(ABC):
         given: Tensor | None = None,
         label: Tensor | int | None = None,
         guidance: float = 1.0,
+        **own: Any,
     ) -> Tensor:
         """Draw tokens (B, N) from source states x0 (B, N); `flow.samplers` explains the settings.
 
-        A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight.
-        InputError for a setting that is not known or out of range, and for tokens that are no symbols.
+        A `label`, of each row (B,) or of all, is what the samples are to be; `guidance` is its weight. `own`
+        are settings that only some samplers take; the others leave them out. InputError for a setting that
+        is not known or out of range, and for tokens that are no symbols.
         """
         update = self.sampler(sampler)
         checked_choice("conversion", conversion, ("exact", "none"))
@@ -135,12 +137,13 @@ class Corruption(ABC):
             generator=generator,
             given=given,
             guidance=None if label is None else Guidance(self.denoiser(network), guidance),
+            **_taken(sampler, own),
         )
 
     def sampler(self, name: str) -> Callable[..., Tensor]:
         """The sampler of that name (see `flow.samplers`); InputError if there is none for this noise."""
-        module = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
-        return getattr(import_module(f"pairflow.flow.{module}"), name)
+        rule = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
+        return getattr(import_module(f"pairflow.flow.{rule.module}"), name)
 
     def rows_at_once(self, length: int) -> int:
         """A power of two, 1,024 at most, whose log-probabilities (B, N, K) take half a GiB at most."""
@@ -225,6 +228,14 @@ class Absorbing(Corruption):
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
         return CachedDenoiser(super().denoiser(network, label))
+
+
+def _taken(sampler: str, own: dict[str, Any]) -> dict[str, Any]:
+    """Those settings of some samplers that this one takes; InputError for one that none takes."""
+    known = {key for rule in SAMPLERS.values() for key in rule.takes}
+    if unknown := sorted(own.keys() - known):
+        raise InputError(f"{unknown[0]}: no sampler has such a setting")
+    return {key: own[key] for key in SAMPLERS[sampler].takes if key in own}
 
 
 def stratified_times(batch: int, generator: Generator | None = None, device: Device = None) -> Tensor:

@@ -54,13 +54,13 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
         raise InputError(f"{metrics}: no metric '{metric}' to choose a model by; name the folder of a model")
     rows = rows[rows.evaluation == leading_evaluation(rows.evaluation)]
     rows = rows[rows.extractor.fillna("") == rows.extractor.fillna("").iloc[0]]
-    counts = not kind.chosen_lowest  # of samples, and then the more the better
-    means = mean_values(rows.assign(value=rows.value / rows.samples) if counts else rows)
+    about = kind.metrics[metric]
+    means = mean_values(rows.assign(value=rows.value / rows.samples) if about.counted else rows)
     at_nfe = {run: mean for run, mean in means.items() if run[1] == nfe}
-    method, evaluated = best_run(at_nfe or means, lowest=kind.chosen_lowest)
+    method, evaluated = best_run(at_nfe or means, lowest=about.best == "lowest")
     steps, mean = nfe or evaluated, means[method, evaluated]
-    share = f"{mean:.1%} of its samples are {metric.removesuffix('_strict')}"
-    quality = share if counts else f"its {metric} is {mean:.4g}"
+    share = f"{mean:.1%} of its samples are {about.label}"
+    quality = share if about.counted else f"its {about.label} is {mean:.4g}"
     reason = f"{folder}: takes {method} with --nfe {steps}; by the metrics {quality} at NFE {evaluated}"
     return ModelChoice(paths.model(folder, int(rows.seed.min()), method), steps, reason)
 
@@ -103,7 +103,7 @@ def _source(root: Path) -> Path | None:
     train = paths.data(root, "train.parquet")
     with contextlib.suppress(InputError, OSError):
         settings = read_metadata(train).parameters
-        if name := settings.get("source") or settings.get("file"):
+        if name := settings.get("file") or settings.get("source"):
             return root.parent.parent / name
     return None
 

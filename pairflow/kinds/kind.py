@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
-from pairflow.config import DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.errors import InputError
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -70,7 +71,7 @@ class Kind(ABC):
 
     def own_raw(self, settings: Any) -> dict[str, str | None]:
         """The user's own raw data, by the key that names them. Asked before a run."""
-        return {"data.source": settings.file}
+        return {"data.file" if "file" in self.settings.model_fields else "data.source": settings.file}
 
     def folder_digest(self, settings: Any) -> str:
         """A digest of the user's own folder of raw data, empty without one. Asked by the rule that
@@ -151,17 +152,22 @@ class Kind(ABC):
 
     rows: ClassVar[str]  # what messages call its rows
     on_demand: ClassVar[bool] = False  # whether `sample --count` and `score` know what to do with them
+    demanded: ClassVar[frozenset[str]] = (
+        DEMANDED  # the settings of `sample --count` that mean something to it
+    )
     chosen_by: ClassVar[tuple[str, ...]] = ()  # metrics by which `sample` chooses a model, best first
-    chosen_lowest: ClassVar[bool] = False  # whether the lowest value is chosen, or the largest count
 
-    @abstractmethod
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls
         them; either may be unknown, and is then empty. Asked before a model is used, kind after kind."""
+        return symbols == self.name
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
         """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
-        return
+        others = settings.model_dump(exclude_defaults=True, exclude={*self.demanded})
+        if self.on_demand and others:
+            option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
+            raise InputError(f"{folder}: {option} is for molecules; this model makes {self.rows}")
 
     def takes(self, file: Path) -> bool:
         """Whether a user's own file is of this kind. Asked by `new`, in the order of KINDS from the end."""
@@ -184,9 +190,11 @@ class Kind(ABC):
 
     packages: ClassVar[tuple[str, ...]] = ()  # packages, as `doctor` calls them, that it cannot do without
 
-    @abstractmethod
     def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
         """What a job on its real data or on its samples takes, by the job's rule. Asked by the estimate."""
+        from pairflow.data.costs import token_costs
+
+        return token_costs(job)
 
     def stored_bytes(self, sizes: "DatasetSize") -> float:
         """The size of what the kind stores with every model. Asked by the estimate."""

@@ -1,12 +1,19 @@
 """Real token rows, which samples of text and of token rows are compared with."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pairflow.artifacts import Metadata, digest, read_table, token_array
+from pairflow.config import RealDraws
 from pairflow.errors import InputError
+from pairflow.metrics.draws import draw_trials
+from pairflow.metrics.measured import Measurement
+
+Measure = Callable[[np.ndarray], Iterable[Mapping[str, Any]]]  # rows (B, N) -> their metric rows
 
 
 @dataclass(frozen=True)
@@ -42,3 +49,26 @@ class RealRows:
                 f"found {metadata.dimensions}"
             )
         return token_array(table["tokens"]), table["trial"].to_numpy(), metadata
+
+    def measure_samples(self, path: Path, measure: Measure) -> Measurement:
+        """The metric rows of a file of samples, trial by trial."""
+        drawn, trials, metadata = self.read_samples(path)
+        shared = {"samples": metadata.parameters["samples"]}
+        rows = [
+            {**row, "trial": int(trial), **shared}
+            for trial in np.unique(trials)
+            for row in measure(drawn[trials == trial])
+        ]
+        inputs = {"samples": digest(path), **self.inputs}
+        return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+
+    def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
+        """The metric rows of draws of real rows, `train` and `test` by their own measures."""
+        parts = {"train": self.train, "test": self.held_out}
+        rows = [
+            {**row, "method": "data", "trial": trial, "samples": len(drawn)}
+            for split, measure in measures.items()
+            for trial, drawn in draw_trials(settings, split, np.arange(len(parts[split])))
+            for row in measure(parts[split][drawn])
+        ]
+        return Measurement(rows, self.metadata.vocabulary, self.inputs)

@@ -20,10 +20,12 @@ _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then 
 @dataclass(frozen=True)
 class PagePart:
     """What only the pages of one kind of data show. Tokens without a name in `symbols` are numbers, and
-    `rows` are some rows in words: training rows under `data`, samples of each method."""
+    `rows` are some rows in words: training rows under `data`, samples of each method. `pictures` are the same
+    rows as images (B, H, W, C) uint8, where they have any."""
 
     symbols: Mapping[int, str] = field(default_factory=dict)
     rows: Mapping[str, list[str]] = field(default_factory=dict)
+    pictures: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,17 @@ from pairflow.report.drawing import Picture
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
 from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_panel
 from pairflow.report.panels import Panel, panels
+from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.tables import REAL, Table
 from pairflow.report.trajectory import draw_between
-from pairflow.report.words import format_number, format_percent, join_steps
+from pairflow.report.words import format_number, format_percent, join_steps, name_file
 
 Samples = Mapping[str, Mapping[int, np.ndarray]]  # method -> NFE -> rows (B, N)
 Flawed = Mapping[MethodLine, Sequence[Flaw]]  # the methods with flaws of one kind, at their best NFE
 TIMES = (0.75, 0.5, 0.25)  # of the states between both ends of a pair
 _LONGEST = 400  # numbers of a row that are shown
+_ACROSS = 2  # pictures of rows beside one another
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,20 @@ class KindPage:
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> PagePart:
         """What only the page of this kind shows; `samples` are those of the first trial."""
-        return PagePart(rows=spell_rows(root, samples, self.shown, spell_numbers))
+        named = name_rows(root, samples, self.shown)
+        drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
+        return PagePart(
+            rows={name: [*map(self.spell, rows)] for name, rows in named.items()},
+            pictures={name: pictures for name, pictures in drawn.items() if pictures is not None},
+        )
+
+    def spell(self, row: np.ndarray) -> str:
+        """A row (N,) as a line."""
+        return spell_numbers(row)
+
+    def to_pictures(self, rows: np.ndarray) -> np.ndarray | None:
+        """Rows (B, N) as pictures (B, H, W, C) uint8; None where rows have none."""
+        return None
 
     def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
         """Facts of the data beyond their numbers of rows; `metadata` are those of the training rows."""
@@ -152,7 +167,12 @@ class KindPage:
     def draw(self, contents: Contents) -> dict[str, Any]:
         """The figures that the macros of `section` know as `drawn`, and under `states` what they draw of the
         trajectory."""
-        return {}
+        pictures = contents.part.pictures.items()
+        return {
+            "pictures": {
+                name: encode(tile(images, _ACROSS), f"The rows of {name}") for name, images in pictures
+            }
+        }
 
     def name_charts(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, Picture]]:
         """The name of the files of each chart that `draw` has drawn, and the chart."""
@@ -160,7 +180,8 @@ class KindPage:
 
     def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
         """The name of the files of each picture that `draw` has drawn, and its pixels."""
-        yield from ()
+        for name, png in drawn.get("pictures", {}).items():
+            yield f"samples-{name_file(name)}", png.pixels
 
 
 EXPECTED_COPIES = (
@@ -208,17 +229,15 @@ def draw_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.nd
     return x1, draw_between(x0, x1, seed, TIMES), x0
 
 
-def spell_rows(
-    root: Path, samples: Samples, shown: int | None, spell: Callable[[np.ndarray], str]
-) -> dict[str, list[str]]:
-    """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each as a line."""
+def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
+    """`data` -> the first training rows, `udlm, NFE 4` -> its first rows, each (B, N)."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
     named = {"data": token_array(table[name_column(table)])} | {
         f"{method}, NFE {nfe}": rows
         for method, by_nfe in samples.items()
         for nfe, rows in sorted(by_nfe.items())
     }
-    return {name: [spell(row) for row in rows[:shown]] for name, rows in named.items()}
+    return {name: rows[:shown] for name, rows in named.items()}
 
 
 def name_column(table: Any) -> str:

@@ -21,6 +21,12 @@ class Png:
     factor: int
     alt: str
 
+    @property
+    def pixels(self) -> np.ndarray:
+        """The pixels (H, W, C) or (H, W), enlarged as the page does."""
+        with Image.open(BytesIO(base64.b64decode(self.uri.partition(",")[2]))) as image:
+            return np.asarray(image).repeat(self.factor, axis=0).repeat(self.factor, axis=1)
+
 
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
     """(B, H, W, C) uint8 -> one image (rows (H+1) + 1, columns (W+1) + 1, C), a grey pixel around each."""

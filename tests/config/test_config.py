@@ -11,7 +11,7 @@ import yaml
 from deadline import within
 
 from pairflow import config
-from pairflow.config import BASES, Configuration, Experiment, Settings, check, parse_method
+from pairflow.config import BASES, SAMPLERS, Configuration, Experiment, Settings, check, parse_method
 from pairflow.config.file import MOST_BYTES, MOST_VALUES, load, schema
 from pairflow.errors import InputError
 from pairflow.kinds import list_settings
@@ -137,6 +137,7 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert experiment.pair_settings("pairflow", 3).model_dump() == pairflow
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
     keys |= {"temperature", "condition", "guidance"}
+    keys |= {key for rule in SAMPLERS.values() for key in rule.takes}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 

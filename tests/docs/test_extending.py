@@ -1,6 +1,7 @@
 """docs/extending.md, done: each section's changes on a copy of the package, and its example run there.
 
-All sections together are applied to one copy of the repository, which must keep its own rules.
+All sections together are applied to one copy of the repository, which must keep its own rules; there one step
+or more is run with each addition, and the new kind of data goes from raw data to a report and samples.
 """
 
 import os
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from pairflow.kinds import KINDS
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
@@ -26,12 +29,14 @@ COPIED = (
         "tests",
         "docs",
         "benchmarks",
+        *("Snakefile", "rules", "profiles", "envs"),
         "workflow_config.yaml",
         "config.schema.json",
         "pyproject.toml",
     ),
     ".mypy_cache",  # where `make lint` has run, the types of what did not change are known
 )
+KIND = "A kind of data"
 TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/config",
     "tests/test_floors.py::test_imports_only_lower_floors",
@@ -59,11 +64,12 @@ def apply(section: str, copy: Path) -> str:
         body = textwrap.dedent(match["body"]) if match["indent"] else match["body"]
         path = match["path"] and copy / match["path"]
         if path is None:
-            examples.append(body)
+            examples += [body] if match["kind"] == "python" else []
         elif match["kind"] == "diff":
             apply_diff(path, body)
         else:
             assert not path.exists(), f"{match['path']}: not a new file"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body, encoding="utf-8")
     [example] = examples
     return example
@@ -77,6 +83,15 @@ def apply_diff(path: Path, body: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{path}: expected once, found {text.count(old)} times:\n{old}"
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def list_files(section: str) -> dict[str, list[str]]:
+    """The files of the package that a section changes or adds, and the bodies of their blocks."""
+    files: dict[str, list[str]] = {}
+    for match in BLOCK.finditer(SECTIONS[section]):
+        if (match["path"] or "").startswith("pairflow/"):
+            files.setdefault(match["path"], []).append(textwrap.dedent(match["body"]))
+    return files
 
 
 def run(command: list[str], folder: Path, copy: Path) -> str:
@@ -118,8 +133,27 @@ def test_the_sections_are_those_that_contributors_ask_for():
         "distillation",
         "data set",
         "metric",
+        "kind of data",
     )
     assert list(SECTIONS) == [f"A {topic}" for topic in topics]
+
+
+@pytest.mark.parametrize("section", [section for section in SECTIONS if section != KIND])
+def test_a_recipe_touches_at_most_three_files(section):
+    """A data set and a metric of each kind of data touch files of that kind only."""
+    files = list_files(section)
+    kinds = {path.split("/")[2] for path in files if path.startswith("pairflow/kinds/")}
+    assert kinds == (set(KINDS) if section in ("A data set", "A metric") else set())
+    for kind in kinds or {""}:
+        assert 1 <= sum(kind in path.split("/") or not kind for path in files) <= 3
+
+
+def test_a_kind_of_data_is_a_folder_and_one_line_in_the_list():
+    files = list_files(KIND)
+    [line] = files.pop("pairflow/kinds/__init__.py")
+    assert [text[0] for text in line.splitlines()] == ["-", "+"]
+    assert {path.rpartition("barcodes/")[0] for path in files} == {"pairflow/kinds/"}
+    assert sum(body.count("\n") for [body] in files.values()) <= 150
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -136,5 +170,30 @@ def test_all_sections_together_keep_the_rules_of_the_repository(check, everythin
     run(["-m", *CHECKED[check]], everything, everything)
 
 
-def test_one_experiment_takes_what_all_sections_add(everything, tmp_path):
+def test_a_step_is_run_with_each_addition(everything, tmp_path):
     run([str(everything / "tests" / "docs" / "all_recipes.py")], tmp_path, everything)
+
+
+def test_a_new_kind_of_data_goes_from_raw_data_to_a_report_and_samples(everything):
+    """By the commands of the page, in the clone, on the numbers that its example has written."""
+    examples = {match["kind"]: match["body"] for match in BLOCK.finditer(SECTIONS[KIND]) if not match["path"]}
+    run(["-c", examples["python"]], everything, everything)
+    said = {}
+    for line in examples["sh"].splitlines():
+        _, command, *arguments = line.split()
+        arguments += {"estimate": ["--recorded"], "run": ["--cores", "1"]}.get(command, [])
+        said[command] = run(["-m", "pairflow", command, *arguments], everything, everything)
+    assert re.search(r"^to do +6 of 6 jobs$", said["estimate"], re.MULTILINE)
+    check_report((everything / "results" / "barcodes" / "report.html").read_text(encoding="utf-8"))
+    numbers = (everything / "new_numbers.txt").read_text().split()
+    assert len(set(numbers)) == len(numbers) == 20
+    assert all(re.fullmatch(r"[0-9]{4}", number) for number in numbers)
+    assert (everything / "scores.csv").read_text().count("\n") == 21
+
+
+def check_report(page: str) -> None:
+    """The head of the page, its floor, and a picture of samples."""
+    best = r"The best method, udlm at 8 sampling steps, has a readable share of 0\.\d+"
+    assert re.search(rf"{best}; training barcodes have 1\.0", page)
+    assert "The dotted line is the floor, the same of real barcodes: readable share 1.0" in page
+    assert re.search(r'<img class="pixels" src="data:image/png;[^"]+" alt="The rows of udlm, NFE 8"', page)

@@ -63,6 +63,7 @@ MISTAKES = {
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": lambda: sample(
         conversion="exakt"
     ),
+    "sharpness: no sampler has such a setting": lambda: sample(sharpness=2.0),
     "steps: expected an integer in 1..1000000, found 0": lambda: sample(steps=0),
     "steps: expected an integer in 1..1000000, found -3": lambda: draw(steps=-3),
     "steps: expected an integer in 1..1000000, found 2.5": lambda: sample(steps=2.5),

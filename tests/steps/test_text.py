@@ -130,7 +130,7 @@ def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step):
     run = step("sample", model=finished / ROOT, count=20, out=out, quiet=True)
     assert run.exit_code == 0, run.output
     assert re.search(
-        r"takes \w+ with --nfe [12]; by the metrics its judge_ppl is \d+\.\d+ at NFE", run.stderr
+        r"takes \w+ with --nfe [12]; by the metrics its judge perplexity is \d+\.\d+ at NFE", run.stderr
     )
     assert f"20 texts, seed 0 -> {out}" in run.stderr
     lines = out.read_text().splitlines()
@@ -171,7 +171,7 @@ def test_what_texts_on_demand_cannot_be_is_refused(
 
 
 def test_line_breaks_in_a_text_are_written_as_two_characters(tmp_path):
-    from pairflow.kinds.text.on_demand import _write_lines
+    from pairflow.data.delivery import _write_lines
 
     _write_lines(tmp_path / "x.txt", [{"text": "a\nb\\n"}, {"text": "c"}])
     assert (tmp_path / "x.txt").read_text() == "a\\nb\\\\n\nc\n"

@@ -168,10 +168,6 @@ class Images(DataSettings):
     )
     split_seed: Seed = Field(42, description="Seed of the random split and subset.")
 
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") in cls.names
-
     @property
     def file(self) -> None:
         """No single file: images come from a folder, or have a name that the workflow knows."""

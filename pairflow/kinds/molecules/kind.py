@@ -130,7 +130,7 @@ class MoleculesKind(Kind):
     # On demand
 
     rows = "molecules"
-    on_demand = True
+    on_demand, demanded = True, frozenset(DemandSettings.model_fields)
     chosen_by = ("useful_strict", "valid")
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:

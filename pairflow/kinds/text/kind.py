@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pairflow.config import DemandSettings, Experiment
+from pairflow.config import DEMANDED, DemandSettings, Experiment
 from pairflow.data.folders import listing
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.text import settings as text_settings
@@ -138,16 +138,11 @@ class TextKind(Kind):
     # On demand
 
     rows = "text"
-    on_demand = True
-    chosen_by, chosen_lowest = ("judge_ppl",), True
+    on_demand, demanded = True, DEMANDED | {"prefix", "template"}
+    chosen_by = ("judge_ppl",)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "subwords", "bert")
-
-    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        from pairflow.kinds.text.on_demand import require_text
-
-        require_text(folder, settings)
 
     def takes(self, file: Path) -> bool:
         return file.is_dir() or file.suffix.lower() == ".txt"

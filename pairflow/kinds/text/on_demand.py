@@ -1,15 +1,12 @@
 """Text on demand: samples as text, in the order in which they come; and text to score."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from torch import Tensor
 
-from pairflow.artifacts import as_cell
 from pairflow.config import DemandSettings
-from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
+from pairflow.data.delivery import Candidate, Lines, Rows, Scored
 from pairflow.errors import InputError
 from pairflow.files import read_text
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
@@ -18,58 +15,27 @@ from pairflow.kinds.text.sources import MOST_BYTES
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 
-_SETTINGS = {"count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail", "prefix", "template"}
 
-
-class TextDelivery(Delivery):
+class TextDelivery(Lines):
     """Texts of a model; with `unique` each of them once."""
 
     noun = "texts"
 
     def __init__(self, model: Model, settings: DemandSettings):
+        super().__init__(settings.unique)
         self.settings, self.tokeniser = settings, load_tokeniser(model.vocabulary_file())
         self.given = given_text(settings, self.tokeniser, model.length)
-        self.begin()
-
-    def begin(self) -> None:
-        self.drawn, self._seen = 0, set[str]()
 
     def decode(self, tokens: list[int]) -> str:
         return self.tokeniser.decode(tokens)
 
-    def keep(self, text: str) -> str | None:
-        self.drawn += 1
-        if text in self._seen:
-            return None
-        if self.settings.unique:
-            self._seen.add(text)
-        return text
-
-    def explain(self) -> str:
-        return "new: ask for fewer"
-
-    def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        if out.suffix not in _WRITERS:
-            raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .txt or .csv for text")
-        return _WRITERS[out.suffix]
-
-    def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, Any]]:
-        return lambda text: {"text": text}
-
     def summarise(self, rows: Rows, seconds: float) -> str:
-        summary = self.noun + (f" from {self.drawn:,} samples" if self.drawn > len(rows) else "")
+        summary = super().summarise(rows, seconds)
         if self.settings.prefix is not None and self.given is not None:
             start = self.tokeniser.decode(self.given[: count_given(self.given)].tolist())
             share = sum(row["text"].startswith(start) for row in rows) / len(rows)
             summary += f" ({share:.1%} of them begin with the prefix)"
         return summary
-
-
-def require_text(folder: Path, settings: DemandSettings) -> None:
-    """InputError for a setting that text has no use for."""
-    if others := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
-        option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
-        raise InputError(f"{folder}: {option} is for molecules; this model makes text")
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
@@ -92,19 +58,6 @@ def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> T
     lead = [] if tokeniser.start is None else [tokeniser.start]
     after = 1 if tokeniser.lines or tokeniser.margins else 0  # the end symbol
     return given_row(option, lead, tokens, length, room=length - len(lead) - after)
-
-
-def _write_csv(path: Path, rows: Rows) -> None:
-    pd.DataFrame(rows).map(as_cell).to_csv(path, index=False, lineterminator="\n")
-
-
-def _write_lines(path: Path, rows: Rows) -> None:
-    r"""A line for each text; line breaks in it are written as \n, and backslashes twice."""
-    escapes = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
-    path.write_text("".join(row["text"].translate(escapes) + "\n" for row in rows), encoding="utf-8")
-
-
-_WRITERS = {".txt": _write_lines, ".csv": _write_csv}
 
 
 class ScoredText(Scored):

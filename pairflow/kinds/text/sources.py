@@ -11,13 +11,13 @@ from pathlib import Path
 
 from pairflow.artifacts import digest
 from pairflow.config import DataSettings
-from pairflow.data.download import RawFile, downloadable, local_copy
+from pairflow.data.download import RawFile
 from pairflow.data.folders import files
-from pairflow.data.source import DatasetSize, DataSource, broken_copy, quoted
+from pairflow.data.source import DatasetSize, DataSource, quoted
 from pairflow.data.status import Finding, described
 from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
-from pairflow.files import read_bytes, require_regular
+from pairflow.files import read_bytes, read_text, require_regular
 from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, join, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
@@ -85,14 +85,12 @@ class PublishedText(TextSource):
     def fetch(self) -> Path:
         return self.file.fetch()
 
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        """The parts of a plain file in UTF-8; a file that is packed has a class of its own."""
+        return cut_parts(read_text(self.fetch(), MOST_BYTES), settings)
+
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        local = local_copy(self.file.names)
-        path = local or self.file.cached_copy
-        if not path.is_file():
-            return downloadable([str(self.file.url)], self.file.names[0], offline)
-        if local is None and not self.file.is_as_published:
-            return broken_copy(path, "not the published file, by its checksum")
-        return Finding.ok(f"{path}{' (checksum as published)' if local is None else ''}")
+        return self.file.status(offline)
 
 
 @dataclass(frozen=True)

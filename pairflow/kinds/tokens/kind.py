@@ -1,4 +1,4 @@
-"""Token rows of a user's own."""
+"""Token rows, published or a user's own."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,6 @@ from pairflow.kinds.tokens.metrics import GROUPS, METRICS
 from pairflow.kinds.tokens.settings import Tokens
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.metrics.measured import Machine, Measurement
 
 
@@ -27,19 +26,15 @@ class TokensKind(Kind):
     def prepare(
         self, settings: Tokens, files: Mapping[str, Path], parent: Path | None, progress: bool
     ) -> None:
-        """Check your own token rows and split them, as preprocessing does with molecules and images.
+        """Check token rows and split them, as preprocessing does with molecules and images.
 
         The rows come from a .npy file with a two-dimensional array of integers, or from the column `tokens`
         of a Parquet file.
         """
-        from pairflow.kinds.tokens.store import store
+        from pairflow.kinds.tokens.sources import source_of
 
-        store(settings, files)
-
-    def own_raw(self, settings: Tokens) -> dict[str, str | None]:
-        return {"data.file": settings.file}
-
-    # Jobs on real data
+        source = source_of(settings)
+        source.read(settings).write(files, settings, source.fetch())
 
     # Metrics of samples
 
@@ -69,14 +64,7 @@ class TokensKind(Kind):
     rows = "token rows"
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols == "tokens" or description.get("vocabulary", "") is None
-
-    # Costs
-
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.data.costs import token_costs
-
-        return token_costs(job)
+        return super().is_made_by(description, symbols) or description.get("vocabulary", "") is None
 
 
 KIND = TokensKind()

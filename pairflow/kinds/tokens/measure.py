@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pairflow.artifacts import digest
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
-from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.measured import Machine, Measurement
 from pairflow.metrics.real_rows import RealRows
 from pairflow.pairing.cpu.compiled import compiled
@@ -20,35 +18,26 @@ from pairflow.pairing.cpu.compiled import compiled
 
 def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
-    real = RealRows.read(*files)
-    drawn, trials, metadata = real.read_samples(samples)
-    with machine.provenance.uncounted():
-        compile_for(real)
-    shared = {"samples": metadata.parameters["samples"]}
-    rows = [
-        {**row, "trial": int(trial), **shared}
-        for trial in np.unique(trials)
-        for row in measure(drawn[trials == trial], real)
-    ]
-    inputs = {"samples": digest(samples), **real.inputs}
-    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+    real = _read(files, machine)
+    return real.measure_samples(samples, lambda rows: measure(rows, real))
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
+    real = _read(files, machine)
+    return real.measure_floor(
+        settings,
+        train=lambda rows: compare_frequencies(rows, real),
+        test=lambda rows: compare_neighbours(rows, real),
+    )
+
+
+def _read(files: RowFiles, machine: Machine) -> RealRows:
+    """The real rows; what finds the nearest of them is compiled, so that it costs no time later."""
     real = RealRows.read(*files)
     with machine.provenance.uncounted():
-        compile_for(real)
-    rows = [
-        {**row, "method": "data", "trial": trial, "samples": len(drawn)}
-        for split, part, compare in (
-            ("train", real.train, compare_frequencies),
-            ("test", real.held_out, compare_neighbours),
-        )
-        for trial, drawn in draw_trials(settings, split, np.arange(len(part)))
-        for row in compare(part[drawn], real)
-    ]
-    return Measurement(rows, real.metadata.vocabulary, real.inputs)
+        nearest_hamming(real.train[:1], real.train[:1])
+    return real
 
 
 def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
@@ -121,8 +110,3 @@ def total_variation(one: np.ndarray, other: np.ndarray) -> float:
         np.bincount(part, minlength=places.max() + 1) / len(part) for part in np.split(places, [len(one)])
     )
     return float(np.abs(p - q).sum() / 2)
-
-
-def compile_for(real: RealRows) -> None:
-    """Compile what finds the nearest rows of these data, so that it costs no time later."""
-    nearest_hamming(real.train[:1], real.train[:1])

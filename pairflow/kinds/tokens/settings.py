@@ -1,23 +1,24 @@
-"""Settings of a user's own token rows."""
+"""Settings of token rows."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pairflow.config.check import Seed
 from pairflow.config.fields import DataSettings, OwnFile, Share, TrainingRows
 from pairflow.limits import MAX_VOCABULARY
 
+_OWN = "tokens"  # the source of a user's own rows
+
 
 class Tokens(DataSettings):
-    """Token rows of the user's own: N integers in 0..K-1 in each."""
+    """Token rows: N integers in 0..K-1 in each."""
 
     kind = "tokens"
-    names = ("tokens",)
 
-    source: Literal["tokens"] = Field(description="Always `tokens`: rows of your own, from `file`.")
-    file: OwnFile = Field(
+    source: Literal["tokens"] = Field(description="`tokens`: rows of your own, from `file`.")
+    file: OwnFile | None = Field(
+        None,
         description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
         "column `tokens` of lists of integers.",
     )
@@ -30,9 +31,14 @@ class Tokens(DataSettings):
     split_seed: Seed = Field(42, description="Seed of the random split.")
     training_rows: TrainingRows = None
 
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") == "tokens"
+    @model_validator(mode="after")
+    def _fits_the_source(self) -> "Tokens":
+        if self.source == _OWN and self.file is None:
+            raise ValueError("file: the source tokens needs this key; found none")
+        if self.source != _OWN and self.file is not None:
+            raise ValueError(f"file: the source {self.source} has no such key")
+        return self
 
 
+Tokens.names = get_args(Tokens.model_fields["source"].annotation)
 DATA = Tokens

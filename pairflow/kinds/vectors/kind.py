@@ -36,9 +36,6 @@ class VectorsKind(Kind):
 
         store(settings, files)
 
-    def own_raw(self, settings: Vectors) -> dict[str, str | None]:
-        return {"data.file": settings.file}
-
     # Jobs on real data
 
     shows_pairs = True
@@ -65,9 +62,6 @@ class VectorsKind(Kind):
     # On demand
 
     rows = "vectors"
-
-    def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
-        return symbols == "vectors"
 
     # Costs
 

@@ -1,7 +1,6 @@
 """Settings of vectors."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -16,7 +15,6 @@ class Vectors(DataSettings):
 
     kind = "vectors"
     flows = (CONTINUOUS.name,)
-    names = ("two_moons", "vectors")
     paper = ("two_moons",)
 
     source: Literal["two_moons", "vectors"] = Field(
@@ -51,10 +49,6 @@ class Vectors(DataSettings):
     )
     split_seed: Seed = Field(42, description="Seed of two_moons, or of the random split of your own vectors.")
 
-    @classmethod
-    def claims(cls, values: Mapping[str, Any]) -> bool:
-        return values.get("source") in cls.names
-
     @model_validator(mode="after")
     def _fits_the_source(self) -> "Vectors":
         needed, others = ("file", ("dims", "noise")) if self.source == "vectors" else ("dims", ("file",))
@@ -66,4 +60,5 @@ class Vectors(DataSettings):
         return self
 
 
+Vectors.names = get_args(Vectors.model_fields["source"].annotation)
 DATA = Vectors

@@ -10,7 +10,7 @@ plus normal noise. The N-fold product has N independent pairs of coordinates, d 
 
 import hashlib
 import json
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from pairflow.artifacts import read_array
 from pairflow.config import DataSettings
-from pairflow.data.source import DatasetSize, DataSource, quoted
+from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.settings import Vectors
@@ -41,6 +41,10 @@ class PreparedVectors:
         return json.dumps(facts, separators=(",", ":"))
 
     @property
+    def size(self) -> DatasetSize:
+        return DatasetSize(len(self.train), len(self.validation), 0, self.train.shape[1])
+
+    @property
     def hash(self) -> str:
         return hashlib.sha256(self.contract.encode()).hexdigest()
 
@@ -55,24 +59,17 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
     return (points + noise * generator.standard_normal(points.shape)).astype(np.float32)
 
 
-class VectorSource(DataSource):
-    """Vectors of real numbers."""
-
-    @abstractmethod
-    def read(self, settings: Vectors) -> PreparedVectors:
-        """The two parts of the data."""
-
-
 @dataclass(frozen=True)
-class TwoMoons(VectorSource):
-    """The product of two moons; the points are a function of the settings."""
+class DrawnVectors(DataSource):
+    """Points that `draw(rows, dims, noise, generator)` draws at random, as a function of the settings."""
 
-    name: str = "two_moons"
+    name: str
+    draw: Callable[[int, int, float, np.random.Generator], np.ndarray]
 
     def read(self, settings: Vectors) -> PreparedVectors:
         size, noise = self.measure(settings), NOISE if settings.noise is None else settings.noise
         generator = np.random.default_rng(settings.split_seed)
-        points = two_moons(size.total, size.length, noise, generator)
+        points = self.draw(size.total, size.length, noise, generator)
         return PreparedVectors(points[: size.rows], points[size.rows :])
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
@@ -86,14 +83,8 @@ class TwoMoons(VectorSource):
 
 
 @dataclass(frozen=True)
-class VectorFile(VectorSource):
+class VectorFile(RowFile):
     """A user's own .npy file of vectors."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.path.name
 
     def read(self, settings: Vectors) -> PreparedVectors:
         """Read and split the vectors; InputError if they cannot be read, or are too few."""
@@ -109,16 +100,6 @@ class VectorFile(VectorSource):
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
         return PreparedVectors(vectors[train], vectors[validation])
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Vectors)
-        prepared = self.read(settings)
-        return DatasetSize(len(prepared.train), len(prepared.validation), 0, prepared.train.shape[1])
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        if self.path.is_file():
-            return Finding.ok(str(self.path))
-        return Finding.attention(f"{self.path}: no such file", f"ls {quoted(self.path.parent)}")
-
     def _load(self) -> np.ndarray:
         """The array (rows, d) float32 in the file."""
         if self.path.suffix != ".npy":
@@ -131,6 +112,10 @@ class VectorFile(VectorSource):
         return vectors.astype(np.float32)
 
 
-def source_of(settings: Vectors, folder: Path = Path()) -> VectorSource:
+_DRAWN = (DrawnVectors("two_moons", two_moons),)
+DATA_SETS = {vectors.name: vectors for vectors in _DRAWN}
+
+
+def source_of(settings: Vectors, folder: Path = Path()) -> DrawnVectors | VectorFile:
     """The source that the settings name; a relative path of an own file is one below `folder`."""
-    return VectorFile(folder / settings.file) if settings.file else TwoMoons()
+    return VectorFile(folder / settings.file) if settings.file else DATA_SETS[settings.source]

@@ -1,14 +1,11 @@
 """What pages show of images."""
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import Experiment
@@ -29,7 +26,6 @@ from pairflow.report.kind_page import (
     find_means,
 )
 from pairflow.report.panels import Panel, panels
-from pairflow.report.pixels import Png
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.tables import Table
 from pairflow.report.words import join_steps, name_file
@@ -147,14 +143,14 @@ class ImagesPage(KindPage):
     def name_pictures(self, drawn: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
         """Pixels (H, W, C) or (H, W), enlarged as the page does."""
         if examples := drawn["examples"]:
-            yield "training-images", _pixels(examples)
+            yield "training-images", examples.pixels
         for method, grids in drawn["grids"].items():
-            yield from ((f"samples-{name_file(method)}-nfe{nfe}", _pixels(png)) for nfe, png in grids.items())
+            yield from ((f"samples-{name_file(method)}-nfe{nfe}", png.pixels) for nfe, png in grids.items())
         for coupling, pairs in drawn["pairs"].items():
-            yield f"pairs-{name_file(coupling)}", _pixels(pairs.png)
-        yield from ((f"states-{name_file(name)}", _pixels(png)) for name, png in drawn["states"].items())
+            yield f"pairs-{name_file(coupling)}", pairs.png.pixels
+        yield from ((f"states-{name_file(name)}", png.pixels) for name, png in drawn["states"].items())
         for method, neighbours in drawn["neighbours"].items():
-            yield f"neighbours-{name_file(method)}", np.hstack([_pixels(one.png) for one in neighbours])
+            yield f"neighbours-{name_file(method)}", np.hstack([one.png.pixels for one in neighbours])
 
 
 def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> str:
@@ -174,11 +170,6 @@ def _name_features(panel: Panel, accuracies: Mapping[str, float | None]) -> str:
 
 def _once(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
-
-
-def _pixels(png: Png) -> np.ndarray:
-    with Image.open(BytesIO(base64.b64decode(png.uri.partition(",")[2]))) as image:
-        return np.asarray(image).repeat(png.factor, axis=0).repeat(png.factor, axis=1)
 
 
 PAGE = ImagesPage()

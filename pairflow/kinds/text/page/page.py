@@ -28,7 +28,7 @@ from pairflow.report.kind_page import (
     count_rows,
     count_symbols,
     draw_pairs,
-    spell_rows,
+    name_rows,
 )
 from pairflow.report.panels import Panel
 from pairflow.report.results import FinishedExperiment
@@ -55,9 +55,13 @@ class TextPage(KindPage):
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
-        rows = spell_rows(root, samples, self.shown, lambda row: tokeniser.decode(row).translate(_BREAKS))
+        rows = {
+            name: [tokeniser.decode(row).translate(_BREAKS) for row in own]
+            for name, own in name_rows(root, samples, self.shown).items()
+        }
         names, seed = experiment.couplings(), experiment.seeds[0]
-        return TextPart(symbols, rows, {name: _spell_pairs(root, seed, name, symbols) for name in names})
+        pairs = {name: _spell_pairs(root, seed, name, symbols) for name in names}
+        return TextPart(symbols, rows, pairs=pairs)
 
     def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
         return {
