@@ -31,7 +31,6 @@ GROUPS = {
         "evaluate",
         "correlate",
         "report",
-        "paper",
     ),
 }
 *_STARTS, STEPS = GROUPS.values()

@@ -9,12 +9,12 @@ from pairflow.report import charts, downloads, entries, words
 _FOLDER = Path(__file__).parent
 
 
-def make_environment() -> jinja2.Environment:
-    """Templates below this folder, and those of kinds of data below that of the package.
+def make_environment(*folders: Path) -> jinja2.Environment:
+    """Templates below this folder, those of kinds of data below that of the package, and those in `folders`.
 
     Every name that they do not get is an error."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([_FOLDER, _FOLDER.parent]),
+        loader=jinja2.FileSystemLoader([_FOLDER, _FOLDER.parent, *folders]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

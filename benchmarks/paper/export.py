@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from benchmarks.paper.grids import PaperCell, PaperGrid, PaperSection
+from benchmarks.paper.printed import Printed
+from benchmarks.paper.protocol import describe_scale
 from pairflow.report.downloads import Entry, Part, as_csv, as_latex
-from pairflow.report.paper.grids import PaperCell, PaperGrid, PaperSection
-from pairflow.report.paper.printed import Printed
-from pairflow.report.paper.protocol import describe_scale
 from pairflow.report.results import FinishedExperiment
 
 _COLUMNS = {

@@ -1,7 +1,7 @@
 import numpy as np
 
 import pairflow
-from pairflow.report.paper import illustration
+from benchmarks.paper import illustration
 
 
 def test_uniform_corruption_is_linear_in_time_and_backward_pairing_nearer():

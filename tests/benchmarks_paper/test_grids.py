@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.paper.grids import PaperCell, PaperSection, make_sections, statuses
+from benchmarks.paper.verdicts import Comparison, Status
 from pairflow.errors import InputError
-from pairflow.report.paper.grids import PaperCell, PaperSection, make_sections, statuses
-from pairflow.report.paper.verdicts import Comparison, Status
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]  # seeds' means 51, 50, 53
 

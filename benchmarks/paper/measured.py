@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from benchmarks.paper.printed import MINUTES, Printed
+from benchmarks.paper.protocol import differences, name_data, protocols, settings_of_model
+from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import parse_method
-from pairflow.report.paper.printed import MINUTES, Printed
-from pairflow.report.paper.protocol import differences, name_data, protocols, settings_of_model
-from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Estimate, estimate, group_by_seed
 from pairflow.report.words import format_number, pluralise

@@ -3,20 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pairflow.config import Experiment, parse_method
-from pairflow.report.paper.grids import PaperSection
-from pairflow.report.paper.printed import DATASETS, Printed, minutes
-from pairflow.report.paper.protocol import differences_of_models, name_data
-from pairflow.report.paper.verdicts import SEEDS
+from benchmarks.paper.grids import PaperSection
+from benchmarks.paper.printed import DATASETS, Printed
+from benchmarks.paper.protocol import differences_of_models, name_data
+from benchmarks.paper.verdicts import SEEDS
+from pairflow.config import Experiment
+from pairflow.estimate.printed import UNTIMED, describe_hours
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import join_words, name_distillation, pluralise
-
-ORIGIN = (
-    "on one RTX A6000 by the paper’s own table of cost, for pairing, training and distillation, without "
-    "sampling, evaluation and total correlation"
-)
-
-UNTIMED = "The paper does not print how long it takes."
+from pairflow.report.words import join_words, pluralise
 
 
 @dataclass(frozen=True)
@@ -62,14 +56,14 @@ def _advise(
     seeds = len(experiment.seeds)
     if run is None:
         more = f" Numbers are judged from {SEEDS} seeds on; it has {seeds}." if seeds < SEEDS else ""
-        untimed = "" if _hours(experiment) else f" {UNTIMED}"
-        return Advice(f"{name} was not run.{more}{untimed}", command, _hours(experiment))
+        untimed = "" if describe_hours(experiment) else f" {UNTIMED}"
+        return Advice(f"{name} was not run.{more}{untimed}", command, describe_hours(experiment))
     if seeds < SEEDS:
         text = (
             f"{name} has {seeds} of the {SEEDS} training seeds that a judgement needs: "
             f"give it seeds: [{', '.join(map(str, range(SEEDS)))}]."
         )
-        return Advice(text, command, _hours(experiment))
+        return Advice(text, command, describe_hours(experiment))
     missing = [value for section in sections for value in _missing(section, name, name_data(experiment))]
     if not missing:
         return Advice(f"{name} is finished, and has all values that the workflow can measure.")
@@ -81,7 +75,7 @@ def _advise(
     text = f"{name} is finished without {pluralise(len(missing), 'value')}"
     if not needs:
         return Advice(f"{text}, which its configuration does not ask for.")
-    hours = _hours(experiment, new) if new else ""
+    hours = describe_hours(experiment, new) if new else ""
     return Advice(f"{text}, which need the {'; '.join(needs)}.", command, hours)
 
 
@@ -95,40 +89,3 @@ def _missing(section: PaperSection, name: str, dataset: str) -> list[Printed]:
         and value.measurable
         and not (name in cells and cells[name].measured)
     ]
-
-
-def cost(experiment: Experiment) -> str:
-    """Time of the training by the paper's own table of cost, or that it does not tell."""
-    hours = _hours(experiment)
-    return f"{hours} {ORIGIN}." if hours else UNTIMED
-
-
-def _hours(experiment: Experiment, methods: Sequence[str] = ()) -> str:
-    """Hours of all its models for one seed, or of those that further `methods` need beside them."""
-    models, total = len(experiment.trained()), seed_minutes(experiment)
-    what = f"all its {models} models"
-    if methods:
-        extended = experiment.model_copy(update={"methods": (*experiment.methods, *methods)})
-        total = seed_minutes(extended) - total
-        what = pluralise(len(extended.trained()) - models, "further model")
-    if total <= 0:
-        return ""
-    seeds, hours = len(experiment.seeds), total / 60
-    every = f", {seeds} seeds about {seeds * hours:,.0f} h" if seeds > 1 else ""
-    return f"One seed of {what} takes about {hours:,.0f} h{every}"
-
-
-def seed_minutes(experiment: Experiment) -> float:
-    """Minutes on an RTX A6000, as printed, for pairing and training every model of an experiment once.
-
-    0 where the paper does not tell: on other data, or with a distillation that it does not have.
-    """
-    printed = minutes(name_data(experiment))
-    work = [name_distillation(name) or "base" for name in experiment.trained()]
-    if not set(work) <= set(printed):
-        return 0.0
-    total = sum(printed[name] for name in work)
-    for name in experiment.couplings():
-        method = parse_method(name)
-        total += printed["PairFlow"] / method.subsets if method.base == "pairflow" else 0.0
-    return total

@@ -1,9 +1,15 @@
-"""Finished experiments and the paper's printed tables to results/paper/."""
+"""Finished experiments and the paper's printed tables to results/paper/.
+
+snakemake --cores 1 results/paper/report.html
+python -m benchmarks.paper --help
+"""
 
 from pathlib import Path
 
 import click
 
+from benchmarks.paper.inputs import read_experiments
+from benchmarks.paper.page import PaperPage, render
 from pairflow.artifacts import Metadata, Provenance, atomic, own_files, require_apart, write_table
 from pairflow.config import PaperSettings
 from pairflow.plan import paths
@@ -21,9 +27,6 @@ from pairflow.steps.options import existing, out, out_folder
 @out("--out", help="Output file for the report page (HTML).")
 def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out: Path):
     """Compare finished experiments with the paper's tables."""
-    from pairflow.report.paper.inputs import read_experiments
-    from pairflow.report.paper.page import PaperPage, render
-
     provenance = Provenance()
     require_apart({"--values": values, "--out": out}, paths.finished(results, settings.experiments).values())
     runs, left_out = read_experiments(results, settings.experiments)
@@ -39,6 +42,8 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
         new_page.write_text(html, encoding="utf-8")
     provenance.write(out)
 
+
+main.name = "paper"  # as its messages call it
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pairflow.report.paper.verdicts import Effect, Status, compare_effects, judge, margin, measure_effect
+from benchmarks.paper.verdicts import Effect, Status, compare_effects, judge, margin, measure_effect
 from pairflow.report.stats import Estimate
 
 

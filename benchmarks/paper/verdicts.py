@@ -20,7 +20,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from pairflow.report.paper.printed import TRIALS
+from benchmarks.paper.printed import TRIALS
 from pairflow.report.stats import REPETITIONS, Estimate, fieller, t_quantile, welch_freedom
 
 SEEDS = REPETITIONS  # trainings that a judgement needs

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.paper.advice import advise
+from benchmarks.paper.page import PaperPage, render
+from benchmarks.paper.printed import NUMBERS, printed
+from benchmarks.paper.summary import count_outcomes, write_effects
+from pairflow.estimate.printed import describe_cost, seed_minutes
 from pairflow.report.downloads import data_uri
-from pairflow.report.paper.advice import advise, cost, seed_minutes
-from pairflow.report.paper.page import PaperPage, render
-from pairflow.report.paper.printed import NUMBERS, printed
-from pairflow.report.paper.summary import count_outcomes, write_effects
 
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]
 RUN = {"batch_size": 256, "iterations": 100, "learning_rate": 1e-3}
@@ -191,14 +192,16 @@ def test_what_it_would_cost(make_experiment, make_run, empty):
     assert found.text == "qm9 was not run. Numbers are judged from 3 seeds on; it has 1."
     assert others[0].text == "No experiment on ZINC-250k at the paper’s scale is configured."
     assert found.hours == "One seed of all its 7 models takes about 35 h"
-    assert cost(experiment).startswith(f"{found.hours} on one RTX A6000 by the paper’s own table of cost")
+    assert describe_cost(experiment).startswith(
+        f"{found.hours} on one RTX A6000 by the paper’s own table of cost"
+    )
     ffhq = make_experiment("ffhq64", features="inception")
     found = list(advise(empty.sections, {"ffhq64": ffhq}, {}))[-6]
     assert (found.text, found.hours) == (
         "ffhq64 was not run. The paper does not print how long it takes.",
         "",
     )
-    assert cost(ffhq) == "The paper does not print how long it takes."
+    assert describe_cost(ffhq) == "The paper does not print how long it takes."
     run = make_run({("udlm", 1): THREE[:1]}, seeds=(0,))
     found, *_ = advise(empty.sections, {"qm9": experiment}, {"qm9": run})
     assert found.text.endswith("needs: give it seeds: [0, 1, 2].")

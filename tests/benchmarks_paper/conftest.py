@@ -7,16 +7,17 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from pages import browser, compile_latex, open_page, parse  # noqa: F401
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = yaml.safe_load((Path(__file__).parents[3] / "workflow_config.yaml").read_text())["experiments"]
+SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "workflow_config.yaml").read_text())["experiments"]
 
 
 @pytest.fixture
-def make_experiment(make_experiment) -> Callable[..., Experiment]:
+def make_experiment() -> Callable[..., Experiment]:
     """An experiment at the paper's scale on one of its data sets, with some settings replaced."""
 
     def build(source: str = "qm9", data: dict[str, Any] | None = None, **changes: Any) -> Experiment:
@@ -25,7 +26,7 @@ def make_experiment(make_experiment) -> Callable[..., Experiment]:
             "data": SHIPPED[source]["data"] | (data or {}),
             "evaluations": {"main": SHIPPED[source]["evaluations"]["main"]},
         }
-        return make_experiment(**settings | changes)
+        return Experiment(**settings | changes)
 
     return build
 

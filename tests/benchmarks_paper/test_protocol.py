@@ -8,16 +8,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from benchmarks.paper.advice import advise
+from benchmarks.paper.grids import PaperCell
+from benchmarks.paper.measured import SOURCES, Measured, Measurements, MetricSource
+from benchmarks.paper.printed import DATASETS, MINUTES, Printed, printed
+from benchmarks.paper.protocol import FILE, differences, differences_of_models, name_data, protocols
 from pairflow.config import Experiment
 from pairflow.config.file import load, read
-from pairflow.report.paper.advice import advise
-from pairflow.report.paper.grids import PaperCell
-from pairflow.report.paper.measured import SOURCES, Measured, Measurements, MetricSource
-from pairflow.report.paper.printed import DATASETS, MINUTES, Printed, printed
-from pairflow.report.paper.protocol import FILE, differences, differences_of_models, name_data, protocols
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = read(Path(__file__).parents[3] / "workflow_config.yaml").experiments
+SHIPPED = read(Path(__file__).parents[2] / "workflow_config.yaml").experiments
 OTHER = {  # another value of each setting that is a word
     **{"random": "scaffold", "nelbo": "cross_entropy", "cosine": "constant", "constant": "cosine"},
     **{"raw": "ema", "inherit": "fresh", "euler": "ancestral", "ancestral": "euler"},

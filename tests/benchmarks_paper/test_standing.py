@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pairflow.report.paper.page import PaperPage, render
-from pairflow.report.paper.standing import generators
+from benchmarks.paper.page import PaperPage, render
+from benchmarks.paper.standing import generators
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results.md"
+RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
 
 
 @pytest.fixture

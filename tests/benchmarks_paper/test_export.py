@@ -6,10 +6,10 @@ import re
 import pandas as pd
 import pytest
 
-from pairflow.report.paper.export import export_files, tabulate
-from pairflow.report.paper.grids import make_sections
-from pairflow.report.paper.page import PaperPage, render
-from pairflow.report.paper.printed import TITLES
+from benchmarks.paper.export import export_files, tabulate
+from benchmarks.paper.grids import make_sections
+from benchmarks.paper.page import PaperPage, render
+from benchmarks.paper.printed import TITLES
 
 ZINC = "zinc_results_valid-my_zinc"
 THREE = [[50.0, 52.0], [49.0, 51.0], [51.0, 55.0]]

@@ -181,13 +181,3 @@ def best(values: Iterable[Printed]) -> set[Printed]:
     pick = max if values[0].better == "higher" else min
     top = pick(value.value for value in values)
     return {value for value in values if value.value == top}
-
-
-@cache
-def minutes(dataset: str) -> dict[str, float]:
-    """Work (base, DCD, ReDi, PairFlow) -> minutes by the paper's table of cost; empty for other data."""
-    return {
-        value.name: value.value
-        for value in printed()
-        if value.dataset == dataset and value.metric == "runtime_minutes"
-    }

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pairflow.report.paper.grids import EffectCell, PaperSection, statuses
-from pairflow.report.paper.printed import parse_name
-from pairflow.report.paper.protocol import describe_scale
-from pairflow.report.paper.verdicts import Comparison, Status
+from benchmarks.paper.grids import EffectCell, PaperSection, statuses
+from benchmarks.paper.printed import parse_name
+from benchmarks.paper.protocol import describe_scale
+from benchmarks.paper.verdicts import Comparison, Status
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import OURS, baselines, join_words
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from benchmarks.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.config import tail_revises
 from pairflow.metrics.ranking import leading_evaluation
-from pairflow.report.paper.printed import DATASETS, Printed, parse_name, printed
 from pairflow.report.results import FinishedExperiment
 
 _FILE = Path(__file__).with_name("generators.csv")

@@ -3,26 +3,28 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.paper import illustration as figure1
+from benchmarks.paper.advice import advise
+from benchmarks.paper.export import export_files, tabulate
+from benchmarks.paper.grids import PaperSection, make_sections
+from benchmarks.paper.moons import compare_dimensions
+from benchmarks.paper.printed import TRIALS
+from benchmarks.paper.protocol import FILE as PROTOCOL
+from benchmarks.paper.protocol import describe_scale
+from benchmarks.paper.standing import generators
+from benchmarks.paper.summary import count_outcomes, write_effects
+from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
+from pairflow.estimate.printed import ORIGIN
 from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.drawing import Legend, key
 from pairflow.report.environment import make_environment
-from pairflow.report.paper import illustration as figure1
-from pairflow.report.paper.advice import ORIGIN, advise
-from pairflow.report.paper.export import export_files, tabulate
-from pairflow.report.paper.grids import PaperSection, make_sections
-from pairflow.report.paper.moons import compare_dimensions
-from pairflow.report.paper.printed import TRIALS
-from pairflow.report.paper.protocol import FILE as PROTOCOL
-from pairflow.report.paper.protocol import describe_scale
-from pairflow.report.paper.standing import generators
-from pairflow.report.paper.summary import count_outcomes, write_effects
-from pairflow.report.paper.verdicts import SEEDS
 from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import join_steps
@@ -89,7 +91,7 @@ def render(page: PaperPage) -> str:
         for name, starts in _GROUPS.items()
     }
     return (
-        make_environment()
+        make_environment(Path(__file__).parents[1])
         .get_template("paper/paper.html")
         .render(
             page=page,
@@ -102,7 +104,7 @@ def render(page: PaperPage) -> str:
             advice=[*advise(page.sections, page.experiments, page.runs)],
             origin=ORIGIN,
             scales={name: describe_scale(run) for name, run in page.runs.items()},
-            protocol=f"pairflow/report/paper/{PROTOCOL.name}",
+            protocol=f"benchmarks/paper/{PROTOCOL.name}",
             seeds=SEEDS,
             trials=TRIALS,
             figure=figure,

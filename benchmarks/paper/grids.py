@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairflow.report.paper import verdicts
-from pairflow.report.paper.measured import Measured, Measurements
-from pairflow.report.paper.printed import (
+from benchmarks.paper import verdicts
+from benchmarks.paper.measured import Measured, Measurements
+from benchmarks.paper.printed import (
     FIGURES,
     METRICS,
     NOTES,
@@ -18,7 +18,7 @@ from pairflow.report.paper.printed import (
     parse_name,
     tables,
 )
-from pairflow.report.paper.verdicts import JUDGED, Comparison, Effect, Status
+from benchmarks.paper.verdicts import JUDGED, Comparison, Effect, Status
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.words import BASELINE, CONTINUOUS_BASELINE, OURS, format_number
 
