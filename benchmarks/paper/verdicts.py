@@ -21,7 +21,7 @@ from enum import StrEnum
 import numpy as np
 
 from benchmarks.paper.printed import TRIALS
-from pairflow.report.stats import REPETITIONS, Estimate, fieller, t_quantile, welch_freedom
+from pairflow.report.stats import REPETITIONS, Estimate, t_quantile
 
 SEEDS = REPETITIONS  # trainings that a judgement needs
 
@@ -81,9 +81,9 @@ def measure_effect(ours: Estimate, baseline: Estimate, *, as_printed: bool = Fal
     ratio = a / b if b > 0 else np.nan
     if not np.isfinite(u + v) or min(ours.count, baseline.count) < REPETITIONS:
         return Effect(int(np.sign(a - b)) if as_printed else 0, ratio)
-    quantile = t_quantile(welch_freedom(ours, baseline)) if u + v else 0.0
+    quantile = t_quantile(_welch_freedom(ours, baseline)) if u + v else 0.0
     decided = abs(a - b) > quantile * (u + v) ** 0.5
-    low, high = fieller(a, b, quantile**2 * u, quantile**2 * v)
+    low, high = _fieller(a, b, quantile**2 * u, quantile**2 * v)
     return Effect(int(np.sign(a - b)) if decided else 0, ratio, low, high)
 
 
@@ -92,3 +92,25 @@ def compare_effects(here: Effect, paper: Effect) -> Comparison:
     if not here.sign or not paper.sign:
         return Comparison.UNDECIDED
     return Comparison.SAME if here.sign == paper.sign else Comparison.OPPOSITE
+
+
+def _welch_freedom(one: Estimate, other: Estimate) -> float:
+    """Degrees of freedom of the difference of two means, by Welch and Satterthwaite; not both exact."""
+    u, v = one.error, other.error
+    return float((u + v) ** 2 / (u**2 / (one.count - 1) + v**2 / (other.count - 1)))
+
+
+def _fieller(a: float, b: float, u: float, v: float) -> tuple[float, float]:
+    """Ends of the ratios r >= 0 with (a - r b)^2 <= u + r^2 v: Fieller's interval of a / b.
+
+    u and v are squared standard errors times the squared quantile. An end that does not exist is NaN.
+    """
+    if b <= 0:
+        return np.nan, np.nan
+    square, constant = b * b - v, a * a - u
+    root = max(a * a * b * b - square * constant, 0.0) ** 0.5
+    if square > 0:
+        return max((a * b - root) / square, 0.0), (a * b + root) / square
+    if constant <= 0:
+        return np.nan, np.nan
+    return constant / (a * b + root), np.nan  # the baseline may be 0: no upper end
