@@ -1,13 +1,29 @@
-"""Fixtures for pages: their tags, a browser that opens them, and LaTeX that sets their tables."""
+"""What tests of pages share: their tags, a browser that opens them, LaTeX that sets their tables."""
 
 import shutil
 import subprocess
 from html.parser import HTMLParser
 from typing import Any
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Page as PlaywrightPage
 from playwright.sync_api import sync_playwright
+
+from pairflow.kinds import KINDS, load_kind
+from pairflow.report.grid import Cell, Grid
+
+METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+
+
+def given_table(
+    metric: str, columns: list[int], rows: dict[str, list[Cell]], floor: Cell | None = None, **options: Any
+) -> Grid:
+    """A table whose cells are given, not computed from metric rows."""
+    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame()}
+    table = Grid(metric=metric, about=METRICS[metric], **shared | options)
+    vars(table).update(columns=columns, rows=rows, floor=floor)
+    return table
 
 
 class Document(HTMLParser):

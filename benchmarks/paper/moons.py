@@ -1,14 +1,13 @@
 """The counterpart of the figure on N-fold two moons: Chamfer distances by dimension, and who is ahead."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pairflow.report import figures
 from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.panels import Panel, leading_panel
+from pairflow.report.grid import Grid, leading_grid
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference, adjust, difference
-from pairflow.report.tables import make_table, summarise
 from pairflow.report.words import OURS, baselines, join_words
 
 Run = tuple[int, str]  # d, the experiment
@@ -25,41 +24,39 @@ class MoonsPage:
 
 def compare_dimensions(runs: Iterable[FinishedExperiment]) -> MoonsPage | None:
     """The finished experiments on two moons, by dimension; None without any."""
-    panels: dict[Run, Panel] = {}
+    grids: dict[Run, Grid] = {}
     experiments = {run.name: run for run in runs if run.experiment.data.source == "two_moons"}
     for run in experiments.values():
-        panel = leading_panel(run.metrics, run.experiment)
-        if panel is not None:
-            panels[getattr(run.experiment.data, "dims", 0), run.name] = panel
-    if not panels:
+        grid = leading_grid(run.metrics, run.experiment)
+        if grid is not None:
+            grids[getattr(run.experiment.data, "dims", 0), run.name] = grid
+    if not grids:
         return None
-    panels = dict(sorted(panels.items()))
-    methods = list(dict.fromkeys(name for panel in panels.values() for name, _ in panel.values))
+    grids = dict(sorted(grids.items()))
+    methods = list(dict.fromkeys(name for grid in grids.values() for name, _ in grid.values))
     return MoonsPage(
-        {f"d = {d}: {name}": _chart(panel, methods, f"moons-{name}") for (d, name), panel in panels.items()},
+        {f"d = {d}: {name}": _chart(grid, methods, f"moons-{name}") for (d, name), grid in grids.items()},
         legend(methods, "moons", figures.contrast(methods)),
-        _judge(panels, next(iter(experiments.values()))),
+        _judge(grids, next(iter(experiments.values()))),
     )
 
 
-def _chart(panel: Panel, methods: list[str], name: str) -> Picture:
-    rows = summarise(panel.rows)
-    table = make_table(rows, panel.evaluation, panel.metric, panel.about, methods, panel.beside, panel.floor)
-    return figures.quality(table, panel.rows.samples, name)
+def _chart(grid: Grid, methods: list[str], name: str) -> Picture:
+    return figures.quality(replace(grid, methods=methods), grid.frame.samples, name)
 
 
-def _judge(panels: Mapping[Run, Panel], run: FinishedExperiment) -> list[str]:
+def _judge(grids: Mapping[Run, Grid], run: FinishedExperiment) -> list[str]:
     """Where PairFlow is ahead of each baseline, by tests that are corrected (Holm) over all of them."""
     against = baselines(run.experiment)
     keys = [
         (place, baseline, nfe)
-        for place, panel in panels.items()
+        for place, grid in grids.items()
         for baseline in against
-        for method, nfe in sorted(panel.values)
-        if method == OURS and (baseline, nfe) in panel.values
+        for method, nfe in sorted(grid.values)
+        if method == OURS and (baseline, nfe) in grid.values
     ]
     tests = adjust(
-        difference(panels[place].values[OURS, nfe], panels[place].values[baseline, nfe])
+        difference(grids[place].values[OURS, nfe], grids[place].values[baseline, nfe])
         for place, baseline, nfe in keys
     )
     cells: dict[tuple[Run, str], dict[int, Difference]] = {}

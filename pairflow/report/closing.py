@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pairflow.limits import HOPELESS
 from pairflow.report.flaws import collect_evidence, find_flaws
+from pairflow.report.grid import leading_grid
 from pairflow.report.headline import Quality
 from pairflow.report.pages import page_of
-from pairflow.report.panels import leading_panel
 from pairflow.report.results import FinishedExperiment, read_finished, read_logs
 from pairflow.report.words import join_steps
 
@@ -34,7 +34,7 @@ def _headline(finished: FinishedExperiment) -> tuple[str, float]:
     What is wrong with its samples stands in the same line. Empty without any value of that metric.
     """
     experiment = finished.experiment
-    leading = leading_panel(finished.measured, experiment)
+    leading = leading_grid(finished.measured, experiment)
     if leading is None:
         return "", 1.0
     run = leading.best()

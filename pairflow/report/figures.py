@@ -11,7 +11,7 @@ from scipy.stats import binom
 from pairflow.report.charts import Axis, Chart, PlotLine
 from pairflow.report.colours import HEX, Style, contrast, style
 from pairflow.report.drawing import FEW, LOW, SIZE, Fill, Picture, canvas, draw, panels, to_svg
-from pairflow.report.tables import Cell, Table, list_counts
+from pairflow.report.grid import Cell, Grid, list_counts
 from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # at most, on a long curve, so that they do not cover it
@@ -22,7 +22,7 @@ _TRAINING = "training molecules"
 _BINS = 100  # of a histogram; shorter rows have a bin per distance
 
 
-def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
+def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
     """Mean and standard deviation of one metric against the calls of the network, one line per method.
 
     Without calls the table's steps count, each of which is one. `samples` are the numbers of samples that its
@@ -79,7 +79,7 @@ def quality(table: Table, samples: Iterable[int], name: str) -> Picture:
     return draw(chart, name)
 
 
-def _describe(table: Table, where: str, cell: Cell, unit: float, of_samples: str) -> list[str]:
+def _describe(table: Grid, where: str, cell: Cell, unit: float, of_samples: str) -> list[str]:
     """What the point at `where` says: counts both as a share and as they stand in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
@@ -110,7 +110,7 @@ REASONS = {
 TRAINING = Fill("rule")
 
 
-def reasons(tables: Sequence[Table], method: str, samples: int, name: str) -> Picture:
+def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
     """One method's invalid samples per number of steps, stacked by reason; the rest of `samples` is valid."""
     steps = tables[0].columns
     said = {table.label: _at_each(steps, table.rows[method]) for table in tables}

@@ -9,10 +9,9 @@ import numpy as np
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.flaws import Flaw
+from pairflow.report.grid import Grid, leading_grid
 from pairflow.report.pages import page_of
-from pairflow.report.panels import Panel, leading_panel
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, format_percent, join_words
 
 _NAMED = 4  # methods, at most, that a box names
@@ -123,7 +122,7 @@ class Box(NamedTuple):
 
 def make_headline(contents: Contents) -> Headline | None:
     """The head of an experiment's page; None without any value of a leading metric."""
-    leading = leading_panel(contents.metrics, contents.experiment)
+    leading = leading_grid(contents.metrics, contents.experiment)
     if leading is None:
         return None
     seconds = _training_seconds(contents)
@@ -138,19 +137,16 @@ def make_headline(contents: Contents) -> Headline | None:
     page = page_of(contents.experiment)
     measures = page.measure(contents, leading)
     sentence = page.describe(leading, lines[winner], measures, contents)
-    samples = int(leading.rows.samples.max())
+    samples = int(leading.frame.samples.max())
     return Headline(leading.evaluation, [*lines.values()], lines[winner], measures, samples, sentence)
 
 
-def measure_panel(panel: Panel, heading: str) -> Measure:
+def measure_grid(grid: Grid, heading: str) -> Measure:
     """A metric with that of real data, and the decimals that show both."""
-    values, floor = panel.means, panel.floor
-    digits = max(panel.about.digits, choose_digits([*values.values(), *([floor.mean] if floor else [])]))
-    real = format_number(floor.mean, digits) if floor else "–"
-    return Measure(heading, panel.metric, values, real, digits)
+    return Measure(heading, grid.metric, grid.means, grid.floor.text if grid.floor else "–", grid.digits)
 
 
-def measure_bound(contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+def measure_bound(contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
     """The bound on the NLL of held-out rows; empty where no rows are held out."""
     if not (bounds := contents.bounds.get("nll_bound")):
         return {}

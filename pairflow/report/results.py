@@ -17,7 +17,7 @@ from pairflow.kinds import kind_of
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.report.bounds import mean_bounds
-from pairflow.report.tables import REAL
+from pairflow.report.grid import REAL
 from pairflow.report.words import name_scale
 
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]

@@ -12,9 +12,9 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.metrics import METRICS
-from pairflow.report import tables
 from pairflow.report.downloads import Sheet, as_csv, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
+from pairflow.report.grid import Grid
 
 STEPS = [2**power for power in range(11)]
 NAMES = [
@@ -39,10 +39,9 @@ def sheet(make):
     def build(values: pd.DataFrame | dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
         rows = measured(values) if isinstance(values, dict) else values
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
-        summary, metrics = tables.summarise(rows), dict.fromkeys(rows.metric)
         shown = [
-            tables.make_table(summary, "main", metric, METRICS[metric], contents.methods)
-            for metric in metrics
+            Grid("main", metric, METRICS[metric], own, methods=contents.methods)
+            for metric, own in rows.groupby("metric", sort=False)
         ]
         return metric_sheet(contents, shown, "1,024 samples × 3 trials × 1 seed", "Valid")
 

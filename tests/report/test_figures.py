@@ -5,15 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
+from pages import given_table
 
-from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report import drawing, figures
 from pairflow.report.colours import HEX, contrast, style, themed
-from pairflow.report.tables import Cell, Table
+from pairflow.report.grid import Cell
 
-TABLE = Table(
+TABLE = given_table(
     "valid",
-    METRICS["valid"],
     [1, 2, 4],
     {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], "odd $x$ <b>": [Cell(9, 1, 2)] * 3},
 )
@@ -40,9 +39,7 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
 
 def test_values_that_are_all_alike_have_room_above_them():
     cells = [Cell(999, 0, 2), Cell(1000, 0, 2)]
-    [axes] = figures.quality(
-        Table("valid", METRICS["valid"], [1, 2], {"udlm": cells}), [1000], "q"
-    ).figure.axes
+    [axes] = figures.quality(given_table("valid", [1, 2], {"udlm": cells}), [1000], "q").figure.axes
     assert axes.get_ylim() == pytest.approx((0, 105))
 
 
@@ -55,9 +52,7 @@ def test_ids_of_two_drawings_differ_and_references_follow():
 
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    picture = figures.quality(
-        Table("valid", METRICS["valid"], steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q"
-    )
+    picture = figures.quality(given_table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
     assert [value for value, _ in picture.chart.x.ticks] == steps
     labels = ["1", "4", "16", "64", "256", "1024"]
     assert [text for _, text in picture.chart.x.ticks if text] == labels
@@ -175,7 +170,7 @@ def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
     assert drawing.spread([4, 4, 4], 1) == pytest.approx([3, 4, 5])
     assert drawing.spread([0, 4, 4.5, 9], 1) == pytest.approx([0, 3.75, 4.75, 9])
     rows = {f"a{i}": [Cell(100, 0, 2)] for i in range(4)} | {"a" * 60: [Cell(100, 0, 2)], "b": [Cell()]}
-    picture = figures.quality(Table("valid", METRICS["valid"], [1], rows), [1000], "q")
+    picture = figures.quality(given_table("valid", [1], rows), [1000], "q")
     names = [text for text in texts(picture.svg) if text[0] in "ab"]
     assert names == ["a0", "a1", "a2", "a3", "a" * 23 + "…"]  # what has no value has no end
 

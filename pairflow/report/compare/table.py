@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from pairflow.report.compare.sections import MethodRow, MetricGrid
+from pairflow.report.compare.sections import ComparedGrid, MethodRow
 
 _COLUMNS = {
     **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
@@ -20,7 +20,7 @@ _COLUMNS = {
 }
 
 
-def tabulate(grids: Iterable[MetricGrid]) -> pd.DataFrame:
+def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
     """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
 
     `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
@@ -31,8 +31,8 @@ def tabulate(grids: Iterable[MetricGrid]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
 
 
-def _rows(grid: MetricGrid) -> Iterator[dict[str, Any]]:
-    for row in grid.rows.values():
+def _rows(grid: ComparedGrid) -> Iterator[dict[str, Any]]:
+    for row in grid.table.values():
         for nfe, cell in row.cells.items():
             low, high = cell.interval
             yield {
@@ -45,19 +45,18 @@ def _rows(grid: MetricGrid) -> Iterator[dict[str, Any]]:
         for nfe, difference in contrast.cells.items():
             yield {
                 **asdict(difference),
-                **_shared(grid, "difference", nfe, grid.rows[contrast.key]),
+                **_shared(grid, "difference", nfe, grid.table[contrast.key]),
                 "baseline_experiment": contrast.baseline.run,
                 "baseline_method": contrast.baseline.method,
                 "p_holm": difference.adjusted,
             }
 
 
-def _shared(grid: MetricGrid, name: str, nfe: int, row: MethodRow) -> dict[str, Any]:
-    samples = row.samples[nfe]
+def _shared(grid: ComparedGrid, name: str, nfe: int, row: MethodRow) -> dict[str, Any]:
+    samples = grid.cell_counts[row.key, nfe]
     return {
         **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},
         "calls": row.calls[nfe],
-        **grid.kind._asdict(),
-        "evaluation": grid.evaluation,
+        **{name: getattr(grid, name) for name in ("evaluation", "metric", "reference", "extractor")},
         "samples": samples[0] if len(samples) == 1 else None,
     }

@@ -10,8 +10,8 @@ from pairflow.kinds.molecules.page.speed import Speed, measure_speed
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, swatch
+from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
-from pairflow.report.tables import Table
 from pairflow.report.words import name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
@@ -59,7 +59,7 @@ class MoleculeDetails(Details):
 
 
 def describe_molecules(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str, complete: bool
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
 ) -> MoleculeDetails:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
@@ -77,7 +77,7 @@ def describe_molecules(
     )
 
 
-def _reasons(measured: Mapping[str, Table], samples: int, prefix: str) -> Reasons | None:
+def _reasons(measured: Mapping[str, Grid], samples: int, prefix: str) -> Reasons | None:
     members = [table for table in measured.values() if table.about.group == "reasons"]
     if not members:
         return None
@@ -92,7 +92,7 @@ def _reasons(measured: Mapping[str, Table], samples: int, prefix: str) -> Reason
 
 
 def _properties(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[Property]]:
     """NFE -> its properties, the most steps first."""
     properties: dict[int, list[Property]] = {}
@@ -111,7 +111,7 @@ def _properties(
     return properties
 
 
-def _distances(table: Table, nfe: int) -> dict[str, str]:
+def _distances(table: Grid, nfe: int) -> dict[str, str]:
     """Method -> its mean distance at one NFE, as it is printed."""
     if nfe not in table.columns:
         return {}

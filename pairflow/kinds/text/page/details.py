@@ -21,8 +21,8 @@ from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
 from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.grid import choose_digits
 from pairflow.report.kind_page import Details
-from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, pluralise
 
 _COLUMNS = {

@@ -1,11 +1,11 @@
+"""Tables from metric rows: means, deviations, what is marked, and the metric that leads."""
+
 import numpy as np
 import pandas as pd
 import pytest
+from pages import METRICS
 
-from pairflow.kinds import KINDS, load_kind
-from pairflow.report import tables
-
-METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+from pairflow.report.grid import Cell, Grid, describe_scope, leading_grid
 
 
 def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
@@ -17,8 +17,15 @@ def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed
     )
 
 
-def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> tables.Table:
-    return tables.make_table(tables.summarise(rows(values)), "main", "valid", METRICS["valid"], methods)
+def table_of(frame: pd.DataFrame, methods: list[str], metric: str = "valid") -> Grid:
+    """The table of one metric; the seeds are those of all rows."""
+    seeds = frame.dropna(subset="value").seed.nunique()
+    own = frame[frame.metric == metric]
+    return Grid("main", metric, METRICS[metric], own, methods=methods, all_seeds=seeds)
+
+
+def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> Grid:
+    return table_of(rows(values), methods)
 
 
 def test_mean_and_standard_deviation():
@@ -48,10 +55,7 @@ def marked(*columns: tuple[list[float], ...]) -> list[str]:
     """The marked methods of a table with one column: the values of `a`, `b`, `c` for each seed."""
     by_seed = zip(*columns, strict=True)
     frame = seeds(*({(name, 1): [value] for name, value in zip("abc", own, strict=True)} for own in by_seed))
-    found = tables.make_table(
-        tables.summarise(frame), "main", "valid", METRICS["valid"], ["a", "b", "c"]
-    ).rows
-    return [method for method, [cell] in found.items() if cell.best]
+    return [method for method, [cell] in table_of(frame, ["a", "b", "c"]).rows.items() if cell.best]
 
 
 BEST = [50.0, 50.0, 50.0]
@@ -88,8 +92,8 @@ def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     return pd.concat([rows(each, seed=seed) for seed, each in enumerate(values)])
 
 
-def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[tables.Cell]]:
-    return tables.make_table(tables.summarise(frame), "main", metric, METRICS[metric], ["a", "b"]).rows
+def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[Cell]]:
+    return table_of(frame, ["a", "b"], metric).rows
 
 
 def test_deviations_between_seeds_and_between_trials_are_told_apart():
@@ -99,7 +103,7 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
     assert cell.trials == pytest.approx(np.sqrt(14 / 3))
     assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
-    assert tables.describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+    assert describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
 
 
 @pytest.mark.parametrize(
@@ -117,12 +121,12 @@ def test_what_a_deviation_is_between(seeds_of_a, mean, spread, trial_spread):
 
 def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
     frame = seeds({("a", 1): [1, 3], ("a", 2): [4, 6]}, {("a", 1): [5, 7]})
-    found = tables.make_table(tables.summarise(frame), "main", "valid", METRICS["valid"], ["a"])
+    found = table_of(frame, ["a"])
     both, one = found.rows["a"]
     assert (both.spread, found.lack(both)) == ("± 2.8", "")
     assert (one.mean, one.spread, one.trial_spread, found.lack(one)) == (5.0, "", "± 1.4", "1 of 2 seeds")
     frame = seeds({("a", 1): [1, 3], ("b", 1): [1, 1]}, {("a", 1): [np.nan, np.nan], ("b", 1): [2, 2]})
-    found = tables.make_table(tables.summarise(frame), "main", "valid", METRICS["valid"], ["a", "b"])
+    found = table_of(frame, ["a", "b"])
     [cell] = found.rows["a"]
     assert (cell.mean, cell.spread, cell.count, found.lack(cell)) == (2.0, "", 2, "1 of 2 seeds")
 
@@ -132,3 +136,19 @@ def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
     novel = rows({("a", 1): [1, 3]}, metric="novel")
     frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
     assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
+
+
+def test_the_training_images_come_first_and_the_floor_beside_them(make_images):
+    leading = leading_grid(make_images().metrics, make_images().experiment)
+    assert (leading.metric, leading.reference, leading.floor.mean) == ("fd", "train", 4.8)
+    assert leading.best() == ("pairflow", 32)
+    assert leading.best("udlm") == ("udlm", 32)
+
+
+def test_of_molecules_the_valid_ones_of_the_evaluation_main_lead(make):
+    metrics = make().metrics
+    other = metrics.assign(evaluation="check", value=2 * metrics.value)
+    leading = leading_grid(pd.concat([other, metrics]), make().experiment)
+    assert (leading.evaluation, leading.metric, leading.reference) == ("main", "valid", "")
+    assert leading.means["pairflow", 32] == pytest.approx(662)
+    assert leading_grid(metrics[metrics.metric == "novel"], make().experiment) is None
