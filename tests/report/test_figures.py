@@ -7,6 +7,7 @@ import pytest
 from matplotlib.patches import StepPatch
 from pages import given_table
 
+from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
 from pairflow.report.colours import HEX, contrast, style, themed
 from pairflow.report.grid import Cell
@@ -134,7 +135,7 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
         }
     )
     one = {"udlm": counts}
-    picture = figures.histograms(one, "QED", "h")
+    picture = charts.histograms(one, "QED", "h")
     [axes] = picture.figure.axes
     _, curve = (patch for patch in axes.patches if isinstance(patch, StepPatch))
     assert curve.get_data().values.tolist() == [0.1, 0.2]
@@ -145,7 +146,7 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
     assert {"udlm", "less", "more"} <= set(texts(picture.svg))
     assert picture.alt.endswith("training molecules: 0.75; udlm: 1.17, 70.0 % beyond.")
     inside = counts.assign(samples=[0, 1, 2, 0])
-    assert not {"less", "more"} & set(texts(figures.histograms({"udlm": inside}, "QED", "h").svg))
+    assert not {"less", "more"} & set(texts(charts.histograms({"udlm": inside}, "QED", "h").svg))
 
 
 def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
@@ -153,7 +154,7 @@ def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
         {"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]}
     )
     counts = {"udlm": [0, 1, 3, 0], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
-    picture = figures.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
+    picture = charts.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
     panels = picture.figure.axes
     assert [axes.get_title() for axes in panels] == [*counts]
     drawn = [[patch for patch in axes.patches if isinstance(patch, StepPatch)] for axes in panels]
@@ -189,7 +190,7 @@ def test_logarithmic_times_have_few_round_ticks():
     times = pd.DataFrame(
         {"nfe": [1, 2, 4], "calls": [2, 3, 5], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]}
     )
-    picture = figures.trade({"udlm": times}, 1024, "main", "t")
+    picture = charts.trade({"udlm": times}, 1024, "main", "t")
     [axes] = picture.figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.2", "0.5", "1", "2", "5"]
     assert axes.get_xticks(minor=True).size == 0

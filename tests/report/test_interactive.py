@@ -11,6 +11,7 @@ from pages import given_table
 from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
+from pairflow.kinds.molecules.page import charts
 from pairflow.report import figures
 from pairflow.report.charts import embed
 from pairflow.report.colours import contrast
@@ -94,7 +95,7 @@ def test_trade_says_what_it_took():
     points = pd.DataFrame(
         {"nfe": [1, 1024], "calls": [2, 1025], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]}
     )
-    plot = data(figures.trade({"udlm": points}, 1024, "main", "t"))
+    plot = data(charts.trade({"udlm": points}, 1024, "main", "t"))
     assert (plot["x"]["log"], plot["y"]["zero"]) == (True, True)
     assert plot["lines"][0]["texts"][1] == ["NFE 1,024, 1,025 calls", "valid 352.2", "61.7 s"]
 

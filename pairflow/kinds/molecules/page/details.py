@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
 from pairflow.kinds.molecules.page.speed import Speed, measure_speed
-from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.grid import Grid
@@ -69,7 +69,7 @@ def describe_molecules(
     return MoleculeDetails(
         metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
         tables={"Molecules per second": speed.tables} if speed else {},
-        training=swatch(figures.TRAINING, f"{prefix}-training"),
+        training=swatch(charts.TRAINING, f"{prefix}-training"),
         reasons=_reasons(measured, int(rows.samples.max()), prefix),
         properties=properties,
         speed=speed,
@@ -81,14 +81,14 @@ def _reasons(measured: Mapping[str, Grid], samples: int, prefix: str) -> Reasons
     members = [table for table in measured.values() if table.about.group == "reasons"]
     if not members:
         return None
-    charts = {
-        method: figures.reasons(members, method, samples, f"{prefix}-reasons{i}")
+    by_method = {
+        method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
         for i, method in enumerate(members[0].rows)
     }
     legend = [
-        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
+        (swatch(charts.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
     ]
-    return Reasons(charts, legend)
+    return Reasons(by_method, legend)
 
 
 def _properties(
@@ -105,7 +105,7 @@ def _properties(
                 for method in contents.methods
                 if method in methods
             }
-            picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
             distances = _distances(measured[metric], nfe) if metric in measured else {}
             properties[nfe].append(Property(label, metric, picture, distances))
     return properties

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pairflow.kinds.molecules.metrics import METRICS
-from pairflow.report import figures
+from pairflow.kinds.molecules.page.charts import trade
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture
@@ -65,7 +65,7 @@ def measure_speed(
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
     lines = {method: means[means.method == method] for method in made[0].rows}
     return Speed(
-        figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
         made,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )
