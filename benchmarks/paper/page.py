@@ -24,9 +24,9 @@ from pairflow.estimate.printed import ORIGIN
 from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.drawing import Legend, key
-from pairflow.report.environment import make_environment
 from pairflow.report.pixels import Png, encode, enlarge, tile
 from pairflow.report.results import FinishedExperiment
+from pairflow.report.templates import make_environment
 from pairflow.report.words import join_steps
 
 _GROUPS = {

@@ -1,18 +1,20 @@
-"""The head of the page: how good each method is, measured against real data, before any contest."""
+"""How good each method is, measured against real data: the head of the page, and the last lines of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from pairflow.limits import HOPELESS
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.flaws import Flaw
+from pairflow.report.flaws import Flaw, collect_evidence, find_flaws
 from pairflow.report.grid import Grid, leading_grid
 from pairflow.report.pages import page_of
-from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_number, format_percent, join_words
+from pairflow.report.results import FinishedExperiment, read_finished, read_logs
+from pairflow.report.words import format_number, format_percent, join_steps, join_words
 
 _NAMED = 4  # methods, at most, that a box names
 
@@ -165,3 +167,37 @@ def _training_seconds(contents: Contents) -> dict[str, float]:
         complete = {cost.method for cost in pieces} == lineage
         totals[method] = sum(cost.seconds for cost in pieces) if complete else np.nan
     return totals
+
+
+def closing_lines(root: Path) -> list[str]:
+    """What `pairflow run` says at the end: the best method, the page, and the command for new samples."""
+    finished = read_finished(root)
+    finished = replace(finished, logs=read_logs(root, finished.experiment))
+    lines = [f"report: {root / 'report.html'}"]
+    headline, share = _describe_best(finished)
+    if not headline:
+        return lines
+    page = page_of(finished.experiment)
+    if share < HOPELESS:
+        lines.append("not usable yet: the report says why, and what to do")
+    elif command := page.sample_command(root, finished.experiment):
+        lines.append(f"{page.things}: {command}")
+    return [headline, *lines]
+
+
+def _describe_best(finished: FinishedExperiment) -> tuple[str, float]:
+    """How good the best method is, by the metric that pages begin with, and its share of good samples.
+
+    What is wrong with its samples stands in the same line. Empty without any value of that metric.
+    """
+    experiment = finished.experiment
+    leading = leading_grid(finished.measured, experiment)
+    if leading is None:
+        return "", 1.0
+    run = leading.best()
+    contest = f"best of {len(experiment.methods)} methods: " if len(experiment.methods) > 1 else ""
+    flaws = find_flaws(collect_evidence(finished), leading.evaluation)[run]
+    quality: Quality = page_of(experiment).rate(leading, finished, flaws)
+    warnings = ", ".join(flaw.text for flaw in flaws if flaw not in quality.flaws)
+    start, end = f"{contest}{run[0]} with {join_steps([run[1]])}", f"; warning: {warnings}" * bool(warnings)
+    return f"{start}, {quality.text}{end}", quality.share

@@ -17,7 +17,7 @@ from pairflow.report.charts import embed
 from pairflow.report.colours import contrast
 from pairflow.report.experiment.page import render
 from pairflow.report.grid import Cell
-from pairflow.report.scripts import scripts
+from pairflow.report.templates import scripts
 
 MOST = 8_000_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--%{x}"""

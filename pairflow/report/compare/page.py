@@ -6,21 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairflow.report.compare import figures, sheets
+from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.sections import (
     ComparedGrid,
     DataSection,
     describe_observations,
     describe_test,
 )
-from pairflow.report.compare.settings import differing_settings
 from pairflow.report.compare.verdict import count_verdicts, write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Legend, Picture
-from pairflow.report.entries import list_entries
-from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
+from pairflow.report.templates import list_entries, make_environment
 
 _UNFOLDED = 12  # settings that differ: more are folded
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pairflow.metrics.metric import Metric
 from pairflow.metrics.ranking import leading_evaluation
-from pairflow.report.compare.settings import explain_difference, group_by_data
+from pairflow.report.compare.inputs import explain_difference, group_by_data
 from pairflow.report.flaws import Flaws, collect_evidence, find_flaws
 from pairflow.report.grid import Grid, list_metrics
 from pairflow.report.results import FinishedExperiment

@@ -14,8 +14,6 @@ from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
-from pairflow.report.entries import list_entries
-from pairflow.report.environment import make_environment
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
@@ -23,8 +21,8 @@ from pairflow.report.experiment.summary import write_summary
 from pairflow.report.experiment.usability import find_cautions
 from pairflow.report.headline import Headline, make_headline
 from pairflow.report.pages import page_of
-from pairflow.report.scripts import scripts
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
+from pairflow.report.templates import list_entries, make_environment, scripts
 from pairflow.report.words import is_paired, join_words, name_distillation
 
 _STEPS = (

@@ -11,10 +11,10 @@ import pytest
 
 from pairflow.report.colours import HEX
 from pairflow.report.compare import figures
+from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
-from pairflow.report.compare.settings import differing_settings
-from pairflow.report.compare.table import tabulate
+from pairflow.report.compare.sheets import tabulate
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pairflow.kinds import KINDS, load_kind
-from pairflow.report.entries import FACTS, list_entries, read_entries
+from pairflow.report.templates import FACTS, list_entries, read_entries
 
 BETTER = {"highest": "higher", "lowest": "lower"}
 
