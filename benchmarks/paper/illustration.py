@@ -4,6 +4,7 @@ A report computes no results; this is an exception. Algorithm 1 on 1,000 rows of
 needs no experiment whose step could compute it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,6 +12,10 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.pairing.oracle import backward_states
+from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report.colours import style
+from pairflow.report.drawing import Picture, draw
+from pairflow.report.figures import describe
 from pairflow.report.trajectory import Trajectory, draw_between, follow
 
 LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
@@ -53,3 +58,12 @@ def illustrate() -> Illustration:
 
 def _distance(states: np.ndarray, rows: np.ndarray) -> float:
     return float(np.count_nonzero(states != rows, axis=1).mean())
+
+
+def draw_corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
+    """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
+    title = "Mean Hamming distance from the data by time"
+    lines = [PlotLine(method, style(method), times, y, markers=6) for method, y in distances.items()]
+    alt = describe(title, {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()})
+    x, y = Axis("time t (data 1, noise 0)"), Axis("tokens that differ from the data", zero=True)
+    return draw(Chart(title, x, y, lines, alt, reverse=True), name)

@@ -21,7 +21,6 @@ from benchmarks.paper.summary import count_outcomes, write_effects
 from benchmarks.paper.verdicts import SEEDS
 from pairflow.config import Experiment
 from pairflow.estimate.printed import ORIGIN
-from pairflow.report import figures
 from pairflow.report.colours import style
 from pairflow.report.drawing import Legend, key
 from pairflow.report.pixels import Png, encode, enlarge, tile
@@ -112,7 +111,7 @@ def render(page: PaperPage) -> str:
             legend_of_figure=Legend(
                 [[(key(style(name), f"figure-key-{name}"), text) for name, text in lines.items()]]
             ),
-            picture=figures.corruption(
+            picture=figure1.draw_corruption(
                 figure.times, {"pairflow": figure.backward, "udlm": figure.uniform}, "figure"
             ),
         )

@@ -149,15 +149,6 @@ def correlations(values: Mapping[str, tuple[float, float]], ceiling: float, unit
         return Picture(to_svg(figure, name), alt, figure)
 
 
-def corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
-    """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
-    title = "Mean Hamming distance from the data by time"
-    lines = [PlotLine(method, style(method), times, y, markers=6) for method, y in distances.items()]
-    alt = describe(title, {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()})
-    x, y = Axis("time t (data 1, noise 0)"), Axis("tokens that differ from the data", zero=True)
-    return draw(Chart(title, x, y, lines, alt, reverse=True), name)
-
-
 INDEPENDENT = Style("ink", ".", ":")
 FLOOR = Style("ink", "", ":")
 

@@ -1,6 +1,6 @@
 """How good each method is, measured against real data: the head of the page, and the last lines of a run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +10,18 @@ import numpy as np
 from pairflow.limits import HOPELESS
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
-from pairflow.report.flaws import Flaw, collect_evidence, find_flaws
+from pairflow.report.flaws import (
+    Flaw,
+    collect_evidence,
+    find_flaws,
+    find_overfitted,
+    find_partial,
+    find_unfinished,
+)
 from pairflow.report.grid import Grid, leading_grid
 from pairflow.report.pages import page_of
 from pairflow.report.results import FinishedExperiment, read_finished, read_logs
-from pairflow.report.words import format_number, format_percent, join_steps, join_words
+from pairflow.report.words import format_number, format_percent, is_paired, join_steps, join_words
 
 _NAMED = 4  # methods, at most, that a box names
 
@@ -201,3 +208,52 @@ def _describe_best(finished: FinishedExperiment) -> tuple[str, float]:
     warnings = ", ".join(flaw.text for flaw in flaws if flaw not in quality.flaws)
     start, end = f"{contest}{run[0]} with {join_steps([run[1]])}", f"; warning: {warnings}" * bool(warnings)
     return f"{start}, {quality.text}{end}", quality.share
+
+
+def find_cautions(headline: Headline, contents: Contents) -> list[Box]:
+    """What is wrong with the models of an experiment, the severe ones first."""
+    by_run = find_flaws(contents.evidence, headline.evaluation)
+    flawed: dict[str, dict[MethodLine, list[Flaw]]] = {}
+    for line in headline.lines:
+        for flaw in by_run[line.method, line.nfe]:
+            flawed.setdefault(flaw.kind, {}).setdefault(line, []).append(flaw)
+    samples = page_of(contents.experiment).write_boxes(flawed, headline, contents)
+    boxes = [*samples, *_warn_of_trainings(contents), *_warn_of_couplings(contents)]
+    return sorted(boxes, key=lambda box: (not box.severe, box.late))
+
+
+def _warn_of_couplings(contents: Contents) -> Iterator[Box]:
+    """Couplings of a user's own that leave out much of the training data."""
+    shares = find_partial(contents.evidence.unpaired)
+    partial = [f"{name} ({format_percent(share)})" for name, share in shares.items()]
+    if partial:
+        yield Box(
+            "Trained on other data.",
+            f"More than a tenth of the training rows have no pair: {join_words(partial)}. Models that are "
+            "trained on these pairs see less data than the others, so that they compare only in part. Add "
+            "the missing pairs.",
+        )
+
+
+def _warn_of_trainings(contents: Contents) -> Iterator[Box]:
+    """Trainings that stopped too early or too late."""
+    logs = contents.training_logs
+    early = find_unfinished(logs)
+    if early:
+        named = join_words([f"{method} (by {format_percent(fall)})" for method, fall in early.items()])
+        validated = {method for method, log in logs.items() if "validation_nll" in log}
+        paired = any(is_paired(method) for method in validated - set(early))
+        unknown = " This loss cannot tell whether a model of paired sources is trained to the end." * paired
+        yield Box(
+            "Not trained to the end.",
+            f"The validation loss still fell over the last quarter of the training: {named}. Raise "
+            f"training.iterations.{unknown}",
+        )
+    late = find_overfitted(contents.experiment, logs)
+    if late:
+        named = join_words([f"{name} ({loss:.2f} against {nll:.2f})" for name, (loss, nll) in late.items()])
+        yield Box(
+            "Over-fitted.",
+            f"The training loss is far below the validation loss, which no longer falls: {named}. Use more "
+            "data, fewer iterations, a smaller network or dropout.",
+        )

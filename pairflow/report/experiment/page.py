@@ -18,8 +18,7 @@ from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.experiment.usability import find_cautions
-from pairflow.report.headline import Headline, make_headline
+from pairflow.report.headline import Headline, find_cautions, make_headline
 from pairflow.report.pages import page_of
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import list_entries, make_environment, scripts
