@@ -27,7 +27,6 @@ GROUPS = {
         "evaluate",
         "correlate",
         "report",
-        "paper",
     ),
 }
 *_STARTS, STEPS = GROUPS.values()

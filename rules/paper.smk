@@ -1,5 +1,6 @@
 # Finished experiments and the paper's printed tables -> the page on the paper. It runs no experiment: their files are
-# in params, not in input, where Snakemake would bring them up to date first.
+# in params, not in input, where Snakemake would bring them up to date first. The page is of the repository, not of the
+# package: a project that `pairflow init` has made lacks it.
 ruleorder: paper > report
 
 
@@ -36,5 +37,5 @@ rule paper:
         settings=as_json(CONFIGURATION.paper_settings()),
         finished=finished_experiments,
     shell:
-        "python -m pairflow.steps.paper --settings {params.settings:q} --results results"
+        "python -m benchmarks.paper --settings {params.settings:q} --results results"
         " --tables {output.tables:q} --values {output.values:q} --out {output.page:q} > {log:q} 2>&1"

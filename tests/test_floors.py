@@ -72,7 +72,7 @@ def test_imports_only_lower_floors(path):
 
 def test_pages_of_the_report_do_not_import_one_another():
     """Shared modules of report/ import no page; each page imports only these and its own modules."""
-    pages = {"experiment", "compare", "paper"}
+    pages = {"experiment", "compare"}
     for path in modules():
         if path.parts[0] == "report":
             own = path.parts[1] if path.parts[1] in pages else None

@@ -92,7 +92,8 @@ class UNet(ImageTrunk):
     """A denoiser of images: 25.84 M parameters for MNIST and 35.75 M for CIFAR-10, as the paper's.
 
     MNIST has the multipliers 1-2-2, CIFAR-10 1-2-2-2; 36.6 M there with `head: categorical`. The authors'
-    release scales pixels, sets bins and draws weights in other ways (report/paper/names.json, "remaining").
+    release scales pixels, sets bins and draws weights in other ways ("remaining" in
+    benchmarks/paper/names.json).
 
     shape: (C, H, W); tokens are in channel-height-width order. mask: the symbol added after the data's own,
     for absorbing noise: a masked pixel enters as 0, a further input channel flags it, and its logit is -inf.

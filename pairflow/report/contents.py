@@ -10,8 +10,8 @@ import pandas as pd
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.flaws import Evidence
+from pairflow.report.grid import REAL, Grid
 from pairflow.report.results import is_reduced
-from pairflow.report.tables import REAL, Table
 from pairflow.report.trajectory import Trajectory
 
 _NO_NEARER = 0.99  # of the distance to independent sources: a coupling is then nearly independent, too
@@ -139,11 +139,12 @@ class Contents:
         configured = [name for name in self.experiment.evaluations if name in measured]
         return list(dict.fromkeys([*configured, *measured]))
 
-    def add_calls(self, table: Table) -> Table:
-        """The table with the calls of the network that can change a sample."""
-        count = self.experiment.count_calls
-        calls = {name: [count(name, nfe, table.evaluation) for nfe in table.columns] for name in table.rows}
-        return replace(table, calls=calls)
+    def add_calls(self, table: Grid) -> Grid:
+        """The table of all methods with the calls of the network that can change a sample."""
+        count, measured = self.experiment.count_calls, set(table.frame.method)
+        methods = [name for name in self.methods if name in measured]
+        calls = {name: [count(name, nfe, table.evaluation) for nfe in table.columns] for name in methods}
+        return replace(table, methods=methods, calls=calls)
 
     @property
     def own_evaluations(self) -> list[str]:

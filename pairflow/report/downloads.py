@@ -14,9 +14,20 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pairflow.artifacts import as_cell
-from pairflow.report import latex
 
 _MIME = {"tex": "application/x-tex", "csv": "text/csv", "md": "text/markdown"}
+_LATEX_HEAD = "% Needs the package booktabs.\n"
+
+_LATEX_ESCAPED = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        **{"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+        **{"[": "{[}", "*": "{*}"},  # behind the \\ of the line before they would be its argument
+        **{"×": r"$\times$", "±": r"$\pm$", "−": "$-$", "–": "--", "’": "'", '"': "''"},
+        **dict.fromkeys("\t\n\r", " "),
+    }
+)
 _ACTIVE = re.compile(r"([\\`*_\[\]|~$])")  # characters that Markdown may take for markup
 
 
@@ -74,16 +85,16 @@ class Sheet:
 def as_latex(parts: Iterable[Part]) -> str:
     """Tables in the paper's layout."""
     tables = (
-        latex.table(part.caption, part.head, [map(_latex_cell, row) for row in part.rows], part.align)
+        latex_table(part.caption, part.head, [map(_latex_cell, row) for row in part.rows], part.align)
         for part in parts
     )
-    return latex.HEAD + "\n".join(tables)
+    return _LATEX_HEAD + "\n".join(tables)
 
 
 def _latex_cell(entry: Entry | str) -> str:
     if isinstance(entry, str):
-        return latex.escape(entry)
-    text = latex.value(entry.text, entry.spread, entry.best)
+        return latex_escape(entry)
+    text = latex_value(entry.text, entry.spread, entry.best)
     return f"{text} ({entry.note})" if entry.note else text
 
 
@@ -126,3 +137,37 @@ def data_uri(text: str, name: str) -> str:
     """A file as the address of a download."""
     kind = _MIME[name.rpartition(".")[2]]
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX prints unchanged, on one line."""
+    return text.translate(_LATEX_ESCAPED)
+
+
+def latex_value(text: str, spread: str = "", bold: bool = False) -> str:
+    """A printed number, such as `1,234.5`, with its deviation if there is one; an empty text is a dash."""
+    if not text:
+        return "--"
+    text, spread = (part.replace(",", "{,}").replace("−", "-") for part in (text, spread))
+    mean = rf"\mathbf{{{text}}}" if bold else text
+    return f"${mean} \\pm {spread}$" if spread else f"${mean}$"
+
+
+def latex_table(caption: str, head: Sequence[str], rows: Iterable[Iterable[str]], align: str = "") -> str:
+    """A table environment: `caption` and `head` are text, `rows` LaTeX. Only the first column stands left."""
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex_escape(caption)}.}}",
+            rf"\begin{{tabular}}{{{align or 'l' + 'r' * (len(head) - 1)}}}",
+            r"\toprule",
+            rf"{' & '.join(map(latex_escape, head))} \\",
+            r"\midrule",
+            *(rf"{' & '.join(row)} \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )

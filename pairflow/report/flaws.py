@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pairflow.config import BASES, Experiment
+from pairflow.report.grid import list_grids
 from pairflow.report.pages import page_of
-from pairflow.report.panels import panels
 from pairflow.report.results import FinishedExperiment
 
 _FAR_BELOW = 0.7  # training loss over validation loss
@@ -54,8 +54,8 @@ Flaws = Mapping[Run, list[Flaw]]
 
 def find_flaws(evidence: Evidence, evaluation: str) -> Flaws:
     """What is wrong with the samples of each method at each number of steps, and with its training."""
-    measured = panels(evidence.metrics, evidence.experiment, evaluation)
-    flaws: dict[Run, list[Flaw]] = {run: [] for panel in measured for run in panel.means}
+    measured = list_grids(evidence.metrics, evidence.experiment, evaluation)
+    flaws: dict[Run, list[Flaw]] = {run: [] for grid in measured for run in grid.means}
     for run, flaw in page_of(evidence.experiment).find_flaws(evidence, measured, evaluation):
         flaws.setdefault(run, []).append(flaw)
     of_trainings = _find_training_flaws(evidence)

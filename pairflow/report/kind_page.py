@@ -15,11 +15,10 @@ from pairflow.report.contents import Contents, PagePart
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Picture
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_panel
-from pairflow.report.panels import Panel, panels
+from pairflow.report.grid import REAL, Grid, list_grids
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, measure_bound, measure_grid
 from pairflow.report.pixels import encode, tile
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import REAL, Table
 from pairflow.report.trajectory import draw_between
 from pairflow.report.words import format_number, format_percent, join_steps, name_file
 
@@ -38,7 +37,7 @@ class Details:
     """
 
     metrics: list[str] = field(default_factory=list)
-    tables: Mapping[str, list[Table]] = field(default_factory=dict)
+    tables: Mapping[str, list[Grid]] = field(default_factory=dict)
 
     def make_sheets(self, origin: str, name: str) -> list[Sheet]:
         """Further sheets to download; `name` begins their files' names."""
@@ -98,17 +97,17 @@ class KindPage:
 
     # Asked by the head of the page and by the last lines of a run
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """The columns of the head's table, the leading one first."""
-        measures = {"distance": measure_panel(leading, f"{leading.about.label} {leading.beside}".strip())}
-        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
-            if panel.metric == "copies":
-                real = format_percent(panel.floor.mean) if panel.floor else "–"
-                measures["copies"] = Measure("copies", panel.metric, panel.means, real)
+        measures = {"distance": measure_grid(leading, leading.label)}
+        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
+            if grid.metric == "copies":
+                real = format_percent(grid.floor.mean) if grid.floor else "–"
+                measures["copies"] = Measure("copies", grid.metric, grid.means, real)
         return measures | measure_bound(contents, leading)
 
     def describe(
-        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         """The sentence of the head: how good the best method is, and how good real data are."""
         first = next(iter(measures.values()))
@@ -120,7 +119,7 @@ class KindPage:
             f"{first.text(best)}; {real}."
         )
 
-    def rate(self, leading: Panel, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
+    def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
         """How good the best run is, in the last lines; `flaws` are what is wrong with it."""
         number = format_number(leading.means[leading.best()], max(2, leading.about.digits))
         return Quality(f"{leading.about.label} {number} {leading.beside}".rstrip())
@@ -132,7 +131,7 @@ class KindPage:
     # Asked by what warns of bad samples
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         """What is wrong with the samples of each run."""
         rows = evidence.metrics
@@ -159,7 +158,7 @@ class KindPage:
         return extractor
 
     def make_details(
-        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+        self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
         """What the section on an evaluation adds; `prefix` tells its drawings apart from others."""
         return Details()
@@ -203,9 +202,9 @@ def count_symbols(data: Mapping[str, Any], symbols: str = "symbols") -> tuple[st
     return "Vocabulary K", f"{data['vocabulary_size']:,} {symbols}"
 
 
-def find_means(measured: Sequence[Panel], metric: str) -> Mapping[Run, float]:
+def find_means(measured: Sequence[Grid], metric: str) -> Mapping[Run, float]:
     """The means of a metric of an evaluation; empty where it was not measured."""
-    return {panel.metric: panel.means for panel in measured}.get(metric, {})
+    return {grid.metric: grid.means for grid in measured}.get(metric, {})
 
 
 def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:

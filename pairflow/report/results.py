@@ -16,10 +16,10 @@ from pairflow.files import checked_path
 from pairflow.kinds import kind_of
 from pairflow.metrics.ranking import leading_evaluation, mean_values
 from pairflow.plan import paths
-from pairflow.report.bounds import mean_bounds
-from pairflow.report.tables import REAL
+from pairflow.report.grid import REAL
 from pairflow.report.words import name_scale
 
+LIKELIHOOD = "likelihood"  # the evaluation of rows that hold bounds on the likelihood of held-out rows
 _VALUE = ["evaluation", "metric", "reference", "extractor", "method", "nfe", "seed", "trial"]
 
 
@@ -106,6 +106,17 @@ class FinishedExperiment:
         for first in repeats[_VALUE].to_dict("records"):
             return ", ".join(f"{name} {value}" for name, value in first.items() if value not in ("", -1))
         return ""
+
+
+def mean_bounds(metrics: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Name of a bound -> method -> its mean over seeds."""
+    rows = metrics[metrics["evaluation"] == LIKELIHOOD]
+    return {
+        str(name): {
+            str(method): float(group["value"].mean()) for method, group in part.groupby("method", sort=False)
+        }
+        for name, part in rows.groupby("metric")
+    }
 
 
 def is_reduced(experiment: Experiment) -> bool:

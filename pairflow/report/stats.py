@@ -5,19 +5,21 @@ Where there is one seed they are its sampling trials, which say nothing about an
 the two apart everywhere.
 """
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
+from scipy.stats import ttest_ind, ttest_rel
 
 LEVEL = 0.95  # of every interval
 SIGNIFICANCE = 0.05  # of p after Holm's correction
 _QUANTILE = (1 + LEVEL) / 2
 REPETITIONS = 3  # seeds or trials that a test needs: of two, a small spread is mostly chance
-_NOISE = 1e-12  # a spread below this share of the values is rounding
+_NOISE = 1e-12  # observations that differ by no more than this share of the values differ by rounding
 
 Values = Mapping[int, Mapping[int, float]]  # seed -> trial -> value: no NaN, and no seed without a trial
 
@@ -102,12 +104,6 @@ def t_quantile(freedom: float) -> float:
     return float(stdtrit(freedom, _QUANTILE))
 
 
-def welch_freedom(one: Estimate, other: Estimate) -> float:
-    """Degrees of freedom of the difference of two means, by Welch and Satterthwaite; not both exact."""
-    u, v = one.error, other.error
-    return float((u + v) ** 2 / (u**2 / (one.count - 1) + v**2 / (other.count - 1)))
-
-
 @dataclass(frozen=True)
 class Difference:
     """Ours less the baseline's, over what the two share where they share it, with its interval and test.
@@ -159,9 +155,9 @@ def difference(ours: Values, baseline: Values) -> Difference:
     shared = sorted(ours.keys() & baseline.keys())
     if len(shared) > 1:
         one, other = ([*observe({seed: side[seed] for seed in shared})[0]] for side in (ours, baseline))
-        return _paired(one, other, Over.SEEDS)
+        return _test(one, other, Over.SEEDS, paired=True)
     if len(ours) > 1 and len(baseline) > 1:
-        return _welch(observe(ours)[0], observe(baseline)[0], Over.SEEDS)
+        return _test(observe(ours)[0], observe(baseline)[0], Over.SEEDS)
     if not shared and len(ours) + len(baseline) > 2:
         value = float(np.mean(observe(ours, True)[0]) - np.mean(observe(baseline, True)[0]))
         return Difference(value, reason="the single seed is not among the several")
@@ -169,8 +165,8 @@ def difference(ours: Values, baseline: Values) -> Difference:
     trials = sorted(single.keys() & against.keys()) if shared else []
     if len(trials) > 1:
         one, other = ([side[trial] for trial in trials] for side in (single, against))
-        return _paired(one, other, Over.TRIALS)
-    return _welch([*single.values()], [*against.values()], Over.TRIALS)
+        return _test(one, other, Over.TRIALS, paired=True)
+    return _test([*single.values()], [*against.values()], Over.TRIALS)
 
 
 def holm(p: Collection[float]) -> list[float]:
@@ -206,57 +202,32 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
     ]
 
 
-def fieller(a: float, b: float, u: float, v: float) -> tuple[float, float]:
-    """Ends of the ratios r >= 0 with (a - r b)^2 <= u + r^2 v: Fieller's interval of a / b.
-
-    u and v are squared standard errors times the squared quantile. An end that does not exist is NaN.
-    """
-    if b <= 0:
-        return np.nan, np.nan
-    square, constant = b * b - v, a * a - u
-    root = max(a * a * b * b - square * constant, 0.0) ** 0.5
-    if square > 0:
-        return max((a * b - root) / square, 0.0), (a * b + root) / square
-    if constant <= 0:
-        return np.nan, np.nan
-    return constant / (a * b + root), np.nan  # the baseline may be 0: no upper end
-
-
-def _paired(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Difference:
-    pairs = _summarise(np.subtract(ours, baseline).tolist())
-    counts = pairs.count, pairs.count
-    if _is_constant(np.subtract(ours, baseline).tolist(), [*ours, *baseline]):
-        return Difference(pairs.mean, over, *counts, reason="no spread")
-    if pairs.count < REPETITIONS:
-        return Difference(pairs.mean, over, *counts, reason=_refuse(pairs.count, over))
-    found = _student(pairs.mean, over, counts, "paired t", pairs.error, pairs.count - 1)
-    return replace(found, base=float(np.mean(baseline)))
-
-
-def _welch(ours: Sequence[float], baseline: Sequence[float], over: Over) -> Difference:
-    one, other = _summarise(ours), _summarise(baseline)
-    value, counts = one.mean - other.mean, (one.count, other.count)
-    if min(counts) < 2:
-        return Difference(value, over, *counts, reason="a single value")
-    if all(_is_constant(side, [*ours, *baseline]) for side in (ours, baseline)):
-        return Difference(value, over, *counts, reason="no spread")
-    if min(counts) < REPETITIONS:
-        return Difference(value, over, *counts, reason=_refuse(min(counts), over))
-    found = _student(value, over, counts, "Welch", one.error + other.error, welch_freedom(one, other))
-    return replace(found, base=other.mean)
-
-
-def _refuse(count: int, over: Over) -> str:
-    return f"only {count} {over}, and a test needs {REPETITIONS}"
-
-
-def _student(
-    value: float, over: Over, counts: tuple[int, int], test: str, error: float, freedom: float
-) -> Difference:
-    """Student's test of a difference with this squared standard error against 0."""
-    statistic, half = value / error**0.5, t_quantile(freedom) * error**0.5
-    p = float(2 * stdtr(freedom, -abs(statistic)))
-    return Difference(value, over, *counts, test, statistic, float(freedom), value - half, value + half, p)
+def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: bool = False) -> Difference:
+    """Student's test of pairs, or Welch's of two groups; or only the difference, and why it is not tested."""
+    gains = np.subtract(ours, baseline) if paired else np.array([])
+    value = float(gains.mean() if paired else np.mean(ours) - np.mean(baseline))
+    shared = Difference(value, over, len(ours), len(baseline))
+    fewest, sides = min(len(ours), len(baseline)), [gains] if paired else [ours, baseline]
+    if fewest < 2:
+        return replace(shared, reason="a single value")
+    if all(np.ptp(side) <= _NOISE * np.abs([*ours, *baseline]).max() for side in sides):
+        return replace(shared, reason="no spread")
+    if fewest < REPETITIONS:
+        return replace(shared, reason=f"only {fewest} {over}, and a test needs {REPETITIONS}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # one of Welch's groups may have no spread
+        found = ttest_rel(ours, baseline) if paired else ttest_ind(ours, baseline, equal_var=False)
+    low, high = map(float, found.confidence_interval(LEVEL))
+    return replace(
+        shared,
+        test="paired t" if paired else "Welch",
+        statistic=float(found.statistic),
+        freedom=float(found.df),
+        low=low,
+        high=high,
+        p=float(found.pvalue),
+        base=float(np.mean(baseline)),
+    )
 
 
 def _summarise(observations: Sequence[float]) -> Estimate:
@@ -274,8 +245,3 @@ def _pooled(seeds: Sequence[Sequence[float]]) -> float:
         return np.nan
     freedom = [len(trials) - 1 for trials in several]
     return float(np.average([_variance(trials) for trials in several], weights=freedom) ** 0.5)
-
-
-def _is_constant(observations: Sequence[float], values: Sequence[float]) -> bool:
-    """Whether observations differ by no more than rounding at the size of `values`."""
-    return bool(np.ptp(observations) <= _NOISE * np.abs(values).max())

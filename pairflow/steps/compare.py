@@ -35,7 +35,7 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
     from pairflow.report.compare import inputs
     from pairflow.report.compare.page import render
     from pairflow.report.compare.sections import make_sections
-    from pairflow.report.compare.table import tabulate
+    from pairflow.report.compare.sheets import tabulate
     from pairflow.report.compare.verdict import write_verdict
 
     provenance = Provenance()

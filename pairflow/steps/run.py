@@ -42,7 +42,7 @@ def main(
         return click.echo(shlex.join(["snakemake", *command]))
     from pairflow.plan.execution import run
     from pairflow.plan.own_files import require_own_files
-    from pairflow.report.closing import closing_lines
+    from pairflow.report.headline import closing_lines
 
     if "--unlock" not in arguments:
         require_own_files(Path("results", experiment), settings)

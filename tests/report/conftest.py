@@ -1,10 +1,7 @@
 """A small report with known numbers, and ways to change it."""
 
 import dataclasses
-import shutil
-import subprocess
 from collections.abc import Callable
-from html.parser import HTMLParser
 from itertools import product
 from typing import Any
 
@@ -12,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from pages import browser, compile_latex, open_page, parse  # noqa: F401
 from playwright.sync_api import Page as PlaywrightPage
-from playwright.sync_api import sync_playwright
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
@@ -259,82 +256,6 @@ def image_page(make_images) -> str:
     return render(make_images())
 
 
-class Document(HTMLParser):
-    """Tags, attributes and text of a page but for scripts and styles; fails on tags that do not match."""
-
-    VOID = frozenset({"meta", "br", "wbr", "hr", "img", "input", "link"})
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if not {"script", "style"} & {*self.open}:
-            self.text.append(data)
-
-    def headings(self) -> list[str]:
-        return [attributes["id"] for tag, attributes in self.tags if tag == "section"]
-
-    def words(self) -> str:
-        return " ".join(" ".join(self.text).split())
-
-
-@pytest.fixture(scope="session")
-def parse() -> type[Document]:
-    """A page's text to its `Document`."""
-    return Document
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A real Chromium, that of the system."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no chromium here to open the report in")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    """Open a page's text as a file; a request beyond it, or a word on the console, fails the test."""
-    contexts, said, asked = [], [], []
-
-    def show(html: str, width: int = 1280, **options: Any) -> PlaywrightPage:
-        file = tmp_path / f"page{len(contexts)}.html"
-        file.write_text(html, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(file.as_uri())
-        asked.remove(file.as_uri())
-        return page
-
-    yield show
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
-
-
 @pytest.fixture
 def unfold():
     """Open a part of a page that is folded, by its title."""
@@ -358,20 +279,3 @@ def violations():
         ]
 
     return find
-
-
-@pytest.fixture
-def compile_latex(tmp_path):
-    """Have pdflatex set tables; what it does not understand fails the test."""
-    if shutil.which("pdflatex") is None:
-        pytest.skip("no pdflatex here to compile the tables")
-
-    def compile(tables: str) -> None:
-        head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
-        file = tmp_path / "all.tex"
-        file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{tables}\\end{{document}}\n")
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name]
-        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stdout[-2000:]
-
-    return compile

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.paper.page import PaperPage
+from benchmarks.paper.page import render as render_paper
 from pairflow.report.experiment.page import render
-from pairflow.report.paper.page import PaperPage
-from pairflow.report.paper.page import render as render_paper
 
 SIZES = """() => {
   const box = element => element.getBoundingClientRect();

@@ -5,7 +5,7 @@ import pytest
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.config import Experiment
-from pairflow.report.closing import closing_lines
+from pairflow.report.headline import closing_lines
 
 DIGITS = {"data": {"source": "digits"}, "features": {"extractor": "classifier"}}
 

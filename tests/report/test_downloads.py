@@ -12,9 +12,9 @@ import pytest
 
 from pairflow.artifacts import from_cell
 from pairflow.kinds.molecules.metrics import METRICS
-from pairflow.report import tables
-from pairflow.report.downloads import Sheet, as_csv, sort_keys
+from pairflow.report.downloads import Sheet, as_csv, latex_escape, latex_table, latex_value, sort_keys
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
+from pairflow.report.grid import Grid
 
 STEPS = [2**power for power in range(11)]
 NAMES = [
@@ -39,10 +39,9 @@ def sheet(make):
     def build(values: pd.DataFrame | dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
         rows = measured(values) if isinstance(values, dict) else values
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
-        summary, metrics = tables.summarise(rows), dict.fromkeys(rows.metric)
         shown = [
-            tables.make_table(summary, "main", metric, METRICS[metric], contents.methods)
-            for metric in metrics
+            Grid("main", metric, METRICS[metric], own, methods=contents.methods)
+            for metric, own in rows.groupby("metric", sort=False)
         ]
         return metric_sheet(contents, shown, "1,024 samples × 3 trials × 1 seed", "Valid")
 
@@ -234,3 +233,36 @@ def downloads(page: str) -> dict[str, str]:
     found = {name: base64.b64decode(html.unescape(data)).decode() for name, data in links}
     assert len(found) == len(links)
     return found
+
+
+def test_text_comes_out_as_it_is():
+    assert latex_escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
+        r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
+    )
+    assert latex_escape("<a|b>") == r"\textless{}a\textbar{}b\textgreater{}"
+    assert latex_escape('2 ± 1 × "3"') == r"2 $\pm$ 1 $\times$ ''3''"
+    assert latex_escape("one\ntwo\tthree") == "one two three"
+    assert latex_escape("[x] *y") == "{[}x] {*}y"  # no argument of the line break before
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (("",), "--"),
+        (("−1,234.5",), "$-1{,}234.5$"),
+        (("352.0", "1.0"), r"$352.0 \pm 1.0$"),
+        (("352.0", "1.0", True), r"$\mathbf{352.0} \pm 1.0$"),
+    ],
+)
+def test_numbers(given, text):
+    assert latex_value(*given) == text
+
+
+def test_a_table_is_that_of_the_paper():
+    lines = latex_table("50 %", ["NFE", "1", "2"], [["a", "$1$", "--"]]).splitlines()
+    assert lines == [
+        *(r"\begin{table}", r"\centering", r"\caption{50 \%.}", r"\begin{tabular}{lrr}", r"\toprule"),
+        *(r"NFE & 1 & 2 \\", r"\midrule", r"a & $1$ & -- \\", r"\bottomrule", r"\end{tabular}"),
+        r"\end{table}",
+    ]
+    assert r"\begin{tabular}{llr}" in latex_table("", ["a", "b", "c"], [], "llr")

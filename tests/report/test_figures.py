@@ -5,15 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
+from pages import given_table
 
-from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
 from pairflow.report.colours import HEX, contrast, style, themed
-from pairflow.report.tables import Cell, Table
+from pairflow.report.grid import Cell
 
-TABLE = Table(
+TABLE = given_table(
     "valid",
-    METRICS["valid"],
     [1, 2, 4],
     {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], "odd $x$ <b>": [Cell(9, 1, 2)] * 3},
 )
@@ -40,9 +40,7 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
 
 def test_values_that_are_all_alike_have_room_above_them():
     cells = [Cell(999, 0, 2), Cell(1000, 0, 2)]
-    [axes] = figures.quality(
-        Table("valid", METRICS["valid"], [1, 2], {"udlm": cells}), [1000], "q"
-    ).figure.axes
+    [axes] = figures.quality(given_table("valid", [1, 2], {"udlm": cells}), [1000], "q").figure.axes
     assert axes.get_ylim() == pytest.approx((0, 105))
 
 
@@ -55,9 +53,7 @@ def test_ids_of_two_drawings_differ_and_references_follow():
 
 def test_of_eleven_numbers_of_steps_every_other_has_a_text():
     steps = [2**power for power in range(11)]
-    picture = figures.quality(
-        Table("valid", METRICS["valid"], steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q"
-    )
+    picture = figures.quality(given_table("valid", steps, {"a": [Cell(1, 0, 2)] * 11}), [100], "q")
     assert [value for value, _ in picture.chart.x.ticks] == steps
     labels = ["1", "4", "16", "64", "256", "1024"]
     assert [text for _, text in picture.chart.x.ticks if text] == labels
@@ -139,7 +135,7 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
         }
     )
     one = {"udlm": counts}
-    picture = figures.histograms(one, "QED", "h")
+    picture = charts.histograms(one, "QED", "h")
     [axes] = picture.figure.axes
     _, curve = (patch for patch in axes.patches if isinstance(patch, StepPatch))
     assert curve.get_data().values.tolist() == [0.1, 0.2]
@@ -150,7 +146,7 @@ def test_molecules_beyond_the_bins_stand_apart_from_the_curve():
     assert {"udlm", "less", "more"} <= set(texts(picture.svg))
     assert picture.alt.endswith("training molecules: 0.75; udlm: 1.17, 70.0 % beyond.")
     inside = counts.assign(samples=[0, 1, 2, 0])
-    assert not {"less", "more"} & set(texts(figures.histograms({"udlm": inside}, "QED", "h").svg))
+    assert not {"less", "more"} & set(texts(charts.histograms({"udlm": inside}, "QED", "h").svg))
 
 
 def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
@@ -158,7 +154,7 @@ def test_each_method_has_a_small_histogram_of_its_own_on_the_same_scales():
         {"low": [-np.inf, 0.0, 1.0, 2.0], "high": [0.0, 1.0, 2.0, np.inf], "training": [0, 3, 1, 0]}
     )
     counts = {"udlm": [0, 1, 3, 0], "pairflow": [0, 3, 1, 0], "mdlm": [0, 0, 0, 0], "random": [0, 2, 2, 0]}
-    picture = figures.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
+    picture = charts.histograms({name: bins.assign(samples=own) for name, own in counts.items()}, "QED", "h")
     panels = picture.figure.axes
     assert [axes.get_title() for axes in panels] == [*counts]
     drawn = [[patch for patch in axes.patches if isinstance(patch, StepPatch)] for axes in panels]
@@ -175,7 +171,7 @@ def test_names_at_the_ends_of_lines_keep_a_distance_and_their_order():
     assert drawing.spread([4, 4, 4], 1) == pytest.approx([3, 4, 5])
     assert drawing.spread([0, 4, 4.5, 9], 1) == pytest.approx([0, 3.75, 4.75, 9])
     rows = {f"a{i}": [Cell(100, 0, 2)] for i in range(4)} | {"a" * 60: [Cell(100, 0, 2)], "b": [Cell()]}
-    picture = figures.quality(Table("valid", METRICS["valid"], [1], rows), [1000], "q")
+    picture = figures.quality(given_table("valid", [1], rows), [1000], "q")
     names = [text for text in texts(picture.svg) if text[0] in "ab"]
     assert names == ["a0", "a1", "a2", "a3", "a" * 23 + "…"]  # what has no value has no end
 
@@ -194,7 +190,7 @@ def test_logarithmic_times_have_few_round_ticks():
     times = pd.DataFrame(
         {"nfe": [1, 2, 4], "calls": [2, 3, 5], "seconds": [0.16, 0.3, 4.4], "valid": [10.0, 20.0, 30.0]}
     )
-    picture = figures.trade({"udlm": times}, 1024, "main", "t")
+    picture = charts.trade({"udlm": times}, 1024, "main", "t")
     [axes] = picture.figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.2", "0.5", "1", "2", "5"]
     assert axes.get_xticks(minor=True).size == 0

@@ -7,22 +7,22 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
+from pages import given_table
 from playwright.sync_api import expect
 from plotly.offline import get_plotlyjs
 
-from pairflow.kinds import KINDS, load_kind
+from pairflow.kinds.molecules.page import charts
 from pairflow.report import figures
 from pairflow.report.charts import embed
 from pairflow.report.colours import contrast
 from pairflow.report.experiment.page import render
-from pairflow.report.scripts import scripts
-from pairflow.report.tables import Cell, Table
+from pairflow.report.grid import Cell
+from pairflow.report.templates import scripts
 
 MOST = 8_000_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--%{x}"""
 CELLS = {"udlm": [Cell(84, 1.25, 3), Cell()], "udlm+dcd": [Cell(1352, np.nan, 1)] * 2}
-METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
-TABLE = Table("valid", METRICS["valid"], [1, 4], CELLS, evaluation="main")
+TABLE = given_table("valid", [1, 4], CELLS, evaluation="main")
 
 
 def data(picture) -> dict:
@@ -32,9 +32,7 @@ def data(picture) -> dict:
 def quality(metric: str, rows: dict[str, list[Cell]], evaluation: str = "main", **options) -> dict:
     """The chart at one number of steps."""
     return data(
-        figures.quality(
-            Table(metric, METRICS[metric], [1], rows, evaluation=evaluation, **options), [1024], "q"
-        )
+        figures.quality(given_table(metric, [1], rows, evaluation=evaluation, **options), [1024], "q")
     )
 
 
@@ -51,13 +49,13 @@ def test_quality_is_the_cells_of_its_table():
     assert udlm["texts"][0] == said
     assert (distilled["y"], distilled["error"]) == ([67.6, 67.6], [None, None])
     assert distilled["texts"][1][1:] == ["valid 67.6 %", "1,352.0 of 1,000 or 2,000 samples", "1 trial"]
-    [line] = quality("valid", {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, seeds=2)["lines"]
+    [line] = quality("valid", {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, all_seeds=2)["lines"]
     assert line["texts"][0][2:] == ["84.0 ± 1.2 of 1,024 samples", "2 seeds, 6 trials in all"]
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     rows, real = {"udlm": [Cell(84.25, 2, 9)]}, Cell(4.8, count=1)
-    plot = quality("fd", rows, beside="to the test images", floor=real)
+    plot = quality("fd", rows, reference="test", floor=real)
     axis = plot["y"]
     assert (axis["label"], axis["log"], axis["zero"]) == ("FD to the test images", True, False)
     floor = plot["lines"][-1]
@@ -76,7 +74,7 @@ def test_a_single_point_of_one_method_is_drawn_twice(metric, cells):
 
 @pytest.mark.parametrize("name", [EVIL, "a" * 60, "$x$ <b>é\u2028</b>", "'\""])
 def test_names_are_harmless_and_come_back_whole(name):
-    table = Table("valid", METRICS["valid"], [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
+    table = given_table("valid", [1], {name: [Cell(1, 0, 2)]}, evaluation=name)
     text = embed(figures.quality(table, [10], "q").chart)
     assert not set(text) & set("<>&'")
     assert json.loads(text)["lines"][0]["name"] == name
@@ -97,7 +95,7 @@ def test_trade_says_what_it_took():
     points = pd.DataFrame(
         {"nfe": [1, 1024], "calls": [2, 1025], "seconds": [0.5, 61.7], "valid": [10.0, 352.25]}
     )
-    plot = data(figures.trade({"udlm": points}, 1024, "main", "t"))
+    plot = data(charts.trade({"udlm": points}, 1024, "main", "t"))
     assert (plot["x"]["log"], plot["y"]["zero"]) == (True, True)
     assert plot["lines"][0]["texts"][1] == ["NFE 1,024, 1,025 calls", "valid 352.2", "61.7 s"]
 

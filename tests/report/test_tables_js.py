@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.report.entries import FACTS
 from pairflow.report.experiment.page import render
+from pairflow.report.templates import FACTS
 
 COMMAND = "pairflow sample --model results/demo --count 1000 --unique --out demo_samples.smi"
 VALUES = {"udlm": (100.0, 9.0), "random": (1234.5, np.nan), "pairflow": (9.0, 7.04), "mdlm": (100.0, 7.01)}

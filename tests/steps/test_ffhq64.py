@@ -9,6 +9,7 @@ import torch
 import yaml
 from PIL import Image
 
+from benchmarks.paper.inputs import read_experiments
 from pairflow.artifacts import Metadata, read_table, write_table
 from pairflow.config import Experiment, check
 from pairflow.kinds.images import extractors
@@ -16,7 +17,6 @@ from pairflow.plan import lineage
 from pairflow.plan.job import Job
 from pairflow.plan.jobs import jobs
 from pairflow.report.experiment import gather, page
-from pairflow.report.paper.inputs import read_experiments
 
 REPOSITORY = Path(__file__).parent.parent.parent
 FFHQ = yaml.safe_load((REPOSITORY / "workflow_config.yaml").read_text())["experiments"]["ffhq64"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairflow.report.charts import Axis, Chart, PlotLine
 from pairflow.report.colours import HEX, Style, style
-from pairflow.report.compare.sections import Contrast, MethodRow, MetricGrid
+from pairflow.report.compare.sections import ComparedGrid, Contrast, MethodRow
 from pairflow.report.drawing import WIDTH, Legend, Picture, canvas, draw, key, to_svg
 from pairflow.report.stats import Estimate
 from pairflow.report.words import shorten
@@ -23,30 +23,30 @@ _ROW, _FRAME = 0.15, 0.65  # inches: a row of the differences, and what is aroun
 _LABEL = 24  # characters of a name in a drawing
 
 
-def choose_looks(grid: MetricGrid, runs: Sequence[str]) -> dict[str, Style]:
+def choose_looks(grid: ComparedGrid, runs: Sequence[str]) -> dict[str, Style]:
     """The style of each experiment in a table, or of each method where the table is of one experiment."""
     if _is_single(grid):
-        return {row.method: style(row.method) for row in grid.rows}
+        return {row.method: style(row.method) for row in grid.table}
     return {run: _LOOKS[place % len(_LOOKS)] for place, run in enumerate(runs)}
 
 
-def _is_single(grid: MetricGrid) -> bool:
-    return len({row.run for row in grid.rows}) == 1
+def _is_single(grid: ComparedGrid) -> bool:
+    return len({row.run for row in grid.table}) == 1
 
 
 def make_legend(looks: Mapping[str, Style], prefix: str) -> Legend:
     return Legend([[(key(look, f"{prefix}-key{i}"), name) for i, (name, look) in enumerate(looks.items())]])
 
 
-def curves(grid: MetricGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
+def curves(grid: ComparedGrid, looks: Mapping[str, Style], name: str) -> dict[str, Picture]:
     """Quality against the calls of the network: a panel per method with a line per experiment.
 
     Of a single experiment one panel has the lines of all methods. Panels of a linear axis share it.
     """
     single = _is_single(grid)
     panels: dict[str, list[tuple[str, MethodRow]]] = {}
-    for own, row in grid.rows.items():
-        panels.setdefault(grid.label if single else own.method, []).append(
+    for own, row in grid.table.items():
+        panels.setdefault(grid.full_label if single else own.method, []).append(
             (own.method if single else own.run, row)
         )
     return {
@@ -57,7 +57,11 @@ def curves(grid: MetricGrid, looks: Mapping[str, Style], name: str) -> dict[str,
 
 
 def _panel(
-    grid: MetricGrid, title: str, rows: Sequence[tuple[str, MethodRow]], looks: Mapping[str, Style], name: str
+    grid: ComparedGrid,
+    title: str,
+    rows: Sequence[tuple[str, MethodRow]],
+    looks: Mapping[str, Style],
+    name: str,
 ) -> Picture:
     lines = [
         PlotLine(
@@ -69,17 +73,17 @@ def _panel(
         )
         for subject, row in rows
     ]
-    cells = [cell for row in grid.rows.values() for cell in row.cells.values()]
+    cells = [cell for row in grid.table.values() for cell in row.cells.values()]
     least = [min(row.calls[nfe] for _, row in rows if nfe in row.calls) for nfe in _steps(rows)]
     every = 1 + (len(least) - 1) // 8  # if there are many, some have no text
     ticks = [(calls, f"{calls}" if i % every == 0 else "") for i, calls in enumerate(least)]
     said = "; ".join(f"{subject}: {_say_line(grid, row)}" for subject, row in rows)
     chart = Chart(
-        f"{grid.label} by calls of the network",
+        f"{grid.full_label} by calls of the network",
         Axis("calls of the network", log=True, ticks=ticks),
         _y_axis(grid, cells),
         lines,
-        f"{grid.label} from {grid.samples} by sampling steps, {title}. {said}.",
+        f"{grid.full_label} from {grid.samples} by sampling steps, {title}. {said}.",
         tall=True,
     )
     return draw(chart, name)
@@ -89,9 +93,9 @@ def _steps(rows: Sequence[tuple[str, MethodRow]]) -> list[int]:
     return sorted({nfe for _, row in rows for nfe in row.calls})
 
 
-def _y_axis(grid: MetricGrid, cells: Sequence[Estimate]) -> Axis:
+def _y_axis(grid: ComparedGrid, cells: Sequence[Estimate]) -> Axis:
     name = grid.about.label
-    label = f"{name} of {max(grid.kind.samples):,}" if grid.about.counted else name
+    label = f"{name} of {max(grid.counts):,}" if grid.about.counted else name
     if grid.about.log and min(cell.mean for cell in cells) > 0:
         return Axis(label, log=True)
     ends = [cell.mean + sign * np.nan_to_num(cell.std) for cell in cells for sign in (-1, 1)]
@@ -100,11 +104,11 @@ def _y_axis(grid: MetricGrid, cells: Sequence[Estimate]) -> Axis:
     return Axis(label, limits=(low - margin * (low < 0), high + margin))
 
 
-def _say_line(grid: MetricGrid, row: MethodRow) -> str:
+def _say_line(grid: ComparedGrid, row: MethodRow) -> str:
     return ", ".join(f"{grid.number(cell.mean)} at {nfe}" for nfe, cell in row.cells.items())
 
 
-def forest(grid: MetricGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
+def forest(grid: ComparedGrid, looks: Mapping[str, Style], baseline: str, name: str) -> Picture | None:
     """Each tested difference with its interval, filled where it is decided; None if nothing was tested."""
     rows = [(row, nfe) for row in grid.contrasts for nfe in row.tested]
     if not rows:
@@ -122,7 +126,7 @@ def forest(grid: MetricGrid, looks: Mapping[str, Style], baseline: str, name: st
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"difference from {shorten(baseline, _LABEL)}{side}")
         said = "; ".join(_say_difference(grid, row, nfe) for row, nfe in rows)
-        alt = f"Differences of {grid.label} from {baseline}, with 95 % intervals. {said}."
+        alt = f"Differences of {grid.full_label} from {baseline}, with 95 % intervals. {said}."
         return Picture(to_svg(figure, name), alt, figure)
 
 
@@ -130,7 +134,7 @@ def _label(row: Contrast, nfe: int) -> str:
     return f"{shorten(row.key.method, _LABEL)} · {nfe}"
 
 
-def _say_difference(grid: MetricGrid, row: Contrast, nfe: int) -> str:
+def _say_difference(grid: ComparedGrid, row: Contrast, nfe: int) -> str:
     cell = row.cells[nfe]
     ends = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}"
     method = "" if row.subject == row.key.method else f", {row.key.method}"

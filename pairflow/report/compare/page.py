@@ -6,21 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairflow.report.compare import figures, sheets
+from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.sections import (
+    ComparedGrid,
     DataSection,
-    MetricGrid,
     describe_observations,
     describe_test,
 )
-from pairflow.report.compare.settings import differing_settings
 from pairflow.report.compare.verdict import count_verdicts, write_verdict
 from pairflow.report.costs import TrainingCost, training_costs
 from pairflow.report.downloads import Sheet
 from pairflow.report.drawing import Legend, Picture
-from pairflow.report.entries import list_entries
-from pairflow.report.environment import make_environment
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
+from pairflow.report.templates import list_entries, make_environment
 
 _UNFOLDED = 12  # settings that differ: more are folded
 
@@ -32,7 +31,7 @@ class MetricBlock:
     `counts` are its verdicts in words; `leading` blocks are open.
     """
 
-    grid: MetricGrid
+    grid: ComparedGrid
     title: str
     counts: str
     leading: bool
@@ -66,7 +65,7 @@ def render(sections: Sequence[DataSection], numbers: str, equal: Sequence[tuple[
             unfolded=_UNFOLDED,
             costs=_costs(runs),
             entries=list_entries(
-                grid.kind.metric
+                grid.metric
                 for section in sections
                 for grids in section.evaluations.values()
                 for grid in grids
@@ -85,8 +84,8 @@ def _make_blocks(section: DataSection, prefix: str) -> dict[str, list[MetricBloc
     }
 
 
-def _make_block(section: DataSection, grid: MetricGrid, name: str) -> MetricBlock:
-    title = f"{grid.label}, evaluation {grid.evaluation}, {grid.samples}"
+def _make_block(section: DataSection, grid: ComparedGrid, name: str) -> MetricBlock:
+    title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
     files = {"means": sheets.mean_sheet(grid, title)}
     if not grid.contrasts:
         return MetricBlock(grid, title, "", False, files)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,21 +11,12 @@ import pandas as pd
 
 from pairflow.metrics.metric import Metric
 from pairflow.metrics.ranking import leading_evaluation
-from pairflow.report import tables
-from pairflow.report.compare.settings import explain_difference, group_by_data
+from pairflow.report.compare.inputs import explain_difference, group_by_data
 from pairflow.report.flaws import Flaws, collect_evidence, find_flaws
+from pairflow.report.grid import Grid, list_metrics
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.stats import (
-    Difference,
-    Estimate,
-    Over,
-    Values,
-    adjust,
-    difference,
-    estimate,
-    group_by_seed,
-)
-from pairflow.report.words import BASELINE, REFERENCES, format_number, pluralise
+from pairflow.report.stats import Difference, Estimate, Over
+from pairflow.report.words import BASELINE, REFERENCES, pluralise
 
 # best value of a metric -> the words for a lower mean and for a higher one
 _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": ("lower", "higher")}
@@ -39,27 +30,21 @@ class RowKey(NamedTuple):
 
 
 class MetricKind(NamedTuple):
-    """What values must share to stand in one table; `samples` are the counts that they come from."""
+    """What values must share to stand in one table; `counts` are the samples that they come from."""
 
     metric: str
     reference: str
     extractor: str
-    samples: tuple[int, ...]
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method of an experiment: NFE -> its values, the counts of samples that they come from, and its calls
-    of the network for a sample."""
+    """A method of an experiment: NFE -> its mean, and its calls of the network for a sample."""
 
     key: RowKey
-    values: dict[int, Values]
-    samples: dict[int, tuple[int, ...]]
+    cells: dict[int, Estimate]
     calls: dict[int, int]
-
-    @cached_property
-    def cells(self) -> dict[int, Estimate]:
-        return {nfe: estimate(values) for nfe, values in self.values.items()}
 
     @property
     def note(self) -> str:
@@ -91,49 +76,40 @@ class Contrast:
         return _most_common(filter(None, map(describe_test, self.cells.values())))
 
 
-@dataclass(frozen=True)
-class MetricGrid:
-    """One table: rows of values that compare, and their differences from the baseline's rows.
+@dataclass(frozen=True, eq=False)
+class ComparedGrid(Grid):
+    """One table: rows of values that compare, by `RowKey`, and their differences from the baseline's rows.
 
-    `elsewhere` says which experiments have this metric as another kind, so that they are missing here.
+    `counts` are the numbers of samples that the values come from. `elsewhere` says which experiments have
+    this metric as another kind, so that they are missing here.
     """
 
-    evaluation: str
-    kind: MetricKind
-    rows: dict[RowKey, MethodRow]
-    contrasts: list[Contrast]
-    elsewhere: list[str]
-    about: Metric
+    counts: tuple[int, ...] = ()
+    table: Mapping[RowKey, MethodRow] = field(default_factory=dict)
+    contrasts: Sequence[Contrast] = ()
+    elsewhere: Sequence[str] = ()
 
     @property
-    def name(self) -> str:
-        """The metric and what its samples are compared with."""
-        about, reference = self.about, self.kind.reference
-        beside = about.against.format(REFERENCES[reference]) if reference else ""
-        return f"{about.label} {beside}".strip()
-
-    @property
-    def label(self) -> str:
-        """The name, and whose features images are compared by, or who judges text."""
-        return f"{self.name}, by {self.kind.extractor}" if self.kind.extractor else self.name
+    def full_label(self) -> str:
+        """The label, and whose features images are compared by, or who judges text."""
+        return f"{self.label}, by {self.extractor}" if self.extractor else self.label
 
     @property
     def samples(self) -> str:
-        return describe_samples(self.kind.samples)
+        return describe_samples(self.counts)
 
     @cached_property
-    def columns(self) -> list[int]:
-        return sorted({nfe for row in self.rows.values() for nfe in row.values})
+    def cell_counts(self) -> dict[tuple[RowKey, int], tuple[int, ...]]:
+        """The numbers of samples that each cell comes from."""
+        groups = self.frame.groupby(["method", "nfe"], sort=False)
+        return {(key, int(nfe)): _count(rows.samples) for (key, nfe), rows in groups}
 
-    @cached_property
-    def digits(self) -> int:
-        """Number of decimals to show."""
-        means = [cell.mean for row in self.rows.values() for cell in row.cells.values()]
-        return 1 if self.about.counted else tables.choose_digits(means)
-
-    def number(self, value: float, sign: str = "") -> str:
-        """A value as the table shows it; `sign` is that of `format`."""
-        return format_number(value, self.digits, sign)
+    def test(self, ours: tuple[RowKey, int], baseline: tuple[RowKey, int]) -> Difference:
+        counts = self.cell_counts[ours], self.cell_counts[baseline]
+        if counts[0] != counts[1]:
+            reason = f"does not compare: {describe_samples(counts[0])} against {describe_samples(counts[1])}"
+            return Difference(np.nan, reason=reason)
+        return super().test(ours, baseline)
 
     @property
     def family(self) -> int:
@@ -142,7 +118,7 @@ class MetricGrid:
 
     def shows_limit(self, cell: Difference) -> bool:
         """Whether the smallest difference that would have been decided is worth saying."""
-        return cell.undecided and tables.could_show(self.about, cell)
+        return cell.undecided and self.could_show(cell)
 
     def verdict(self, cell: Difference) -> str:
         """`better` or `worse`, for a metric without a better side `higher` or `lower`; or `undecided`."""
@@ -167,19 +143,19 @@ class DataSection:
     """
 
     runs: list[FinishedExperiment]
-    grids: list[MetricGrid]
+    grids: list[ComparedGrid]
     baseline: str
     apart: str = ""
 
     @property
-    def evaluations(self) -> dict[str, list[MetricGrid]]:
+    def evaluations(self) -> dict[str, list[ComparedGrid]]:
         return {
             name: [grid for grid in self.grids if grid.evaluation == name]
             for name in dict.fromkeys(grid.evaluation for grid in self.grids)
         }
 
     @property
-    def leading(self) -> MetricGrid | None:
+    def leading(self) -> ComparedGrid | None:
         """The table that a verdict is about: of the leading evaluation, with a headline if one has it."""
         grids = [grid for grid in self.grids if grid.contrasts]
         if not grids:
@@ -231,65 +207,84 @@ def describe_samples(counts: Sequence[int]) -> str:
     return f"{'' if low == high else f'{low:,} to '}{pluralise(high, 'sample')}"
 
 
-def _grids(runs: list[FinishedExperiment], method: str | None) -> list[MetricGrid]:
+def _grids(runs: list[FinishedExperiment], method: str | None) -> list[ComparedGrid]:
     """Tables of experiments on the same data; the first is the baseline, or `method` of a single one."""
-    names = [name for run in runs for name in [*run.experiment.methods, *run.measured.method]]
-    methods = [*dict.fromkeys(names)]
-    known, grids = tables.list_metrics(runs[0].experiment), []
-    places = {name: place for place, name in enumerate(known)}
+    known, grids = list_metrics(runs[0].experiment), []
+    places, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
         flaws = {run.name: find_flaws(collect_evidence(run), evaluation) for run in runs}
-        kinds = {run.name: _rows(run, evaluation) for run in runs}
+        frame = pd.concat([_rows(run, evaluation, known) for run in runs], ignore_index=True)
+        kinds = {MetricKind(*key): rows for key, rows in frame.groupby([*MetricKind._fields], sort=False)}
         for kind in sorted(
-            {kind for rows in kinds.values() for kind in rows},
-            key=lambda kind: (places[kind.metric], [*REFERENCES, ""].index(kind.reference), kind),
+            kinds, key=lambda kind: (places.index(kind.metric), references.index(kind.reference), kind)
         ):
-            rows = [row for by_kind in kinds.values() for row in by_kind.get(kind, [])]
-            by_key = {row.key: row for row in sorted(rows, key=lambda row: methods.index(row.key.method))}
-            contrasts = _adjust(_contrasts(by_key, runs[0].name, method, flaws))
-            elsewhere, about = _elsewhere(kind, kinds), known[kind.metric]
-            grids.append(MetricGrid(evaluation, kind, by_key, contrasts, elsewhere, about))
+            metric, reference, extractor, counts = kind
+            elsewhere = [text for run in runs for text in _find_elsewhere(kind, run.name, kinds)]
+            grid = ComparedGrid(
+                evaluation,
+                *(metric, known[metric], kinds[kind], reference, extractor),
+                counts=counts,
+                elsewhere=elsewhere,
+            )
+            table = _make_rows(grid, runs)
+            grid = replace(grid, table=table)
+            grids.append(replace(grid, contrasts=_contrasts(grid, runs[0].name, method, flaws)))
     return grids
 
 
-def _rows(run: FinishedExperiment, evaluation: str) -> dict[MetricKind, list[MethodRow]]:
-    """Rows of the metrics that the page has a name for; those of pixels do not depend on an extractor."""
-    rows, known = run.measured, tables.list_metrics(run.experiment)
-    rows = rows[(rows.evaluation == evaluation) & rows.metric.isin(list(known))]
+def _rows(run: FinishedExperiment, evaluation: str, known: Mapping[str, Metric]) -> pd.DataFrame:
+    """Rows of the metrics that the page has a name for, with the `counts` of samples of their kind.
+
+    Those of pixels do not depend on an extractor. Their methods are `RowKey`.
+    """
+    rows = run.measured
+    rows = rows[(rows.evaluation == evaluation) & rows.metric.isin([*known])]
     pixels = rows.metric.isin([name for name, about in known.items() if not about.features])
     rows = rows.assign(extractor=rows.extractor.mask(pixels, ""))
-    by_kind: dict[MetricKind, list[MethodRow]] = {}
-    for (metric, reference, extractor), group in rows.groupby(
-        ["metric", "reference", "extractor"], sort=True
-    ):
-        kind = MetricKind(str(metric), str(reference), str(extractor), _counts(group))
-        for method, own in group.groupby("method", sort=True):
-            cells = {nfe: own[own.nfe == nfe] for nfe in sorted(own.nfe.unique().tolist())}
-            values: dict[int, Values] = {nfe: group_by_seed(cell) for nfe, cell in cells.items()}
-            counts = {nfe: _counts(cell) for nfe, cell in cells.items()}
-            calls = {nfe: run.experiment.count_calls(str(method), int(nfe), evaluation) for nfe in cells}
-            by_kind.setdefault(kind, []).append(
-                MethodRow(RowKey(str(method), run.name), values, counts, calls)
-            )
-    return by_kind
+    keys = [*MetricKind._fields[:3]]
+    counts = {key: _count(own.samples) for key, own in rows.groupby(keys)}
+    of_rows = [counts[key] for key in zip(*(rows[name] for name in keys), strict=True)]
+    methods = [RowKey(str(method), run.name) for method in rows.method]
+    index = rows.index
+    return rows.assign(
+        method=pd.Series(methods, index, dtype=object), counts=pd.Series(of_rows, index, dtype=object)
+    )
 
 
-def _counts(rows: pd.DataFrame) -> tuple[int, ...]:
-    return tuple(sorted(int(count) for count in rows.samples.unique()))
+def _count(samples: pd.Series) -> tuple[int, ...]:
+    return tuple(sorted(int(count) for count in samples.unique()))
+
+
+def _make_rows(grid: ComparedGrid, runs: Sequence[FinishedExperiment]) -> dict[RowKey, MethodRow]:
+    """The rows of a table: those of one method stand together, in the order of the experiments."""
+    names = [name for run in runs for name in [*run.experiment.methods, *run.measured.method]]
+    table = {}
+    for method in dict.fromkeys(names):
+        for run in runs:
+            key = RowKey(str(method), run.name)
+            steps = [nfe for nfe in grid.columns if (key, nfe) in grid.values]
+            cells = {nfe: grid.estimates[key, nfe] for nfe in steps}
+            calls = {nfe: run.experiment.count_calls(key.method, nfe, grid.evaluation) for nfe in steps}
+            if cells:
+                table[key] = MethodRow(key, cells, calls)
+    return table
 
 
 def _contrasts(
-    rows: Mapping[RowKey, MethodRow], run: str, method: str | None, flaws: Mapping[str, Flaws]
+    grid: ComparedGrid, run: str, method: str | None, flaws: Mapping[str, Flaws]
 ) -> list[Contrast]:
-    contrasts = []
-    for key, row in rows.items():
-        base = RowKey(method, key.run) if method else RowKey(key.method, run)
-        if key != base and base in rows:
-            shared = [nfe for nfe in row.values if nfe in rows[base].values]
-            cells = {nfe: _difference(row, rows[base], nfe) for nfe in shared}
-            warnings = {nfe: _warnings((key, base), nfe, flaws) for nfe in shared}
-            contrasts.append(Contrast(key, base, cells, warnings))
-    return [contrast for contrast in contrasts if contrast.cells]
+    """The rows less their baselines: the same method of the experiment `run`, or `method` of each."""
+    baselines = {key: RowKey(method, key.run) if method else RowKey(key.method, run) for key in grid.table}
+    tests = grid.compare({key: base for key, base in baselines.items() if key != base})
+    return [
+        Contrast(
+            key,
+            baselines[key],
+            cells,
+            {nfe: _warnings((key, baselines[key]), nfe, flaws) for nfe in cells},
+        )
+        for key, cells in tests.items()
+    ]
 
 
 def _warnings(sides: Iterable[RowKey], nfe: int, flaws: Mapping[str, Flaws]) -> dict[RowKey, list[str]]:
@@ -297,28 +292,13 @@ def _warnings(sides: Iterable[RowKey], nfe: int, flaws: Mapping[str, Flaws]) -> 
     return {side: own for side, own in texts.items() if own}
 
 
-def _difference(ours: MethodRow, baseline: MethodRow, nfe: int) -> Difference:
-    if ours.samples[nfe] != baseline.samples[nfe]:
-        counts = f"{describe_samples(ours.samples[nfe])} against {describe_samples(baseline.samples[nfe])}"
-        return Difference(np.nan, reason=f"does not compare: {counts}")
-    return difference(ours.values[nfe], baseline.values[nfe])
-
-
-def _adjust(contrasts: list[Contrast]) -> list[Contrast]:
-    """Holm's correction over all differences of a table."""
-    cells = iter(adjust(cell for contrast in contrasts for cell in contrast.cells.values()))
-    return [replace(row, cells={nfe: next(cells) for nfe in row.cells}) for row in contrasts]
-
-
-def _elsewhere(kind: MetricKind, kinds: Mapping[str, Mapping[MetricKind, list[MethodRow]]]) -> list[str]:
-    """For each experiment without the kind: as what other kind it has the same metric."""
-    texts = []
-    for run, by_kind in kinds.items():
-        for other in by_kind if kind not in by_kind else ():
-            if (other.metric, other.reference) == (kind.metric, kind.reference):
-                extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""
-                texts.append(f"{run} has it{extractor} from {describe_samples(other.samples)}")
-    return texts
+def _find_elsewhere(kind: MetricKind, run: str, kinds: Mapping[MetricKind, pd.DataFrame]) -> Iterable[str]:
+    """As what other kind an experiment without the kind has the same metric."""
+    own = [other for other, rows in kinds.items() if any(key.run == run for key in rows.method)]
+    for other in own if kind not in own else ():
+        if other[:2] == kind[:2]:
+            extractor = f" by {other.extractor}" if other.extractor != kind.extractor else ""
+            yield f"{run} has it{extractor} from {describe_samples(other.counts)}"
 
 
 def _most_common(texts: Iterable[str]) -> str:

@@ -1,23 +1,80 @@
-"""The tables of a comparison as sheets to download."""
+"""The numbers of a comparison: all of them in a frame, and its tables as sheets to download."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pairflow.report.compare.sections import MetricGrid
-from pairflow.report.compare.table import tabulate
+from pairflow.report.compare.sections import ComparedGrid, MethodRow
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.stats import Difference, Estimate
 
+_COLUMNS = {
+    **dict.fromkeys(("row", "experiment", "method", "baseline_experiment", "baseline_method"), "string"),
+    **dict.fromkeys(("evaluation", "metric", "reference", "extractor"), "string"),
+    **{"nfe": "int32", "calls": "int32", "samples": "Int32"},
+    **dict.fromkeys(("value", "low", "high"), "float64"),
+    **{"over": "string", "n": "int32", "n_baseline": "Int32", "seeds": "Int32", "trials": "Int32"},
+    **{"std_between_seeds": "float64", "std_between_trials": "float64", "test": "string"},
+    **dict.fromkeys(("statistic", "freedom", "p", "p_holm", "visible"), "float64"),
+    "reason": "string",
+}
 
-def mean_sheet(grid: MetricGrid, title: str) -> Sheet:
+
+def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
+    """Rows `mean` and `difference`, with a 95 % interval each; columns that a row does not have are null.
+
+    `over` says what the `n` observations are: `seeds`, or `trials` of one seed. `samples` is null where a
+    cell's values come from unequal numbers of samples. `reason` says why a difference was not tested,
+    `visible` about the smallest difference that would have been decided.
+    """
+    rows = [row for grid in grids for row in _rows(grid)]
+    return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
+
+
+def _rows(grid: ComparedGrid) -> Iterator[dict[str, Any]]:
+    for row in grid.table.values():
+        for nfe, cell in row.cells.items():
+            low, high = cell.interval
+            yield {
+                **asdict(cell),
+                **_shared(grid, "mean", nfe, row),
+                **{"value": cell.mean, "low": low, "high": high, "n": cell.count},
+                **{"std_between_seeds": cell.between, "std_between_trials": cell.within},
+            }
+    for contrast in grid.contrasts:
+        for nfe, difference in contrast.cells.items():
+            yield {
+                **asdict(difference),
+                **_shared(grid, "difference", nfe, grid.table[contrast.key]),
+                "baseline_experiment": contrast.baseline.run,
+                "baseline_method": contrast.baseline.method,
+                "p_holm": difference.adjusted,
+            }
+
+
+def _shared(grid: ComparedGrid, name: str, nfe: int, row: MethodRow) -> dict[str, Any]:
+    samples = grid.cell_counts[row.key, nfe]
+    return {
+        **{"row": name, "experiment": row.key.run, "method": row.key.method, "nfe": nfe},
+        "calls": row.calls[nfe],
+        **{name: getattr(grid, name) for name in ("evaluation", "metric", "reference", "extractor")},
+        "samples": samples[0] if len(samples) == 1 else None,
+    }
+
+
+def mean_sheet(grid: ComparedGrid, title: str) -> Sheet:
     """Means with their deviations."""
     rows: list[list[Entry | str]] = [
         [method, run, *(_mean(grid, row.cells.get(nfe)) for nfe in grid.columns)]
-        for (method, run), row in grid.rows.items()
+        for (method, run), row in grid.table.items()
     ]
     return _sheet(grid, "mean", f"{title}: means", rows)
 
 
-def difference_sheet(grid: MetricGrid, title: str, baseline: str) -> Sheet:
+def difference_sheet(grid: ComparedGrid, title: str, baseline: str) -> Sheet:
     """Differences from the baseline with their intervals; in bold what is decided."""
     rows: list[list[Entry | str]] = [
         [*contrast.key, *(_difference(grid, contrast.cells.get(nfe)) for nfe in grid.columns)]
@@ -26,22 +83,24 @@ def difference_sheet(grid: MetricGrid, title: str, baseline: str) -> Sheet:
     return _sheet(grid, "difference", f"{title}: differences from {baseline}, those decided in bold", rows)
 
 
-def _sheet(grid: MetricGrid, kind: str, title: str, rows: list[list[Entry | str]]) -> Sheet:
+def _sheet(grid: ComparedGrid, kind: str, title: str, rows: list[list[Entry | str]]) -> Sheet:
     frame = tabulate([grid])
     own = frame[frame.row == kind].dropna(axis="columns", how="all")
     head = ["Method", "Experiment", *map(str, grid.columns)]
     part = Part(title, head, rows, "ll" + "r" * len(grid.columns))
-    name = "-".join(filter(None, ["comparison", grid.evaluation, *grid.kind[:3], kind]))
+    name = "-".join(
+        filter(None, ["comparison", grid.evaluation, grid.metric, grid.reference, grid.extractor, kind])
+    )
     return Sheet(name, title, [part], [*own.to_dict("records")])
 
 
-def _mean(grid: MetricGrid, cell: Estimate | None) -> Entry:
+def _mean(grid: ComparedGrid, cell: Estimate | None) -> Entry:
     if cell is None:
         return Entry("")
     return Entry(grid.number(cell.mean), "" if np.isnan(cell.std) else grid.number(cell.std))
 
 
-def _difference(grid: MetricGrid, cell: Difference | None) -> Entry:
+def _difference(grid: ComparedGrid, cell: Difference | None) -> Entry:
     if cell is None or np.isnan(cell.value):
         return Entry("")
     interval = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}" if cell.test else ""

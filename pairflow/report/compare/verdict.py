@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pairflow.report.compare.sections import Contrast, DataSection, MetricGrid, RowKey
+from pairflow.report.compare.sections import ComparedGrid, Contrast, DataSection, RowKey
+from pairflow.report.grid import differ_in_entropy
 from pairflow.report.stats import Difference, Over
-from pairflow.report.tables import could_show, differ_in_entropy
 from pairflow.report.words import join_steps, join_words, pluralise
 
 _NAMED = 3  # methods that a sentence lists; of more it counts the comparisons
@@ -26,7 +26,7 @@ def write_verdict(sections: Sequence[DataSection]) -> list[str]:
     return sentences or [f"Nothing compares: {_explain(sections)}."]
 
 
-def count_verdicts(grid: MetricGrid) -> str:
+def count_verdicts(grid: ComparedGrid) -> str:
     """`6 better, 2 undecided`; empty where nothing was tested."""
     counts = grid.verdicts
     return ", ".join(f"{counts[word]} {word}" for word in (*_WORDS, "undecided") if counts[word])
@@ -37,11 +37,18 @@ def _explain(sections: Sequence[DataSection]) -> str:
     first, *others = sections
     if others:
         return "; ".join(section.apart for section in others)
-    alike = [grid for grid in first.grids if grid.kind[:2] == first.grids[0].kind[:2]]
+    alike = [
+        grid
+        for grid in first.grids
+        if (grid.metric, grid.reference) == (first.grids[0].metric, first.grids[0].reference)
+    ]
     if len(alike) > 1:
-        owners = [join_words([*dict.fromkeys(row.run for row in grid.rows)]) for grid in alike]
+        owners = [join_words([*dict.fromkeys(row.run for row in grid.table)]) for grid in alike]
         return join_words(
-            [f"{run} has {grid.label} from {grid.samples}" for run, grid in zip(owners, alike, strict=True)]
+            [
+                f"{run} has {grid.full_label} from {grid.samples}"
+                for run, grid in zip(owners, alike, strict=True)
+            ]
         )
     what = "methods of one name" if len(first.runs) > 1 else "two methods"
     names = join_words([run.name for run in first.runs])
@@ -69,11 +76,11 @@ def _judge(section: DataSection) -> Iterator[str]:
         yield _begin(f"the differences from {section.baseline} by other measures are: {counts}.", cells)
 
 
-def _limit(section: DataSection, grid: MetricGrid) -> Iterator[str]:
+def _limit(section: DataSection, grid: ComparedGrid) -> Iterator[str]:
     """Where a comparison at equal NFE is not one at equal calls of the network, or at equal entropy."""
     entropies = next((other for other in section.evaluations[grid.evaluation] if _is_entropy(other)), None)
     for contrast in grid.contrasts:
-        own, base = grid.rows[contrast.key], grid.rows[contrast.baseline]
+        own, base = grid.table[contrast.key], grid.table[contrast.baseline]
         pair, steps = f"{_label(contrast.key)} and {_label(contrast.baseline)}", contrast.cells
         if unequal := [nfe for nfe in steps if own.calls[nfe] != base.calls[nfe]]:
             first = unequal[0]
@@ -82,7 +89,7 @@ def _limit(section: DataSection, grid: MetricGrid) -> Iterator[str]:
                 f"and {base.calls[first]} calls of the network."
             )
         if entropies and not _is_entropy(grid):
-            one, other = (entropies.rows[key].cells for key in (contrast.key, contrast.baseline))
+            one, other = (entropies.table[key].cells for key in (contrast.key, contrast.baseline))
             apart = [nfe for nfe in steps if differ_in_entropy(one[nfe].mean, other[nfe].mean)]
             if apart:
                 yield (
@@ -91,21 +98,21 @@ def _limit(section: DataSection, grid: MetricGrid) -> Iterator[str]:
                 )
 
 
-def _is_entropy(grid: MetricGrid) -> bool:
-    return grid.kind.metric == "entropy"
+def _is_entropy(grid: ComparedGrid) -> bool:
+    return grid.metric == "entropy"
 
 
 def _label(key: RowKey) -> str:
     return f"{key.method} of {key.run}"
 
 
-def _name(grid: MetricGrid, section: DataSection) -> str:
+def _name(grid: ComparedGrid, section: DataSection) -> str:
     """A measure's name, which has an extractor only where the section has several."""
-    extractors = {other.kind.extractor for other in section.grids} - {""}
-    return grid.label if len(extractors) > 1 else grid.name
+    extractors = {other.extractor for other in section.grids} - {""}
+    return grid.full_label if len(extractors) > 1 else grid.label
 
 
-def _compare(subject: str, section: DataSection, grid: MetricGrid) -> str:
+def _compare(subject: str, section: DataSection, grid: ComparedGrid) -> str:
     """One experiment, or one method, against the baseline by one measure."""
     own = [contrast for contrast in grid.contrasts if contrast.subject == subject]
     places = [
@@ -158,9 +165,9 @@ def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
     return f"; warnings: {'; '.join(parts)}"
 
 
-def _describe_limits(undecided: Sequence[Difference], grid: MetricGrid) -> str:
+def _describe_limits(undecided: Sequence[Difference], grid: ComparedGrid) -> str:
     """The smallest differences that could have been seen."""
-    possible = [cell.visible for cell in undecided if could_show(grid.about, cell)]
+    possible = [cell.visible for cell in undecided if grid.could_show(cell)]
     if not possible:
         return "no possible gain would have shown"
     among = f" in {len(possible)} of them" * (len(possible) < len(undecided))
@@ -188,6 +195,6 @@ def _locate(places: Sequence[_Place], of: int) -> str:
     return join_words([f"with {method} at {join_steps(own)}" for method, own in steps.items()])
 
 
-def _span(sizes: Sequence[float], grid: MetricGrid) -> str:
+def _span(sizes: Sequence[float], grid: ComparedGrid) -> str:
     """`6.0`, `2.2 to 9.1`."""
     return " to ".join(dict.fromkeys(grid.number(size) for size in (min(sizes), max(sizes))))

@@ -11,11 +11,10 @@ from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, re
 from pairflow.config import Experiment
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs, report_inputs
-from pairflow.report import bounds
 from pairflow.report.contents import Contents
 from pairflow.report.kind_page import choose_examples, name_column
 from pairflow.report.pages import page_of
-from pairflow.report.results import read_logs
+from pairflow.report.results import LIKELIHOOD, mean_bounds, read_logs
 from pairflow.report.trajectory import Trajectory, follow
 
 _UNTIMED = ("diagnose", "report")
@@ -31,7 +30,7 @@ def read_metrics(root: Path, experiment: Experiment) -> pd.DataFrame:
     """All metric rows over the seeds: of samples, couplings, correlations, real data and logs."""
     frames = [read_table(path, "metrics")[0].to_pandas() for path in _metric_files(root, experiment)]
     if page_of(experiment).bounded:
-        frames.append(bounds.read_bounds(root, experiment))
+        frames.append(_read_bounds(root, experiment))
     return pd.concat(frames or [as_metrics(pd.DataFrame(columns=["metric", "value"]))], ignore_index=True)
 
 
@@ -39,7 +38,7 @@ def describe_metrics(root: Path, experiment: Experiment) -> Metadata:
     """Metadata of the gathered rows: the experiment, and the hashes of what they come from."""
     files = _metric_files(root, experiment)
     if page_of(experiment).bounded:
-        files += bounds.bound_models(root, experiment).values()
+        files += _bound_models(root, experiment).values()
     return Metadata(
         kind="metrics",
         parameters=experiment.model_dump(mode="json"),
@@ -88,7 +87,7 @@ def read_contents(
         provenance={**provenance, "command": f"snakemake --cores all -- {shlex.quote(page)}"},
         data=_describe_data(root, experiment),
         training_logs=read_logs(root, experiment),
-        bounds=bounds.mean_bounds(metrics),
+        bounds=mean_bounds(metrics),
         sample_command=kind_page.sample_command(root, experiment),
         trajectory=_read_trajectory(root, experiment),
         part=kind_page.read(root, experiment, _read_samples(root, experiment)),
@@ -134,3 +133,37 @@ def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
     row = choose_examples(len(table), 1, seed)[0]
     settings = {"vocabulary_size": size, "steps": experiment.pairing.steps, "seed": seed}
     return follow(token_array(table["tokens"]), row, **settings)
+
+
+def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], Path]:
+    """(method, seed) -> the weights, beside which a log ends in the bound on the NLL of the held-out rows.
+
+    The bounds are a function of the training, as the weights are; the log also has times.
+    """
+    return {
+        (method, seed): paths.model(root, seed, method) / "model.safetensors"
+        for seed in experiment.seeds
+        for method in experiment.methods
+    }
+
+
+def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
+    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and those of the kind.
+
+    None where no rows are held out.
+    """
+    held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
+    convert = page_of(experiment).prepare_bounds(root, held_out)
+    rows = []
+    for (method, seed), weights in _bound_models(root, experiment).items():
+        log, _ = read_table(weights.with_name("log.parquet"), "training log")
+        measured = log.to_pandas()["validation_nll"].dropna()
+        if measured.empty:
+            continue
+        nll = float(measured.iloc[-1])
+        values = {"nll_bound": nll, **convert(nll)}
+        rows += [
+            {"method": method, "seed": seed, "metric": name, "value": own} for name, own in values.items()
+        ]
+    shared = {"evaluation": LIKELIHOOD, "samples": len(held_out), "reference": "test"}
+    return as_metrics(pd.DataFrame(rows, columns=["method", "seed", "metric", "value"]), **shared)

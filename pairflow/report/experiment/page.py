@@ -14,23 +14,15 @@ from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
 from pairflow.report.drawing import Picture, legend
-from pairflow.report.entries import list_entries
-from pairflow.report.environment import make_environment
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.sheets import StepCost
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.experiment.usability import find_cautions
-from pairflow.report.headline import Headline, make_headline
+from pairflow.report.headline import Headline, find_cautions, make_headline
 from pairflow.report.pages import page_of
-from pairflow.report.scripts import scripts
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
+from pairflow.report.templates import list_entries, make_environment, scripts
 from pairflow.report.words import is_paired, join_words, name_distillation
-
-_STEPS = (
-    *("preprocess", "pair", "adopt", "cover", "train", "teach", "distill", "sample"),
-    *("classify", "reference", "floor", "describe_molecules", "chemnet", "evaluate", "correlate"),
-)
 
 
 def draw(contents: Contents) -> dict[str, Any]:
@@ -229,7 +221,7 @@ def _draw_training(contents: Contents) -> dict[str, Any] | None:
 
 
 def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:
-    """One row per step, method and device, in the order of the workflow."""
+    """One row per step, method and device, in the order of the workflow, which timings have."""
     if timings.empty:
         return []
     filled = timings.assign(method=timings.method.fillna(""), device=timings.device.fillna(""))
@@ -237,8 +229,9 @@ def _step_costs(timings: pd.DataFrame, methods: list[str]) -> list[StepCost]:
     totals = jobs.agg(runs=("seconds", "size"), memory=("peak_memory_mb", "max"))
     totals = totals.assign(seconds=jobs["seconds"].sum(min_count=1)).reset_index()
     totals["share"] = np.nan_to_num(totals.seconds / (totals.seconds.max() or 1))
+    steps = timings.step.drop_duplicates()
     rows = [StepCost(**{str(key): value for key, value in row.items()}) for row in totals.to_dict("records")]
-    return sorted(rows, key=lambda row: (_place(row.step, _STEPS), _place(row.method, methods)))
+    return sorted(rows, key=lambda row: (_place(row.step, steps), _place(row.method, methods)))
 
 
 def _place(name: str, order: Iterable[str]) -> int:

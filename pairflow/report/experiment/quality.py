@@ -1,18 +1,15 @@
 """The measurements of each evaluation: a table and charts, groups of further tables, how they were made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
-
 from pairflow.kinds import kind_of
-from pairflow.report import figures, tables
+from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.grid import Grid, describe_scope, list_counts, list_grids
 from pairflow.report.pages import page_of
-from pairflow.report.panels import Panel, panels
-from pairflow.report.tables import Table
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Group:
     """
 
     title: str
-    tables: list[Table]
+    tables: list[Grid]
     charts: list[Picture]
     floors: list[str]
 
@@ -48,7 +45,7 @@ class EvaluationBlock:
         return [self.main, *self.groups]
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[Grid]:
         return [table for group in self.all_groups for table in group.tables]
 
     @property
@@ -85,64 +82,48 @@ def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     rows = contents.measured[contents.measured.evaluation == name]
     page = page_of(contents.experiment)
-    measured = panels(contents.metrics, contents.experiment, name)
-    seeds = _count_seeds(rows)
-    by_panel = {panel: _make_table(contents, panel, measured, seeds) for panel in measured}
-    methods = [name for name in contents.methods if any(name in table.rows for table in by_panel.values())]
+    seeds = rows.dropna(subset="value").seed.nunique()
+    measured = list_grids(contents.metrics, contents.experiment, name)
+    tables = [_make_table(contents, grid, measured, seeds) for grid in measured]
+    methods = [name for name in contents.methods if any(name in table.rows for table in tables)]
     keys = legend(methods, prefix, figures.contrast(methods))
-    main, *groups = _groups(by_panel, kind_of(contents.experiment.data).groups, prefix)
+    main, *groups = _groups(tables, kind_of(contents.experiment.data).groups, prefix)
     if any(group.floors for group in [main, *groups]):
-        keys.add(figures.FLOOR, measured[0].about.real, f"{prefix}-floor")
+        keys.add(figures.FLOOR, tables[0].about.real, f"{prefix}-floor")
     return EvaluationBlock(
         name=name,
-        scope=tables.describe_scope(rows, name),
+        scope=describe_scope(rows, name),
         seeds=seeds,
         legend=keys,
         main=main,
         groups=groups,
-        details=page.make_details(contents, name, by_panel, prefix),
+        details=page.make_details(contents, name, tables, prefix),
     )
 
 
-def _groups(by_panel: dict[Panel, Table], titles: Mapping[str, str], prefix: str) -> list[Group]:
+def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
+    """All methods; the extractor is named where another grid has the same metric by another one."""
+    rivals = {other.extractor for other in others if other.metric == grid.metric}
+    name = f"({page_of(contents.experiment).name_rival(grid.extractor)})" * (len(rivals) > 1)
+    return contents.add_calls(replace(grid, rival=name, all_seeds=seeds))
+
+
+def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[Group]:
     """The main tables, even if there are none, and the other groups that have any."""
     groups = []
     for name, title in {"": "", **titles}.items():
-        own = {panel: table for panel, table in by_panel.items() if panel.about.group == name}
-        charted = [(panel, table) for panel, table in own.items() if panel.about.chart]
+        own = [table for table in tables if table.about.group == name]
+        charted = [table for table in own if table.about.chart]
         charts = [
-            figures.quality(table, panel.rows.samples, f"{prefix}-{name or 'main'}{i}")
-            for i, (panel, table) in enumerate(charted)
+            figures.quality(table, table.frame.samples, f"{prefix}-{name or 'main'}{i}")
+            for i, table in enumerate(charted)
         ]
         floors = [
             f"{table.label} {' '.join(filter(None, [table.floor.text, table.floor.spread]))} "
-            f"(from {tables.list_counts(panel.real.samples)})"
-            for panel, table in charted
+            f"(from {list_counts(table.real.samples)})"
+            for table in charted
             if table.floor
         ]
         if own or not name:
-            groups.append(Group(title, [*own.values()], charts, floors))
+            groups.append(Group(title, own, charts, floors))
     return groups
-
-
-def _count_seeds(rows: pd.DataFrame) -> int:
-    return rows.dropna(subset="value").seed.nunique()
-
-
-def _make_table(contents: Contents, panel: Panel, others: list[Panel], seeds: int) -> Table:
-    """A panel's table, which names its extractor where another panel has the same metric by another one."""
-    rivals = {other.extractor for other in others if other.metric == panel.metric}
-    name = page_of(contents.experiment).name_rival(panel.extractor)
-    beside = f"{panel.beside} ({name})".strip() if len(rivals) > 1 else panel.beside
-    table = tables.make_table(
-        tables.summarise(panel.rows).assign(all_seeds=seeds),
-        panel.evaluation,
-        panel.metric,
-        panel.about,
-        contents.methods,
-        beside,
-        panel.floor,
-        panel.reference,
-        panel.extractor,
-    )
-    return contents.add_calls(table)

@@ -8,9 +8,9 @@ from pairflow.report.contents import Contents
 from pairflow.report.costs import TrainingCost
 from pairflow.report.downloads import Entry, Part, Sheet
 from pairflow.report.experiment.quality import EvaluationBlock
+from pairflow.report.grid import REAL, Cell, Grid
 from pairflow.report.headline import Headline
 from pairflow.report.stats import REPETITIONS
-from pairflow.report.tables import REAL, Cell, Table
 from pairflow.report.words import format_count, format_duration, format_percent, name_scale
 
 
@@ -53,7 +53,7 @@ def list_sheets(
     return [*sheets, step_sheet(contents, costs)] if costs else sheets
 
 
-def metric_sheet(contents: Contents, tables: Sequence[Table], scope: str, title: str) -> Sheet:
+def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
     """Tables of one evaluation that stand together; `scope` says which samples they were counted from."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
@@ -157,7 +157,7 @@ def _origin(contents: Contents, *beside: str) -> str:
     return ", ".join([f"measured: {contents.name}", *beside, name_scale(contents.reduced)])
 
 
-def _part(table: Table, caption: str) -> Part:
+def _part(table: Grid, caption: str) -> Part:
     rows: list[list[Entry | str]] = [
         [method, *(_entry(cell, table) for cell in cells)] for method, cells in table.rows.items()
     ]
@@ -173,7 +173,7 @@ def _part(table: Table, caption: str) -> Part:
     return Part(f"{caption}{spread}{_explain_bold(table)}", ["NFE", *map(str, table.columns)], rows)
 
 
-def _explain_bold(table: Table) -> str:
+def _explain_bold(table: Grid) -> str:
     """What is in bold, as the page says it."""
     if not any(cell.best for cells in table.rows.values() for cell in cells):
         return ""
@@ -186,13 +186,13 @@ def _explain_bold(table: Table) -> str:
     return f"; {best} in bold, without a test, which needs {REPETITIONS} {repeated}"
 
 
-def _entry(cell: Cell, table: Table) -> Entry:
+def _entry(cell: Cell, table: Grid) -> Entry:
     if not cell.count:
         return Entry("")
     return Entry(cell.text, cell.spread.removeprefix("± "), cell.best, table.lack(cell))
 
 
-def _records(table: Table) -> Iterable[dict[str, Any]]:
+def _records(table: Grid) -> Iterable[dict[str, Any]]:
     """A record per method and NFE, named as in metrics.parquet; the last one is that of real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
     if table.about.compared:

@@ -1,24 +1,16 @@
 """The comparison of methods in words: sentences made from the numbers, left out where those are missing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from pairflow.config import BASES, tail_revises
 from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
-from pairflow.report.panels import Panel, leading_panel, panels
-from pairflow.report.stats import Difference, adjust, difference
-from pairflow.report.tables import (
-    Table,
-    choose_digits,
-    could_show,
-    describe_scope,
-    differ_in_entropy,
-    make_table,
-    summarise,
-)
-from pairflow.report.words import OURS, baselines, format_number, join_steps, join_words
+from pairflow.report.grid import Grid, describe_scope, differ_in_entropy, leading_grid, list_grids
+from pairflow.report.stats import Difference
+from pairflow.report.words import OURS, baselines, join_steps, join_words
 
 _NAMED = 4  # of more methods than these, a sentence names only the best
 
@@ -26,22 +18,22 @@ _NAMED = 4  # of more methods than these, a sentence names only the best
 def write_summary(contents: Contents) -> list[str]:
     """PairFlow and own pairs against baselines, quality at the fewest steps, the coupling and its cost."""
     texts = [_describe_distance(contents), _describe_cost(contents)]
-    if panel := leading_panel(contents.metrics, contents.experiment):
+    if grid := leading_grid(contents.metrics, contents.experiment):
         paired = [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]
         against = baselines(contents.experiment)
-        compared = [text for baseline in against for text in _compare(panel, paired, baseline, contents)]
+        compared = [text for baseline in against for text in _compare(grid, paired, baseline, contents)]
         masked = [method for method in contents.methods if not tail_revises(method)]
-        by_calls = panel.by_calls(contents.experiment.count_calls)
+        by_calls = grid.by_calls(contents.experiment.count_calls)
         compared += [text for baseline in masked for text in _compare(by_calls, paired, baseline, contents)]
-        texts = [*compared, _rank(panel, contents), *texts]
+        texts = [*compared, _rank(grid, contents), *texts]
     return [text for text in texts if text]
 
 
-def _rank(panel: Panel, contents: Contents) -> str:
+def _rank(grid: Grid, contents: Contents) -> str:
     """The best methods at the fewest sampling steps."""
-    table = make_table(summarise(panel.rows), panel.evaluation, panel.metric, panel.about, contents.methods)
+    table = replace(contents.add_calls(grid), real=grid.real[:0])
     first = baselines(contents.experiment)[0]
-    direction = 1 if panel.about.best == "lowest" else -1
+    direction = 1 if grid.about.best == "lowest" else -1
     cells = sorted(
         ((method, cells[0]) for method, cells in table.rows.items() if cells[0].count),
         key=lambda item: direction * item[1].mean,
@@ -55,18 +47,18 @@ def _rank(panel: Panel, contents: Contents) -> str:
     best = join_words([parts[name] for name in named])
     baseline = f"; {parts[first]}" if first in parts and first not in named else ""
     return _begin(
-        panel,
-        f"{_title(panel)} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
-        f"({_describe_spread(table)}; {describe_scope(panel.rows, panel.evaluation)}"
-        f"{_describe_inequality(panel, table, contents)}).",
+        grid,
+        f"{_title(grid)} at {join_steps(table.columns[:1])}{among}: {best}{baseline} "
+        f"({_describe_spread(table)}; {describe_scope(grid.frame, grid.evaluation)}"
+        f"{_describe_inequality(grid, table, contents)}).",
     )
 
 
-def _describe_inequality(panel: Panel, table: Table, contents: Contents) -> str:
+def _describe_inequality(grid: Grid, table: Grid, contents: Contents) -> str:
     """In what the methods are unequal in a table's first column: in their calls, or text in its entropy."""
-    calls = contents.add_calls(table).call_rows
+    calls = table.call_rows
     texts = [f"network calls: {join_words([f'{own[0]} of {name}' for name, own in calls.items()])}"]
-    means = _find_entropies(panel, contents)
+    means = _find_entropies(grid, contents)
     found = [mean for (_, nfe), mean in means.items() if nfe == table.columns[0]]
     least, most = min(found, default=0.0), max(found, default=0.0)
     entropies = f"entropies of {least:.2f} to {most:.2f} nats, so that perplexities do not compare"
@@ -74,7 +66,7 @@ def _describe_inequality(panel: Panel, table: Table, contents: Contents) -> str:
     return "".join(f"; {text}" for text in texts)
 
 
-def _describe_spread(table: Table) -> str:
+def _describe_spread(table: Grid) -> str:
     """What the ± in a table's first column is."""
     if not any(cells[0].spread for cells in table.rows.values()):
         return "no deviation" if table.count > 1 else "one value each"
@@ -82,15 +74,16 @@ def _describe_spread(table: Table) -> str:
     return f"mean ± standard deviation between {between}"
 
 
-def _compare(panel: Panel, methods: Sequence[str], baseline: str, contents: Contents) -> list[str]:
+def _compare(grid: Grid, methods: Sequence[str], baseline: str, contents: Contents) -> list[str]:
     """PairFlow and own couplings less a baseline; beside the first one, what holds for all these tests."""
-    tests = _test(panel, baseline)
-    entropies = _find_entropies(panel, contents)
+    others = sorted({method for method, _ in grid.values} - {baseline})
+    tests = grid.compare(dict.fromkeys(others, baseline))
+    entropies = _find_entropies(grid, contents)
     texts = [
         " ".join(
             [
-                _describe(method, tests[method], panel, baseline),
-                *_describe_entropies(method, tests[method], entropies, panel, baseline),
+                _describe(method, tests[method], grid, baseline),
+                *_describe_entropies(method, tests[method], entropies, grid, baseline),
             ]
         )
         for method in methods
@@ -100,30 +93,30 @@ def _compare(panel: Panel, methods: Sequence[str], baseline: str, contents: Cont
     return [" ".join([texts[0], *_describe_tests(cells)]), *texts[1:]] if texts else []
 
 
-def _describe(method: str, tests: Mapping[int, Difference], panel: Panel, baseline: str) -> str:
+def _describe(method: str, tests: Mapping[int, Difference], grid: Grid, baseline: str) -> str:
     """Where a method is better than the baseline, and by how much at the fewest and the most steps."""
     ends = dict.fromkeys([min(tests), max(tests)])
-    differences = join_words([_describe_difference(tests[nfe], nfe, panel) for nfe in ends])
-    better = "lower" if panel.about.best == "lowest" else "higher"
-    text = f"{_title(panel)} of {method} less that of {baseline}: {differences}; {better} is better"
-    seen = [_begin(panel, text)]
+    differences = join_words([_describe_difference(tests[nfe], nfe, grid) for nfe in ends])
+    better = "lower" if grid.about.best == "lowest" else "higher"
+    text = f"{_title(grid)} of {method} less that of {baseline}: {differences}; {better} is better"
+    seen = [_begin(grid, text)]
     if any(cell.test for cell in tests.values()):
-        judged = _begin(panel, _judge(method, tests, panel, baseline))
-        seen = [judged, *seen, *_describe_limits(tests, panel)]
+        judged = _begin(grid, _judge(method, tests, grid, baseline))
+        seen = [judged, *seen, *_describe_limits(tests, grid)]
     return " ".join(f"{sentence}." for sentence in seen)
 
 
-def _find_entropies(panel: Panel, contents: Contents) -> Mapping[tuple[str, int], float]:
-    """The mean entropy of samples of text at the places of a panel; empty for other data."""
-    for other in panels(contents.metrics, contents.experiment, panel.evaluation):
+def _find_entropies(grid: Grid, contents: Contents) -> Mapping[tuple[str, int], float]:
+    """The mean entropy of samples of text at the places of a grid; empty for other data."""
+    for other in list_grids(contents.metrics, contents.experiment, grid.evaluation):
         if other.metric == "entropy":
-            by_calls = panel.unit != other.unit
+            by_calls = grid.unit != other.unit
             return (other.by_calls(contents.experiment.count_calls) if by_calls else other).means
     return {}
 
 
 def _describe_entropies(
-    method: str, tests: Mapping[int, Difference], entropies: Mapping, panel: Panel, baseline: str
+    method: str, tests: Mapping[int, Difference], entropies: Mapping, grid: Grid, baseline: str
 ) -> list[str]:
     """Where perplexities are not compared at equal entropy, as they have to be."""
     if not entropies:
@@ -133,27 +126,13 @@ def _describe_entropies(
     if not unequal:
         return []
     said = [
-        f"{ours:.2f} against {theirs:.2f} nats at {join_steps([place], panel.unit)}"
+        f"{ours:.2f} against {theirs:.2f} nats at {join_steps([place], grid.unit)}"
         for place, (ours, theirs) in unequal.items()
     ]
     return [
         f"Perplexities compare at equal entropy only, but the entropies are {join_words(said)}: compare "
-        f"over temperatures (evaluations.{panel.evaluation}.temperatures)."
+        f"over temperatures (evaluations.{grid.evaluation}.temperatures)."
     ]
-
-
-def _test(panel: Panel, baseline: str) -> dict[str, dict[int, Difference]]:
-    """Method -> NFE -> its difference from the baseline, by the rule of `pairflow compare`.
-
-    Holm's correction is over the differences of all methods from the baseline.
-    """
-    values = panel.values
-    keys = [key for key in sorted(values) if key[0] != baseline and (baseline, key[1]) in values]
-    cells = adjust(difference(values[method, nfe], values[baseline, nfe]) for method, nfe in keys)
-    tests: dict[str, dict[int, Difference]] = {}
-    for (method, nfe), cell in zip(keys, cells, strict=True):
-        tests.setdefault(method, {})[nfe] = cell
-    return tests
 
 
 def _describe_tests(cells: Sequence[Difference]) -> list[str]:
@@ -163,63 +142,57 @@ def _describe_tests(cells: Sequence[Difference]) -> list[str]:
     return [f"{single} {family} comparisons."] if family > 1 else []
 
 
-def _title(panel: Panel) -> str:
-    return f"{panel.about.headline} {panel.beside}".rstrip()
+def _title(grid: Grid) -> str:
+    return f"{grid.about.headline} {grid.beside}".rstrip()
 
 
-def _begin(panel: Panel, text: str) -> str:
+def _begin(grid: Grid, text: str) -> str:
     """A sentence about methods; of a single training seed it says so."""
-    if panel.rows.seed.nunique() == 1:
+    if grid.frame.seed.nunique() == 1:
         return f"In this training, {text}"
     return text[0].upper() + text[1:]
 
 
-def _describe_difference(cell: Difference, nfe: int, panel: Panel) -> str:
-    value = f"{_number(cell.value, panel, '+')} at {join_steps([nfe], panel.unit)}"
+def _describe_difference(cell: Difference, nfe: int, grid: Grid) -> str:
+    value = f"{grid.number(cell.value, '+')} at {join_steps([nfe], grid.unit)}"
     if not cell.test:
         return f"{value} (not tested: {cell.reason})"
-    ends = f"{_number(cell.low, panel, '+')} to {_number(cell.high, panel, '+')}"
+    ends = f"{grid.number(cell.low, '+')} to {grid.number(cell.high, '+')}"
     return f"{value} (95 % interval {ends})"
 
 
-def _describe_limits(tests: Mapping[int, Difference], panel: Panel) -> list[str]:
+def _describe_limits(tests: Mapping[int, Difference], grid: Grid) -> list[str]:
     """The smallest differences that could have been seen, where the test decides nothing."""
     undecided = {nfe: cell for nfe, cell in tests.items() if cell.undecided}
-    possible = [nfe for nfe, cell in undecided.items() if could_show(panel.about, cell)]
-    limits = [f"{_number(tests[nfe].visible, panel)} at {join_steps([nfe], panel.unit)}" for nfe in possible]
+    possible = [nfe for nfe, cell in undecided.items() if grid.could_show(cell)]
+    limits = [f"{grid.number(tests[nfe].visible)} at {join_steps([nfe], grid.unit)}" for nfe in possible]
     texts = [f"A difference of about {join_words(limits)} would have shown"] if limits else []
     if blind := [nfe for nfe in undecided if nfe not in possible]:
-        texts.append(f"No possible gain would have shown at {join_steps(blind, panel.unit)}")
+        texts.append(f"No possible gain would have shown at {join_steps(blind, grid.unit)}")
     return texts
-
-
-def _number(value: float, panel: Panel, sign: str = "") -> str:
-    """A value with the decimals that its metric has in tables."""
-    digits = 1 if panel.about.counted else choose_digits([*panel.means.values()])
-    return format_number(value, digits, sign)
 
 
 _WORDS = {1: "better than", -1: "worse than", 0: "not shown to differ from"}
 
 
-def _judge(method: str, tests: Mapping[int, Difference], panel: Panel, baseline: str) -> str:
+def _judge(method: str, tests: Mapping[int, Difference], grid: Grid, baseline: str) -> str:
     """What a newcomer wants to know first, from NFE -> test."""
-    direction = -1 if panel.about.best == "lowest" else 1
+    direction = -1 if grid.about.best == "lowest" else 1
     signs = {nfe: direction * int(np.sign(cell.value)) * cell.decided for nfe, cell in tests.items()}
     paired = "sources paired with the data" if method == OURS else "your own pairs"
     subject = f"{method}, which learns from {paired},"
     rest = f"{baseline}, which learns from {BASES[baseline].learns}"
     groups = {word: [nfe for nfe in signs if signs[nfe] == sign] for sign, word in _WORDS.items()}
     (first, steps), *others = ((word, steps) for word, steps in groups.items() if steps)
-    where = f"at {join_steps(steps, panel.unit)}"
+    where = f"at {join_steps(steps, grid.unit)}"
     if not others and len(steps) > 1:
-        every = f"number of {panel.unit}s ({join_words(steps)})"
+        every = f"number of {grid.unit}s ({join_words(steps)})"
         if not signs[steps[0]]:
             return f"at no {every} is {subject} shown to differ from {rest}"
         where = f"at every {every}"
     parts = [
         f"{first} {rest}, {where}",
-        *(f"{word} it at {join_steps(steps, panel.unit)}" for word, steps in others),
+        *(f"{word} it at {join_steps(steps, grid.unit)}" for word, steps in others),
     ]
     return f"{subject} is {join_words(parts)}"
 

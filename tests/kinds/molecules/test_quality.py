@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.paper import printed
 from pairflow.config import Experiment, check
 from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH, scale
 from pairflow.data.source import DatasetSize
 from pairflow.kinds.molecules.quality import _FROM_SCRATCH, _PRECEDENTS, describe
-from pairflow.report.paper import printed
 
 ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))

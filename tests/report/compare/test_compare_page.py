@@ -11,10 +11,10 @@ import pytest
 
 from pairflow.report.colours import HEX
 from pairflow.report.compare import figures
+from pairflow.report.compare.inputs import differing_settings
 from pairflow.report.compare.page import render
 from pairflow.report.compare.sections import make_sections
-from pairflow.report.compare.settings import differing_settings
-from pairflow.report.compare.table import tabulate
+from pairflow.report.compare.sheets import tabulate
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
@@ -241,14 +241,14 @@ def test_distances_of_pixels_are_not_by_an_extractor(make_images):
     contents = make_images()
     run = FinishedExperiment("a", contents.experiment, contents.metrics, contents.timings)
     [section] = make_sections([run])
-    labels = [grid.label for grid in section.grids]
+    labels = [grid.full_label for grid in section.grids]
     assert "FD to the training images, by classifier-1a2b3c4d" in labels
     assert labels[-2:] == ["L2 to the nearest training image", "share of copies of training images"]
 
 
 def test_what_is_not_in_a_complete_data_set_is_worse(make_run):
     [section] = make_sections([make_run(), make_run("b", 2)])
-    grids = {grid.label: grid.about.best for grid in section.grids}
+    grids = {grid.full_label: grid.about.best for grid in section.grids}
     assert grids["off the rules"] == "lowest"
     assert "novel" not in grids
 

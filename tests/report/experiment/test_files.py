@@ -3,18 +3,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from pages import given_table
 from PIL import Image
 
-from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.report.experiment import files
 from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
-from pairflow.report.tables import Cell, Table
+from pairflow.report.grid import Cell
 
 BASES = ("mdlm", "udlm", "random", "pairflow", "pairflow-sub4")
-TABLE = Table(
+TABLE = given_table(
     "valid",
-    METRICS["valid"],
     [1, 2],
     {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")},
 )

@@ -8,8 +8,8 @@ import pytest
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
 from pairflow.plan import paths
-from pairflow.report.bounds import mean_bounds
 from pairflow.report.experiment.gather import read_timings
+from pairflow.report.results import mean_bounds
 
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 

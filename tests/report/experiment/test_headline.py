@@ -8,9 +8,8 @@ import pytest
 
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.experiment.usability import find_cautions
-from pairflow.report.headline import make_headline
-from pairflow.report.tables import list_metrics
+from pairflow.report.grid import list_metrics
+from pairflow.report.headline import find_cautions, make_headline
 
 OTHER = {"data": {"source": "my_library.smi", "length": 16}}  # data that are not complete
 

@@ -3,14 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pages import given_table
 
 from pairflow.kinds.images.metrics import METRICS
 from pairflow.kinds.images.page.page import name_extractor
-from pairflow.report import figures, tables
+from pairflow.report import figures
 from pairflow.report.drawing import choose_ticks
 from pairflow.report.experiment import quality
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
+from pairflow.report.grid import Cell, Grid
 
 WORDS_OF_MOLECULES = ("olecule", "SMILES", "ovelty", "Rejected", "canonical", "valid strings", "RDKit")
 
@@ -227,11 +229,11 @@ def test_distances_are_on_logarithmic_axes_with_round_ticks():
 
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
-    cells = {"a": [tables.Cell(-0.01, count=1, digits=2), tables.Cell(0.5, count=1, digits=2)]}
-    picture = figures.quality(tables.Table("kd", METRICS["kd"], [1, 2], cells), [10], "q")
+    cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
+    picture = figures.quality(given_table("kd", [1, 2], cells), [10], "q")
     assert "a: −0.01 at 1, 0.50 at 2" in picture.alt
-    cells = {"a": [tables.Cell(1, 5, 3), tables.Cell(2, 0.1, 3)]}
-    assert figures.quality(tables.Table("fd", METRICS["fd"], [1, 2], cells), [10], "q").svg
+    cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
+    assert figures.quality(given_table("fd", [1, 2], cells), [10], "q").svg
 
 
 @pytest.mark.parametrize(
@@ -240,8 +242,7 @@ def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_dr
 )
 def test_digits_suit_the_smallest_value(values, text):
     rows = pd.DataFrame({"method": ["a", "b"], "nfe": 1, "seed": 0, "value": values})
-    summary = tables.summarise(rows.assign(metric="fd", evaluation="main"))
-    assert tables.make_table(summary, "main", "fd", METRICS["fd"], ["a", "b"]).rows["a"][0].text == text
+    assert Grid("main", "fd", METRICS["fd"], rows, methods=["a", "b"]).rows["a"][0].text == text
 
 
 def test_long_rows_have_binned_distances():

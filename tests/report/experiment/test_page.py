@@ -8,7 +8,7 @@ from plotly.offline import get_plotlyjs
 
 from pairflow.report.drawing import legend
 from pairflow.report.experiment.page import render
-from pairflow.report.scripts import sha256
+from pairflow.report.templates import sha256
 from pairflow.report.words import (
     format_count,
     format_duration,

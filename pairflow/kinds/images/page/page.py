@@ -15,7 +15,8 @@ from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart, read_images
 from pairflow.kinds.images.prepare import to_images
 from pairflow.report.contents import Contents
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_panel
+from pairflow.report.grid import Grid, list_grids
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, measure_grid
 from pairflow.report.kind_page import (
     Details,
     Flawed,
@@ -25,9 +26,7 @@ from pairflow.report.kind_page import (
     count_symbols,
     find_means,
 )
-from pairflow.report.panels import Panel, panels
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import Table
 from pairflow.report.words import join_steps, name_file
 
 _EXTRACTORS = {"classifier": "the classifier", "inception": "Inception", "dinov2": "DINOv2"}
@@ -58,15 +57,15 @@ class ImagesPage(KindPage):
         first = token_array(table["tokens"].slice(0, count))  # the first trial stands first
         return to_images(first, (channels, height, width), metadata.vocabulary_size)
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
-        measures = {"distance": measure_panel(leading, f"{leading.about.label} {leading.beside}".strip())}
-        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
-            if panel.metric == "nn_copies":
-                measures["copies"] = Measure("copies", panel.metric, panel.means)
+    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+        measures = {"distance": measure_grid(leading, leading.label)}
+        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
+            if grid.metric == "nn_copies":
+                measures["copies"] = Measure("copies", grid.metric, grid.means)
         return measures
 
     def describe(
-        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         distance = measures["distance"]
         value, steps = distance.text(best), join_steps([best.nfe])
@@ -76,7 +75,7 @@ class ImagesPage(KindPage):
         return f"The best method, {best.method} at {steps}, has {distance.heading} of {value}; {real}."
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         yield from find_copies(find_means(measured, "nn_copies"), "most of its samples equal training images")
 
@@ -101,13 +100,13 @@ class ImagesPage(KindPage):
         ]
 
     def make_details(
-        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+        self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> ImageDetails:
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         accuracies = contents.part.accuracies
         return ImageDetails(
-            features=_once(_name_features(panel, accuracies) for panel in tables if panel.extractor),
+            features=_once(_name_features(grid, accuracies) for grid in tables if grid.extractor),
             deficient=_once(name_extractor(extractor, accuracies) for extractor in deficient),
         )
 
@@ -161,11 +160,11 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
     return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
 
 
-def _name_features(panel: Panel, accuracies: Mapping[str, float | None]) -> str:
+def _name_features(grid: Grid, accuracies: Mapping[str, float | None]) -> str:
     """Whose features a metric compares, and from how many samples; of pixels, only the number."""
-    extractor = name_extractor(panel.extractor, accuracies)
-    by = f" by the features of {extractor}" if panel.about.features else ""
-    return f"{panel.about.label}{by}, from {panel.samples} samples"
+    extractor = name_extractor(grid.extractor, accuracies)
+    by = f" by the features of {extractor}" if grid.about.features else ""
+    return f"{grid.about.label}{by}, from {grid.samples} samples"
 
 
 def _once(texts: Iterable[str]) -> list[str]:

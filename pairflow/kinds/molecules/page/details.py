@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from pairflow.kinds.molecules.page import charts
 from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
 from pairflow.kinds.molecules.page.speed import Speed, measure_speed
-from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture, swatch
+from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
-from pairflow.report.tables import Table
 from pairflow.report.words import name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
@@ -59,7 +59,7 @@ class MoleculeDetails(Details):
 
 
 def describe_molecules(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str, complete: bool
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str, complete: bool
 ) -> MoleculeDetails:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
@@ -69,7 +69,7 @@ def describe_molecules(
     return MoleculeDetails(
         metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
         tables={"Molecules per second": speed.tables} if speed else {},
-        training=swatch(figures.TRAINING, f"{prefix}-training"),
+        training=swatch(charts.TRAINING, f"{prefix}-training"),
         reasons=_reasons(measured, int(rows.samples.max()), prefix),
         properties=properties,
         speed=speed,
@@ -77,22 +77,22 @@ def describe_molecules(
     )
 
 
-def _reasons(measured: Mapping[str, Table], samples: int, prefix: str) -> Reasons | None:
+def _reasons(measured: Mapping[str, Grid], samples: int, prefix: str) -> Reasons | None:
     members = [table for table in measured.values() if table.about.group == "reasons"]
     if not members:
         return None
-    charts = {
-        method: figures.reasons(members, method, samples, f"{prefix}-reasons{i}")
+    by_method = {
+        method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
         for i, method in enumerate(members[0].rows)
     }
     legend = [
-        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
+        (swatch(charts.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
     ]
-    return Reasons(charts, legend)
+    return Reasons(by_method, legend)
 
 
 def _properties(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
+    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[Property]]:
     """NFE -> its properties, the most steps first."""
     properties: dict[int, list[Property]] = {}
@@ -105,13 +105,13 @@ def _properties(
                 for method in contents.methods
                 if method in methods
             }
-            picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
             distances = _distances(measured[metric], nfe) if metric in measured else {}
             properties[nfe].append(Property(label, metric, picture, distances))
     return properties
 
 
-def _distances(table: Table, nfe: int) -> dict[str, str]:
+def _distances(table: Grid, nfe: int) -> dict[str, str]:
     """Method -> its mean distance at one NFE, as it is printed."""
     if nfe not in table.columns:
         return {}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from pairflow.report import figures
+from pairflow.kinds.molecules.page import charts
 from pairflow.report.contents import Contents
 from pairflow.report.drawing import Picture
 
@@ -39,7 +39,7 @@ def describe_guidance(
     means = means.assign(in_class=means.in_class / means.valid)
     condition = str(contents.experiment.evaluations[evaluation].condition)
     trades = {
-        int(nfe): figures.guidance(
+        int(nfe): charts.guidance(
             {method: points[points.method == method] for method in points.method.unique()},
             f"{condition}, NFE {int(nfe):,}",
             f"{prefix}-guidance{int(nfe)}",
@@ -62,7 +62,7 @@ def _shapes(
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
     return {
         nfe: {
-            method: figures.histograms(counts, label, f"{prefix}-guided{nfe}-{place}")
+            method: charts.histograms(counts, label, f"{prefix}-guided{nfe}-{place}")
             for place, (method, counts) in enumerate(methods.items())
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)

@@ -7,20 +7,19 @@ import numpy as np
 from pairflow.kinds.molecules.page.speed import sampling_yields
 from pairflow.limits import USABLE
 from pairflow.report.contents import Contents
+from pairflow.report.grid import Grid, choose_digits, list_grids
 from pairflow.report.headline import Measure, MethodLine, Values, measure_bound
-from pairflow.report.panels import Panel, panels
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, format_percent, join_steps
 
 _DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # the first one measured
 
 
-def measure(contents: Contents | FinishedExperiment, leading: Panel, complete: bool) -> dict[str, Measure]:
+def measure(contents: Contents | FinishedExperiment, leading: Grid, complete: bool) -> dict[str, Measure]:
     """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
-    measured = panels(contents.metrics, contents.experiment, leading.evaluation)
-    means = {panel.metric: panel.means for panel in measured}
-    samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
+    measured = list_grids(contents.metrics, contents.experiment, leading.evaluation)
+    means = {grid.metric: grid.means for grid in measured}
+    samples = dict.fromkeys(means["valid"], float(leading.frame.samples.max()))
     valid = _divide(means["valid"], samples)
     measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0)), **_at_fewest_steps(valid)}
     if useful := means.get("useful_strict"):
@@ -53,7 +52,7 @@ def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
 
 
 def describe(
-    leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents, complete: bool
+    leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents, complete: bool
 ) -> str:
     """The sentence of the head."""
     share = measures["valid"].value(best)

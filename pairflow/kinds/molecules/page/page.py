@@ -19,6 +19,7 @@ from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
+from pairflow.report.grid import Grid
 from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality
 from pairflow.report.kind_page import (
     Flawed,
@@ -29,9 +30,7 @@ from pairflow.report.kind_page import (
     count_symbols,
     find_means,
 )
-from pairflow.report.panels import Panel
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import Table
 from pairflow.report.words import format_percent
 
 _EXAMPLES = 12  # training molecules
@@ -77,15 +76,15 @@ class MoleculesPage(KindPage):
             "reference_rows": len(read_table(paths.data(root, "smiles.parquet"), "smiles")[0]),
         }
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         return measure(contents, leading, is_complete(contents.experiment))
 
     def describe(
-        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         return describe(leading, best, measures, contents, is_complete(contents.experiment))
 
-    def rate(self, leading: Panel, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
+    def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
         measures = self.measure(finished, leading)
         share = measures["valid" if leading.metric == "valid" else "useful"].values[leading.best()]
         low = [flaw for flaw in flaws if flaw.kind == ("invalid" if leading.metric == "valid" else "useless")]
@@ -103,7 +102,7 @@ class MoleculesPage(KindPage):
         return shlex.join(["pairflow", "sample", "--model", model, "--count", "1000", *wanted, "--out", out])
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         unique, novel, valid, useful = (
             find_means(measured, name) for name in ("unique_strict", "novel_strict", "valid", "useful_strict")
@@ -113,7 +112,7 @@ class MoleculesPage(KindPage):
             yield from find_copies(known, "most of its molecules are in the data set")
         if not valid:
             return
-        samples = max(int(panel.rows.samples.max()) for panel in measured)
+        samples = max(int(grid.frame.samples.max()) for grid in measured)
         for run, count in valid.items():
             if count / samples < USABLE:
                 text = "under half of its samples are valid molecules"
@@ -138,9 +137,9 @@ class MoleculesPage(KindPage):
         ]
 
     def make_details(
-        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+        self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> MoleculeDetails:
-        measured = {panel.metric: table for panel, table in tables.items()}
+        measured = {table.metric: table for table in tables}
         return describe_molecules(contents, evaluation, measured, prefix, is_complete(contents.experiment))
 
     def draw(self, contents: Contents) -> dict[str, Any]:

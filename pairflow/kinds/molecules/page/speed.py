@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from pairflow.kinds.molecules.metrics import METRICS
-from pairflow.report import figures, tables
+from pairflow.kinds.molecules.page.charts import trade
 from pairflow.report.contents import Contents
 from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture
-from pairflow.report.tables import Table
+from pairflow.report.grid import Grid
 
 YIELDS = {  # counts of molecules -> the same per second
     "valid": "valid_per_second",
@@ -23,7 +23,7 @@ class Speed:
     """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
 
     picture: Picture
-    tables: list[Table]
+    tables: list[Grid]
     devices: str
 
 
@@ -44,12 +44,14 @@ def measure_speed(
     yields = sampling_yields(rows, contents.timings)
     if yields.empty:
         return None
-    summary = tables.summarise(yields)
-    shown = [name for name in YIELDS.values() if name in set(summary.metric)]
+    shown = [name for name in YIELDS.values() if name in set(yields.metric)]
     if complete:  # a novel molecule breaks the rules of the data, and is no yield
         shown = [name for name in shown if name != "novel_per_second"]
+    seeds = yields.dropna(subset="value").seed.nunique()
     made = [
-        contents.add_calls(tables.make_table(summary, evaluation, name, METRICS[name], contents.methods))
+        contents.add_calls(
+            Grid(evaluation, name, METRICS[name], yields[yields.metric == name], all_seeds=seeds)
+        )
         for name in shown
     ]
     keys = ["method", "nfe", "seed"]
@@ -63,7 +65,7 @@ def measure_speed(
     means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
     lines = {method: means[means.method == method] for method in made[0].rows}
     return Speed(
-        figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
         made,
         " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
     )

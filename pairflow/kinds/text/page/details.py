@@ -8,6 +8,7 @@ import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.metrics import METRICS
+from pairflow.kinds.text.page.charts import MARKS, plane
 from pairflow.kinds.text.page.nonsense import (
     HELD_OUT,
     SECOND,
@@ -21,8 +22,8 @@ from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
 from pairflow.report.drawing import Legend, Picture, legend
+from pairflow.report.grid import choose_digits
 from pairflow.report.kind_page import Details
-from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, pluralise
 
 _COLUMNS = {
@@ -116,7 +117,7 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     methods = list(dict.fromkeys(row.name for row in rows))
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
-        keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
+        keys.add(MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
         evaluation=evaluation,
         judges=_name_judges(contents.measured, evaluation),
@@ -174,7 +175,7 @@ def _draw(
 ) -> list[Picture]:
     title = "Perplexity and entropy by"
     lines = _group((row.name, row.setting, row.values) for row in rows)
-    charts = [figures.plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
+    charts = [plane(lines, points, f"{title} sampling steps", f"{prefix}-plane")]
     temperatures = contents.experiment.frontiers().get(evaluation, {})
     heated = [
         (row, f"temperature {temperature:g}, {pluralise(row.calls or 0, 'call')}")
@@ -184,7 +185,7 @@ def _draw(
     for nfe in sorted({row.nfe for row, _ in heated if row.nfe}):
         lines = _group((row.name, setting, row.values) for row, setting in heated if row.nfe == nfe)
         name = f"{prefix}-frontier{nfe}"
-        charts.append(figures.plane(lines, points, f"{title} temperature, NFE {nfe}", name))
+        charts.append(plane(lines, points, f"{title} temperature, NFE {nfe}", name))
     return charts
 
 

@@ -5,23 +5,22 @@ from collections.abc import Mapping
 import numpy as np
 
 from pairflow.report.contents import Contents
+from pairflow.report.grid import Grid, choose_digits, differ_in_entropy, list_grids
 from pairflow.report.headline import Measure, MethodLine
-from pairflow.report.panels import Panel, panels
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import choose_digits, differ_in_entropy
 from pairflow.report.words import format_number, join_steps
 
 
-def measure(contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+def measure(contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
     """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
     measures: dict[str, Measure] = {}
-    for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
-        if not panel.about.group:
-            real = panel.floor.mean if panel.floor else np.nan
-            digits = max(panel.about.digits, choose_digits([*panel.means.values(), real]))
+    for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
+        if not grid.about.group:
+            real = grid.floor.mean if grid.floor else np.nan
+            digits = max(grid.about.digits, choose_digits([*grid.means.values(), real]))
             text = format_number(real, digits)
-            measure = Measure(panel.about.label, panel.metric, panel.means, text, digits)
-            measures.setdefault(panel.metric, measure)  # of several judges the first one leads
+            measure = Measure(grid.about.label, grid.metric, grid.means, text, digits)
+            measures.setdefault(grid.metric, measure)  # of several judges the first one leads
     nll, density = (contents.bounds.get(name, {}) for name in ("nll_bound", "bpc_bound"))
     bounds = {run: np.exp(nll.get(run[0], np.nan)) for run in leading.means}
     bits = {run: density.get(run[0], np.nan) for run in leading.means}
@@ -30,7 +29,7 @@ def measure(contents: Contents | FinishedExperiment, leading: Panel) -> dict[str
     return measures
 
 
-def describe(leading: Panel, best: MethodLine, measures: Mapping[str, Measure]) -> str:
+def describe(leading: Grid, best: MethodLine, measures: Mapping[str, Measure]) -> str:
     """The sentence of the head."""
     perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
     found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.report.flaws import Flaw, Run
-from pairflow.report.tables import REAL
+from pairflow.report.grid import REAL
 
 HELD_OUT = "held-out text"
 SECOND = "second_ppl"  # what `TextValues` call the perplexity under the second judge

@@ -18,6 +18,7 @@ from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
 from pairflow.report.flaws import Evidence, Flaw, Run
+from pairflow.report.grid import Grid
 from pairflow.report.headline import Box, Headline, Measure, MethodLine
 from pairflow.report.kind_page import (
     TIMES,
@@ -30,9 +31,7 @@ from pairflow.report.kind_page import (
     draw_pairs,
     name_rows,
 )
-from pairflow.report.panels import Panel
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import Table
 
 _PAIRS = 3  # of each coupling
 _LONGEST = 400  # tokens of a pair that are shown
@@ -76,16 +75,16 @@ class TextPage(KindPage):
         density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
         return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         return measure(contents, leading)
 
     def describe(
-        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         return describe(leading, best, measures)
 
     def find_flaws(
-        self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
+        self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
         return find_nonsense(evidence.metrics, evaluation)
 
@@ -117,7 +116,7 @@ class TextPage(KindPage):
         return extractor.rpartition("-")[0]
 
     def make_details(
-        self, contents: Contents, evaluation: str, tables: Mapping[Panel, Table], prefix: str
+        self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
         return describe_text(contents, evaluation, prefix) or Details()
 

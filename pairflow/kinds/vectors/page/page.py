@@ -10,11 +10,10 @@ import numpy as np
 from pairflow.config import Experiment
 from pairflow.kinds.vectors.page.clouds import SHOWN, VectorPart, draw_clouds, draw_pairs, read_vectors
 from pairflow.report.contents import Contents
+from pairflow.report.grid import Grid, choose_digits, list_grids
 from pairflow.report.headline import Measure, MethodLine
 from pairflow.report.kind_page import KindPage, Samples, count_rows
-from pairflow.report.panels import Panel, panels
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import choose_digits
 from pairflow.report.words import format_number, join_steps
 
 
@@ -24,20 +23,20 @@ class VectorsPage(KindPage):
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> VectorPart:
         return read_vectors(root, experiment, samples)
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
+    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """The main distances, each beside that of held-out data."""
         measures = {}
-        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
-            if not panel.about.group:
-                floor = panel.floor.mean if panel.floor else np.nan
-                digits = max(panel.about.digits, choose_digits([*panel.means.values(), floor]))
-                spread = replace(panel.floor, digits=digits).spread if panel.floor else ""
+        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
+            if not grid.about.group:
+                floor = grid.floor.mean if grid.floor else np.nan
+                digits = max(grid.about.digits, choose_digits([*grid.means.values(), floor]))
+                spread = replace(grid.floor, digits=digits).spread if grid.floor else ""
                 text = f"{format_number(floor, digits)} {spread}".rstrip()
-                measures[panel.metric] = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+                measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
         return measures
 
     def describe(
-        self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
+        self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         distance = measures[leading.metric]
         return (

@@ -1,0 +1,69 @@
+"""The paper's Figure 1 on a toy set: how far states are from their data point as noise is added.
+
+A report computes no results; this is an exception. Algorithm 1 on 1,000 rows of 10 tokens takes a moment, and
+needs no experiment whose step could compute it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pairflow import rng
+from pairflow.pairing.oracle import backward_states
+from pairflow.report.charts import Axis, Chart, PlotLine
+from pairflow.report.colours import style
+from pairflow.report.drawing import Picture, draw
+from pairflow.report.figures import describe
+from pairflow.report.trajectory import Trajectory, draw_between, follow
+
+LENGTH, SYMBOLS = 10, 10  # independent sources are N (K-1) / K = 9.0 tokens away, as printed
+POINTS, STEPS, SEED = 1000, 20, 0
+PRINTED = {"backward": "6.47", "uniform": "9.0"}
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """Mean Hamming distance of x_t from its data point, (T+1,) each, at `times` from 1 down to 0.
+
+    `example` are the states of the first row.
+    """
+
+    times: np.ndarray
+    backward: np.ndarray
+    uniform: np.ndarray
+    example: Trajectory
+
+
+def toy_set() -> np.ndarray:
+    """Rows (POINTS, LENGTH), uniform over K^N: the paper does not describe its own toy set."""
+    return rng.uniform_tokens(rng.stream_seed(SEED, "toy set"), np.arange(POINTS), LENGTH, SYMBOLS)
+
+
+@cache
+def illustrate() -> Illustration:
+    """Algorithm 1 on the toy set, and uniform corruption of the same rows with kappa(t) = t."""
+    rows, numbers = toy_set(), np.arange(POINTS)
+    settings = {"vocabulary_size": SYMBOLS, "steps": STEPS, "seed": SEED}
+    backward = [_distance(state, rows) for state in backward_states(rows, rows, numbers, **settings)]
+    times = 1 - np.arange(STEPS + 1) / STEPS
+    x0 = rng.uniform_tokens(SEED, numbers, LENGTH, SYMBOLS)
+    states = draw_between(x0, rows, SEED, tuple(times))
+    uniform = [_distance(states[:, step], rows) for step in range(STEPS + 1)]
+    example = follow(rows, 0, **settings)
+    assert example is not None  # the set is small
+    return Illustration(times, np.array(backward), np.array(uniform), example)
+
+
+def _distance(states: np.ndarray, rows: np.ndarray) -> float:
+    return float(np.count_nonzero(states != rows, axis=1).mean())
+
+
+def draw_corruption(times: np.ndarray, distances: Mapping[str, np.ndarray], name: str) -> Picture:
+    """Mean Hamming distances from the data, (T+1,) per method, at `times` that run from 1 (data) to 0."""
+    title = "Mean Hamming distance from the data by time"
+    lines = [PlotLine(method, style(method), times, y, markers=6) for method, y in distances.items()]
+    alt = describe(title, {method: f"{values[-1]:.2f} at t = 0" for method, values in distances.items()})
+    x, y = Axis("time t (data 1, noise 0)"), Axis("tokens that differ from the data", zero=True)
+    return draw(Chart(title, x, y, lines, alt, reverse=True), name)

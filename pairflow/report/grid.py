@@ -1,0 +1,312 @@
+"""Tables of methods by numbers of sampling steps: values that compare, with their means and their tests."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pairflow.config import Experiment
+from pairflow.kinds import kind_of
+from pairflow.metrics.metric import Metric
+from pairflow.metrics.ranking import best_run, leading_evaluation
+from pairflow.report.stats import (
+    REPETITIONS,
+    Difference,
+    Estimate,
+    Values,
+    adjust,
+    difference,
+    estimate,
+    group_by_seed,
+)
+from pairflow.report.words import REFERENCES, format_number, join_words, pluralise
+
+REAL = "data"  # the method of metric rows that compare real data with real data
+_SAME_ENTROPY = 0.02  # entropies that differ by more, as a share, are not equal
+_KEYS = ["metric", "reference", "extractor"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean of `count` values and a sample standard deviation; NaN where there is none.
+
+    Over several seeds the mean is that of the `seeds` means, `std` is between these, and `trials` is the
+    deviation between the trials of one seed. With a single seed `std` is between its trials.
+    """
+
+    mean: float = np.nan
+    std: float = np.nan
+    count: int = 0
+    best: bool = False
+    digits: int = 1
+    seeds: int = 1
+    trials: float = np.nan
+
+    @property
+    def text(self) -> str:
+        return format_number(self.mean, self.digits) if self.count else "–"
+
+    @property
+    def spread(self) -> str:
+        return self._deviation(self.std)
+
+    @property
+    def trial_spread(self) -> str:
+        """The deviation between the trials of one seed, where `spread` is between seeds."""
+        return self._deviation(self.trials)
+
+    def _deviation(self, value: float) -> str:
+        return f"± {value:,.{self.digits}f}" if np.isfinite(value) else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """One metric of one evaluation by methods and numbers of sampling steps (NFE), which compare.
+
+    `frame` has its metric rows, and `real` the matching ones of real data against real data. Reference and
+    extractor may be empty; those of metrics that are not compared are. What stands under `method` identifies
+    a row of the table, a method or, where experiments are compared, a method of one of them. `unit` is what
+    the column `nfe` counts.
+
+    A table shows the `methods`, in their order, and their `calls` of the network for a sample, column by
+    column. `rival` completes the label where another table has the same metric. `all_seeds` counts the
+    training seeds of the evaluation (0: those of this metric).
+    """
+
+    evaluation: str
+    metric: str
+    about: Metric
+    frame: pd.DataFrame
+    reference: str = ""
+    extractor: str = ""
+    real: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"value": []}))
+    methods: Sequence[Any] = ()
+    calls: Mapping[Any, Sequence[int]] = field(default_factory=dict)
+    rival: str = ""
+    all_seeds: int = 0
+    unit: str = "sampling step"
+
+    @property
+    def beside(self) -> str:
+        """What completes the metric's label."""
+        against = self.about.against.format(REFERENCES[self.reference]) if self.reference else ""
+        return f"{against} {self.rival}".strip()
+
+    @property
+    def label(self) -> str:
+        return f"{self.about.label} {self.beside}".strip()
+
+    @property
+    def samples(self) -> str:
+        return list_counts(self.frame.samples)
+
+    @cached_property
+    def values(self) -> dict[tuple[Any, int], Values]:
+        """(method, NFE) -> its values, where it has any."""
+        groups = self.frame.groupby(["method", "nfe"], sort=False)
+        values = {(method, int(nfe)): group_by_seed(rows) for (method, nfe), rows in groups}
+        return {key: own for key, own in values.items() if own}
+
+    @cached_property
+    def estimates(self) -> dict[tuple[Any, int], Estimate]:
+        return {key: estimate(values) for key, values in self.values.items()}
+
+    @cached_property
+    def means(self) -> dict[tuple[Any, int], float]:
+        return {key: own.mean for key, own in self.estimates.items()}
+
+    @cached_property
+    def columns(self) -> list[int]:
+        return sorted(int(nfe) for nfe in self.frame.nfe.unique())
+
+    @property
+    def seeds(self) -> int:
+        return self.all_seeds or max(self.frame.dropna(subset="value").seed.nunique(), 1)
+
+    @cached_property
+    def digits(self) -> int:
+        """Number of decimals that shows all means, and that of real data."""
+        means = [*self.means.values(), *([] if self.real.empty else [self.real.value.mean()])]
+        return 1 if self.about.counted else max(self.about.digits, choose_digits(means))
+
+    @cached_property
+    def floor(self) -> Cell | None:
+        """The same metric for real data, if it is known."""
+        values = self.real.value
+        return None if values.empty else Cell(values.mean(), values.std(), len(values), digits=self.digits)
+
+    @cached_property
+    def rows(self) -> dict[Any, list[Cell]]:
+        """Method -> its cells; methods without any row are left out.
+
+        Marked in each column are the best mean and those after it, down to the first that the test of
+        `stats.difference`, with Holm's correction over the column, does not leave open. Those that print
+        alike are marked together. Fewer than three seeds, or trials of one, are not tested.
+        """
+        measured = set(self.frame.method)
+        rows = {
+            method: [self._make_cell(method, nfe) for nfe in self.columns]
+            for method in self.methods
+            if method in measured
+        }
+        for place, nfe in enumerate(self.columns):
+            column = {method: row[place] for method, row in rows.items() if row[place].count}
+            for method in self._find_best(column, nfe):
+                rows[method][place] = replace(column[method], best=True)
+        return rows
+
+    def _make_cell(self, method: Any, nfe: int) -> Cell:
+        """A deviation between trials never stands where others are between seeds."""
+        own = self.estimates.get((method, nfe))
+        if own is None:
+            return Cell(digits=self.digits)
+        std, trials = (own.between, own.within) if self.seeds > 1 else (own.within, np.nan)
+        return Cell(own.mean, std, own.trials, digits=self.digits, seeds=own.seeds, trials=trials)
+
+    def _find_best(self, column: Mapping[Any, Cell], nfe: int) -> list[Any]:
+        """The marked methods; none where there is no choice. Without a test those that tie."""
+        if not self.about.best or len(column) < 2:
+            return []
+        highest = self.about.best == "highest"
+        first, *others = sorted(column, key=lambda method: column[method].mean, reverse=highest)
+        tests = adjust(difference(self.values[first, nfe], self.values[method, nfe]) for method in others)
+        following = takewhile(
+            lambda item: column[item[0]].text == column[first].text or item[1].undecided,
+            zip(others, tests, strict=True),
+        )
+        return [first, *(method for method, _ in following)]
+
+    @property
+    def count(self) -> int:
+        """Values behind a complete cell."""
+        return max((cell.count for cells in self.rows.values() for cell in cells), default=0)
+
+    @property
+    def tested(self) -> bool:
+        """Whether a test says what is marked beside the best mean."""
+        return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
+
+    def lack(self, cell: Cell) -> str:
+        """How many seeds or values a cell has, if it has fewer than a complete one."""
+        if not cell.count:
+            return ""
+        if cell.seeds < self.seeds:
+            return f"{cell.seeds} of {self.seeds} seeds"
+        return f"n = {cell.count}" if cell.count < self.count else ""
+
+    @property
+    def call_rows(self) -> dict[str, Sequence[int]]:
+        """Methods with the same calls -> these calls. All methods have no name, and unknown calls no row."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for method in self.rows:
+            if method in self.calls:
+                groups.setdefault(tuple(self.calls[method]), []).append(method)
+        names = [join_words(methods) if len(methods) < 3 else "other methods" for methods in groups.values()]
+        return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
+
+    def by_calls(self, count: Callable[[str, int, str], int]) -> "Grid":
+        """The same by calls of the network, which `count` tells of a method, an NFE and an evaluation."""
+        runs = zip(self.frame.method, self.frame.nfe, strict=True)
+        calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
+        return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
+
+    def best(self, method: str | None = None) -> tuple[str, int]:
+        """The (method, NFE) with the best mean, among all or among those of one method."""
+        means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
+        return best_run(means, self.about.best == "lowest")
+
+    def compare(self, baselines: Mapping[Any, Any]) -> dict[Any, dict[int, Difference]]:
+        """Method -> NFE -> its difference from its baseline, where both have values.
+
+        Holm's correction is over all of them.
+        """
+        keys = [
+            (method, nfe)
+            for method, baseline in baselines.items()
+            for nfe in self.columns
+            if (method, nfe) in self.values and (baseline, nfe) in self.values
+        ]
+        cells = adjust(self.test((method, nfe), (baselines[method], nfe)) for method, nfe in keys)
+        tests: dict[Any, dict[int, Difference]] = {}
+        for (method, nfe), cell in zip(keys, cells, strict=True):
+            tests.setdefault(method, {})[nfe] = cell
+        return tests
+
+    def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
+        """The values of one place of the table less those of another."""
+        return difference(self.values[ours], self.values[baseline])
+
+    def could_show(self, cell: Difference) -> bool:
+        """Whether a gain as large as `visible` is possible.
+
+        Where lower is better no gain exceeds the baseline, but of distances that may be negative.
+        """
+        return self.about.best != "lowest" or self.about.signed or cell.visible <= cell.base
+
+    def number(self, value: float, sign: str = "") -> str:
+        """A value with the decimals that the means need; `sign` is that of `format`."""
+        digits = 1 if self.about.counted else choose_digits([*self.means.values()])
+        return format_number(value, digits, sign)
+
+
+def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
+    """The metrics of an experiment's kind of data, in the page's order."""
+    return kind_of(experiment.data).list_metrics(experiment.data)
+
+
+def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
+    """The grids of an evaluation that have values, in the order of the page."""
+    known = list_metrics(experiment)
+    alone = metrics.metric.isin([name for name, about in known.items() if not about.compared])
+    rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
+    rows = rows.assign(**{name: rows[name].mask(alone, "") for name in ("reference", "extractor")})
+    is_real, here = rows.method == REAL, rows.evaluation == evaluation
+    floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
+    order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
+    measured = []
+    for key, group in rows[~is_real & here].groupby(_KEYS, sort=False):  # the first extractor's come first
+        metric, reference, extractor = map(str, key)
+        if (metric, reference) in order and group.value.notna().any():
+            floor = floors.get(key, rows.iloc[:0])
+            own = floor[floor.evaluation == evaluation]
+            own = floor if own.empty else own  # those of any evaluation serve where it has none
+            measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, own))
+    return sorted(measured, key=lambda grid: order.index((grid.metric, grid.reference)))
+
+
+def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
+    """The first metric with a headline, in the leading one of the evaluations that have values of one."""
+    leading: dict[str, Grid] = {}
+    for name in metrics.evaluation.unique():
+        for grid in list_grids(metrics, experiment, name):
+            if grid.about.headline:
+                leading.setdefault(name, grid)
+    return leading[leading_evaluation(leading)] if leading else None
+
+
+def choose_digits(values: Sequence[float]) -> int:
+    """Number of decimals, 1 to 4, that shows two digits of the smallest value."""
+    sizes = [abs(value) for value in values if np.isfinite(value) and value]
+    return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
+
+
+def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
+    """What an evaluation's numbers are counted from: `1,024 samples × 10 trials × 3 seeds`."""
+    part = metrics[metrics.evaluation == evaluation]
+    counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
+    parts = [pluralise(count, name) for name, count in counts.items() if count]
+    return " × ".join([f"{list_counts(part.samples)} samples", *parts])
+
+
+def differ_in_entropy(one: float, other: float) -> bool:
+    """Whether samples of text with these mean entropies are too unlike for a comparison of perplexities."""
+    return abs(one - other) > _SAME_ENTROPY * max(one, other)
+
+
+def list_counts(counts: Iterable[int]) -> str:
+    """The distinct counts in words: `1,000 or 5,000`."""
+    return " or ".join(f"{value:,}" for value in sorted({*counts}))

@@ -1,0 +1,123 @@
+"""What the templates of pages need: filters, scripts, and the meaning of each metric."""
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+from markupsafe import Markup, escape
+
+from pairflow.report import charts, downloads, words
+
+_FOLDER = Path(__file__).parent
+_HEADING = re.compile(r"^### (`\w+`(?:, `\w+`)*)$", re.MULTILINE)
+_FACT = re.compile(r"^- (\w+): (.*)$", re.MULTILINE)
+FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
+
+
+def make_environment(*folders: Path) -> jinja2.Environment:
+    """Templates below this folder, those of kinds of data below that of the package, and those in `folders`.
+
+    Every name that they do not get is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([_FOLDER, _FOLDER.parent, *folders]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "breakable": words.make_breakable,
+        "count": words.format_count,
+        "data_uri": downloads.data_uri,
+        "duration": words.format_duration,
+        "embedded": charts.embed,
+        "entry": name_entry,
+        "moment": words.format_moment,
+        "p_value": words.format_p_value,
+        "percent": words.format_percent,
+        "ratio": words.format_ratio,
+        "sort_keys": downloads.sort_keys,
+    }
+    return environment
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """`own` scripts are text, `plotly` is base64 of zlib or empty; `allowed` is the policy for them."""
+
+    own: tuple[Markup, ...]
+    plotly: str
+    allowed: str
+
+
+@cache
+def scripts(plots: bool) -> Scripts:
+    """The script that sorts and copies, and those that draw `plots`, if there are any."""
+    names = ("tables.js", "plots.js") if plots else ("tables.js",)
+    own = [(_FOLDER / name).read_text(encoding="utf-8") for name in names]
+    library = []
+    if plots:
+        from plotly.offline import get_plotlyjs
+
+        library = [get_plotlyjs()]
+    packed = "".join(base64.b64encode(zlib.compress(code.encode(), 9)).decode() for code in library)
+    allowed = " ".join(f"'{sha256(code)}'" for code in (*own, *library))
+    return Scripts(tuple(map(Markup, own)), packed, allowed)
+
+
+def sha256(script: str) -> str:
+    """How a Content-Security-Policy names a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+class MetricEntry(NamedTuple):
+    """The entry of one metric or of several: what it is, and the `FACTS` about it, as HTML."""
+
+    names: tuple[str, ...]
+    text: Markup
+    facts: Mapping[str, Markup]
+
+
+@cache
+def read_entries() -> dict[str, MetricEntry]:
+    """Metric -> its entry."""
+    _, *parts = _HEADING.split(_read())
+    entries: dict[str, MetricEntry] = {}
+    for heading, rest in zip(parts[::2], parts[1::2], strict=True):
+        names, (text, *paragraphs) = tuple(re.findall(r"\w+", heading)), rest.strip().split("\n\n")
+        facts = dict(_FACT.findall(paragraphs[0]))
+        entry = MetricEntry(names, _markup(text), {name: _markup(facts[name]) for name in FACTS})
+        entries |= dict.fromkeys(names, entry)
+    return entries
+
+
+def name_entry(metric: str) -> str:
+    """The first metric of the entry that a metric has; empty for a metric without one."""
+    entry = read_entries().get(metric)
+    return entry.names[0] if entry else ""
+
+
+def list_entries(metrics: Iterable[str]) -> list[MetricEntry]:
+    """The entries of some metrics, each once."""
+    return [read_entries()[name] for name in dict.fromkeys(map(name_entry, metrics)) if name]
+
+
+def _read() -> str:
+    """The file in an installed package, which carries it with the workflow, or in a clone."""
+    folder = _FOLDER.parent / "workflow"
+    root = folder if folder.is_dir() else _FOLDER.parent.parent
+    return (root / "docs" / "metrics.md").read_text(encoding="utf-8")
+
+
+def _markup(markdown: str) -> Markup:
+    """Code and emphasis of Markdown as HTML."""
+    html = str(escape(" ".join(markdown.split())))
+    html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
+    return Markup(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html))

@@ -1,0 +1,119 @@
+"""What tests of pages share: their tags, a browser that opens them, LaTeX that sets their tables."""
+
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from typing import Any
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page as PlaywrightPage
+from playwright.sync_api import sync_playwright
+
+from pairflow.kinds import KINDS, load_kind
+from pairflow.report.grid import Cell, Grid
+
+METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+
+
+def given_table(
+    metric: str, columns: list[int], rows: dict[str, list[Cell]], floor: Cell | None = None, **options: Any
+) -> Grid:
+    """A table whose cells are given, not computed from metric rows."""
+    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame()}
+    table = Grid(metric=metric, about=METRICS[metric], **shared | options)
+    vars(table).update(columns=columns, rows=rows, floor=floor)
+    return table
+
+
+class Document(HTMLParser):
+    """Tags, attributes and text of a page but for scripts and styles; fails on tags that do not match."""
+
+    VOID = frozenset({"meta", "br", "wbr", "hr", "img", "input", "link"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"script", "style"} & {*self.open}:
+            self.text.append(data)
+
+    def headings(self) -> list[str]:
+        return [attributes["id"] for tag, attributes in self.tags if tag == "section"]
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(scope="session")
+def parse() -> type[Document]:
+    """A page's text to its `Document`."""
+    return Document
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A real Chromium, that of the system."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no chromium here to open the report in")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Open a page's text as a file; a request beyond it, or a word on the console, fails the test."""
+    contexts, said, asked = [], [], []
+
+    def show(html: str, width: int = 1280, **options: Any) -> PlaywrightPage:
+        file = tmp_path / f"page{len(contexts)}.html"
+        file.write_text(html, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(file.as_uri())
+        asked.remove(file.as_uri())
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
+
+
+@pytest.fixture
+def compile_latex(tmp_path):
+    """Have pdflatex set tables; what it does not understand fails the test."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex here to compile the tables")
+
+    def compile(tables: str) -> None:
+        head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\usepackage[landscape]{geometry}\n"
+        file = tmp_path / "all.tex"
+        file.write_text(f"{head}\\begin{{document}}\n\\tiny\n{tables}\\end{{document}}\n")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", file.name]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout[-2000:]
+
+    return compile

@@ -1,0 +1,43 @@
+"""What pages say of each metric is its entry in docs/metrics.md."""
+
+import re
+
+import pytest
+
+from pairflow.kinds import KINDS, load_kind
+from pairflow.report.templates import FACTS, list_entries, read_entries
+
+BETTER = {"highest": "higher", "lowest": "lower"}
+
+
+def test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better():
+    entries = read_entries()
+    metrics = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
+    assert [name for name in metrics if name not in entries] == []
+    for name, metric in metrics.items():
+        assert entries[name].facts["Better"].startswith(BETTER.get(metric.best, ("neither", "lower"))), name
+
+
+def test_an_entry_is_its_words_as_html():
+    [entry] = list_entries(["novel", "unique"])  # they share it
+    assert entry.names == ("unique", "novel")
+    assert entry.text == "The same counts on the strings themselves, as the paper has them."
+    assert list(entry.facts) == [*FACTS]
+    assert entry.facts["Source"].endswith("(<code>pairflow/kinds/molecules/counts.py</code>)")
+    assert "<em>Empty</em>: only padding." in read_entries()["invalid_empty"].text
+
+
+@pytest.mark.parametrize("page", ["molecule_page", "image_page"])
+def test_every_question_mark_has_one_entry_on_the_page(page, request):
+    html = request.getfixturevalue(page)
+    asked = set(re.findall(r'popovertarget="(about-\w+)"', html))
+    assert len(asked) > 6
+    assert sorted(re.findall(r'id="(about-\w+)"', html)) == sorted(asked)
+
+
+def test_every_metric_of_a_table_and_of_the_head_has_its_question_mark(molecule_page):
+    sections = (molecule_page.split(f'<section id="{name}"')[1] for name in ("headline", "quality"))
+    for section in sections:
+        part = section.split("</section>")[0]
+        asked = dict.fromkeys(re.findall(r'popovertarget="about-(\w+)"', part))
+        assert [*asked] == ["valid", "unique_strict", "novel_strict"]
