@@ -31,7 +31,7 @@ def main(settings: PaperSettings, results: Path, tables: Path, values: Path, out
     require_apart({"--values": values, "--out": out}, paths.finished(results, settings.experiments).values())
     runs, left_out = read_experiments(results, settings.experiments)
     for line in left_out:
-        click.echo(f"pairflow paper: left out: {line}", err=True)
+        click.echo(f"benchmarks.paper: left out: {line}", err=True)
     page = PaperPage(settings.experiments, runs, left_out)
     html = render(page)
     with atomic(values, out) as [new_values, new_page], own_files(tables) as new_tables:
