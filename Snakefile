@@ -17,7 +17,6 @@ include: "rules/sample.smk"
 include: "rules/evaluate.smk"
 include: "rules/correlate.smk"
 include: "rules/report.smk"
-include: "rules/paper.smk"
 
 
 rule all:

@@ -1,6 +1,5 @@
 # Finished experiments and the paper's printed tables -> the page on the paper. It runs no experiment: their files are
-# in params, not in input, where Snakemake would bring them up to date first. The page is of the repository, not of the
-# package: a project that `pairflow init` has made lacks it.
+# in params, not in input, where Snakemake would bring them up to date first.
 ruleorder: paper > report
 
 

@@ -41,3 +41,9 @@ rule report:
         "python -m pairflow.steps.report --settings {params.settings:q} --root {params.root:q}"
         " --metrics {output.metrics:q} --timings {output.timings:q} --figures {output.figures:q} --out {output.page:q}"
         " > {log:q} 2>&1"
+
+
+# The page beside the paper's numbers is of the repository: a project that `pairflow init` has made lacks it.
+if Path(workflow.basedir, "benchmarks", "paper").is_dir():
+
+    include: "paper.smk"
