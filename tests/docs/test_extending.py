@@ -174,6 +174,7 @@ def test_a_step_is_run_with_each_addition(everything, tmp_path):
     run([str(everything / "tests" / "docs" / "all_recipes.py")], tmp_path, everything)
 
 
+@pytest.mark.workflow
 def test_a_new_kind_of_data_goes_from_raw_data_to_a_report_and_samples(everything):
     """By the commands of the page, in the clone, on the numbers that its example has written."""
     examples = {match["kind"]: match["body"] for match in BLOCK.finditer(SECTIONS[KIND]) if not match["path"]}
