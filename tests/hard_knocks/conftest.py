@@ -132,7 +132,7 @@ class Place:
 
 
 MAKE = ("preprocess", "pair", "cover", "diagnose", "train", "sample", "describe_molecules", "evaluate")
-LOUD = ("diagnose", "report", "gather", "compare", "paper", "import", "adopt")  # without an option --quiet
+LOUD = ("diagnose", "report", "gather", "compare", "import", "adopt")  # without an option --quiet
 
 
 @pytest.fixture(scope="session")

@@ -106,10 +106,6 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
     ),
     "gather": ([f"{MINI}/shards/{k}.parquet" for k in (1, 2)], {"out": f"{MINI}/gathered.parquet"}),
     "compare": ([MINI], {"out": f"{MINI}/comparison.html"}),
-    "paper": (
-        ["--results", "results", "--tables", f"{MINI}/tables"],
-        {"values": f"{MINI}/values.parquet", "out": f"{MINI}/paper.html"},
-    ),
     "sample on demand": (
         ["--model", MODEL[0], "--count=3", "--nfe=1", "--raw"],
         {"out": f"{MINI}/molecules.smi"},
