@@ -19,6 +19,7 @@ import pooch
 import requests
 
 from pairflow.artifacts import digest
+from pairflow.data.source import broken_copy
 from pairflow.data.status import Finding, described
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
@@ -128,6 +129,32 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
                 file.write(chunk)
                 count.update(len(chunk))
     part.replace(output_file)
+
+
+def published_status(
+    files: Sequence[RawFile], offline: bool, find_problem: Callable[[Path], str | None] = lambda path: None
+) -> Finding:
+    """Whether all files are here and whole, or can be downloaded; `find_problem` looks into the first."""
+    if files[0].url is None:
+        return Finding.ok("part of pairflow")
+    texts, missing = [], []
+    for file in files:
+        local = local_copy(file.names)
+        path = local or file.cached_copy
+        if not path.is_file():
+            missing.append(file)
+            continue
+        if local is None and not file.is_as_published:
+            return broken_copy(path, "not the published file, by its checksum")
+        if file is files[0] and (problem := find_problem(path)):
+            return broken_copy(path, problem)
+        checked = local is None and (file.git_blob or file.sha256)
+        texts.append(f"{path}{' (checksum as published)' if checked else ''}")
+    if not missing:
+        return Finding.ok(", ".join(texts))
+    here = f"{', '.join(texts)} is here; " if texts else ""
+    copies = " and ".join(file.names[0] for file in missing)
+    return downloadable([str(file.url) for file in missing], copies, offline, here)
 
 
 def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:

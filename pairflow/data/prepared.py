@@ -1,24 +1,63 @@
-"""Writes the rows that preprocessing makes, for the kinds of data whose files are the same four."""
+"""Rows that are ready for pairing and training, and the files that preprocessing makes of them."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, atomic, digest, write_table
+from pairflow.artifacts import Metadata, atomic, digest, identity, write_table
+from pairflow.config import DataSettings
 from pairflow.data.known import KnownMolecules
 
 
+def contract(**facts: Any) -> str:
+    """The vocabulary.json of data without symbols of their own: what models and rows must agree on."""
+    return json.dumps(facts, separators=(",", ":"))
+
+
+def hash_contract(content: str) -> str:
+    """SHA-256 (hex) of a vocabulary.json, which must be the same for a model and its rows."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Rows for training (M, N) and held-out rows (V, N), in the order of the data, and their contract."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    contract: str
+
+
 def write_rows(
-    files: Mapping[str, Path], train: pa.Table, validation: pa.Table, metadata: Metadata, contract: str
+    files: Mapping[str, Path],
+    settings: DataSettings,
+    rows: PreparedRows,
+    make_table: Callable[[str], pa.Table],
+    inputs: Mapping[str, str],
+    **facts: Any,
 ) -> None:
-    """Write both parts, the vocabulary `contract`, and no known molecules. `metadata`: of `train`."""
+    """Write both parts, as `make_table` makes tables of `train` and `validation`, the vocabulary, and no
+    known molecules. `facts` are for the metadata, in which there may be further parameters."""
+    metadata = Metadata(
+        length=rows.train.shape[1],
+        vocabulary=hash_contract(rows.contract),
+        data=identity(rows.train, rows.validation),
+        split="train",
+        parameters=settings.model_dump(mode="json") | facts.pop("parameters", {}),
+        inputs=inputs,
+        **facts,
+    )
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))
-        write_table(paths["train"], train, metadata)
-        write_table(paths["validation"], validation, replace(metadata, split="validation"))
-        paths["vocabulary"].write_text(contract + "\n")
+        for split in ("train", "validation"):
+            write_table(paths[split], make_table(split), replace(metadata, split=split))
+        paths["vocabulary"].write_text(rows.contract + "\n")
         write_no_molecules(paths["known"], metadata.vocabulary, metadata.data, metadata.inputs)
 
 

@@ -1,13 +1,17 @@
-"""What all sources of data have in common."""
+"""What all sources of data have in common, and files and folders of a user's own."""
 
+import hashlib
 import math
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from pairflow.config import DataSettings
 from pairflow.data.status import Finding
+from pairflow.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,23 @@ class DataSource(ABC):
         """
 
 
+@dataclass(frozen=True)
+class OwnPath(DataSource):
+    """A user's own file, or a folder."""
+
+    path: Path
+    what: ClassVar[str] = "file"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.path.name
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        if self.path.is_dir() if self.what == "folder" else self.path.is_file():
+            return Finding.ok(str(self.path))
+        return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
+
+
 def broken_copy(path: Path, problem: str) -> Finding:
     """A copy that the workflow would refuse; without it, the data are downloaded again."""
     text = problem if str(path) in problem else f"{path}: {problem}"
@@ -72,3 +93,31 @@ def broken_copy(path: Path, problem: str) -> Finding:
 
 def quoted(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
+    """The files with these suffixes below a folder, sorted by their path in it; InputError if there are none.
+
+    `name` is what they are called in its message.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    paths = [path for path in root.rglob("*") if path.suffix.lower() in suffixes and path.is_file()]
+    paths.sort(key=lambda path: path.relative_to(root).as_posix())
+    if not paths:
+        raise InputError(f"{folder}: no {name} files below it")
+    return paths
+
+
+def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
+    """A digest of the names, sizes and times of the files; empty if there are none."""
+    try:
+        paths = files(folder, name, suffixes)
+    except InputError:  # which the step reports
+        return ""
+    content = hashlib.sha256()
+    for path in paths:
+        status = path.stat()
+        content.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return content.hexdigest()

@@ -27,8 +27,8 @@ from pairflow.kinds.images.settings import (
     extractor_settings,
     floor_settings,
 )
-from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.metrics.measured import draw_trials
 from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.steps import classify, evaluate, floor, preprocess, reference
 

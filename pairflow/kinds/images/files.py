@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts.rows import named_when_damaged
-from pairflow.data.folders import files
+from pairflow.data.source import files
 from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
 from pairflow.kinds.images.settings import FILES

@@ -1,5 +1,6 @@
-"""The metric rows of samples of images, against training and test images."""
+"""The metric rows of samples of images, and of real ones in their place, against training and test images."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +9,12 @@ import torch
 
 from pairflow.artifacts import digest
 from pairflow.kinds.images import rows as image_rows
-from pairflow.kinds.images.reference import ImageComparison
+from pairflow.kinds.images.reference import ImageComparison, halves
 from pairflow.kinds.images.rows import ImageRows
-from pairflow.kinds.images.settings import ComparisonSettings
+from pairflow.kinds.images.settings import ComparisonSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
-from pairflow.metrics.measured import Machine, Measurement
+from pairflow.metrics.frechet import Moments
+from pairflow.metrics.measured import Machine, Measurement, draw_trials, measure_trials
 from pairflow.runtime.device import choose
 
 if TYPE_CHECKING:
@@ -27,11 +29,12 @@ def measure_samples(
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
     drawn, table = image_rows.read_samples(samples, train)
-    trials, rows = table["trial"].to_numpy(), []
-    for trial in np.unique(trials):
-        of_trial = np.flatnonzero(trials == trial)
-        measured = _compare(compared, drawn, of_trial, settings.pixels, device, machine.progress)
-        rows += [row | {"trial": int(trial)} for row in measured + average_paths(table, of_trial)]
+
+    def measure(rows: np.ndarray) -> list[dict[str, Any]]:
+        measured = _compare(compared, drawn, rows, settings.pixels, device, machine.progress)
+        return measured + average_paths(table, rows)
+
+    rows = measure_trials(table["trial"].to_numpy(), measure)
     sampling = drawn.metadata.parameters
     count = sampling["samples"]
     counts = {name: (count, part.whole.count) for name, part in compared.references.items()}
@@ -62,3 +65,65 @@ def _compare(
     for name, reference in references.items():
         measured += image_rows.compare(extractor, features, reference.whole, reference.kernel, name)
     return measured + image_rows.likeness(extractor, features, references["train"].features, device)
+
+
+def measure_floor(settings: FloorSettings, files: "RealImages", machine: Machine) -> Measurement:
+    """The metric rows of the method `data`, of real images as `ImagesKind.measure_floor` says."""
+    device = choose(machine.device, machine.threads, machine.provenance)
+    compared = ImageComparison.read(files, settings, device)
+    rows = [*_train_rows(compared, settings, machine.progress), *_test_rows(compared, settings, device)]
+    samples = min(settings.samples, len(_half(compared)))
+    counts = {name: (samples, moments.count) for name, (moments, _) in _sides(compared).items()}
+    rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
+    extractor = {"extractor": compared.extractor.name}
+    return Measurement(
+        [{**row, **extractor, "method": "data"} for row in rows],
+        compared.train.metadata.vocabulary,
+        compared.inputs,
+        parameters=extractor,
+    )
+
+
+def _half(compared: ImageComparison) -> np.ndarray:
+    """The rows of the half of the training images that stands in for samples."""
+    return halves(compared.train.originals)[0]
+
+
+def _sides(compared: ImageComparison) -> dict[str, tuple[Moments, tuple[np.ndarray, float]]]:
+    """Reference -> moments and kernel of what that half is compared with: the other half, all test images."""
+    references = compared.references
+    sides = {"train": (references["train"].held, references["train"].held_kernel)}
+    if "test" in references:
+        sides["test"] = (references["test"].whole, references["test"].kernel)
+    return sides
+
+
+def _train_rows(
+    compared: ImageComparison, settings: FloorSettings, progress: bool
+) -> Iterator[dict[str, Any]]:
+    """Metric rows of training images against the other half of them, and against the test images."""
+    extractor, train = compared.extractor, compared.train
+    for trial, drawn in draw_trials(settings, "train", _half(compared)):
+        features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
+        measured = []
+        for name, (moments, kernel) in _sides(compared).items():
+            measured += image_rows.compare(extractor, features, moments, kernel, name)
+        measured += image_rows.score(probabilities)
+        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
+
+
+def _test_rows(
+    compared: ImageComparison, settings: FloorSettings, device: torch.device
+) -> Iterator[dict[str, Any]]:
+    """Metric rows of test images: their nearest training images, and their likeness to them."""
+    if "test" not in compared.references:
+        return
+    extractor, test = compared.extractor, compared.test
+    of_train, of_test = compared.references["train"], compared.references["test"]
+    for trial, drawn in draw_trials(settings, "test", np.arange(test.originals)):
+        measured = []
+        if settings.pixels:
+            measured += image_rows.neighbours(test.values[drawn], compared.train, device)
+        if extractor.all_rows:
+            measured += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, device)
+        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)

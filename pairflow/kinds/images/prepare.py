@@ -9,17 +9,21 @@ So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and 
 image and back.
 """
 
-import hashlib
-import json
 import math
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from pairflow.artifacts import token_dtype
+from pairflow.artifacts import token_column, token_dtype
+from pairflow.data import prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.images.files import RawImages, Shape
+from pairflow.kinds.images.settings import Images
 
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
@@ -42,13 +46,12 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 def contract(shape: Shape, levels: int) -> str:
     """The vocabulary.json of images: the shape and the levels, which token rows and models must agree on."""
-    facts = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
-    return json.dumps(facts, separators=(",", ":"))
+    return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
 def contract_hash(shape: Shape, levels: int) -> str:
     """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-    return hashlib.sha256(contract(shape, levels).encode()).hexdigest()
+    return prepared.hash_contract(contract(shape, levels))
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,20 @@ def prepare(
         source=raw.digest,
         partial=raw.partial,
     )
+
+
+def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -> None:
+    """Write images as token rows with their labels."""
+    if images.partial:
+        print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
+    labels = {"train": images.train_labels, "validation": images.test_labels}
+    rows = prepared.PreparedRows(images.train, images.test, contract(images.shape, images.levels))
+
+    def make_table(split: str) -> pa.Table:
+        tokens = token_column(getattr(rows, split), images.levels)
+        label = pa.nulls(len(tokens)) if labels[split] is None else labels[split]
+        return pa.table({"tokens": tokens, "label": pa.array(label, pa.int32())})
+
+    shape = {"vocabulary_size": images.levels, "shape": list(images.shape)}
+    facts = {"kind": "tokens", "parameters": {"partial": images.partial}, **shape}
+    prepared.write_rows(files, settings, rows, make_table, {"source": images.source}, **facts)

@@ -10,15 +10,24 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from rdkit import Chem, DataStructs, rdBase
-from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from pairflow.kinds.molecules.properties import COMPUTED
 from pairflow.kinds.molecules.similarity import BITS, WORDS
 from pairflow.runtime.progress import bar
 from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that a process takes at once
+
+COMPUTED: dict[str, Callable[[Chem.Mol], float]] = {
+    "qed": QED.qed,
+    "logp": Crippen.MolLogP,
+    "weight": Descriptors.MolWt,
+    "rings": rdMolDescriptors.CalcNumRings,
+}
+"""What a model can be conditioned on: the quantitative estimate of drug-likeness, 0 to 1, higher is likelier
+(Bickerton et al. 2012); the octanol-water partition coefficient by atom contributions (Wildman and Crippen
+1999); molecular weight in g/mol; number of rings (of the smallest set of smallest rings)."""
 
 
 def _synthetic_accessibility(molecule: Chem.Mol) -> float:
@@ -33,7 +42,7 @@ PROPERTIES: dict[str, Callable[[Chem.Mol], float]] = {
     "logp": COMPUTED["logp"],
     "weight": COMPUTED["weight"],
 }
-"""As `data.properties` has them; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
+"""As in `COMPUTED`; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
 RDKit's Contrib)."""
 
 
@@ -48,6 +57,14 @@ def describe(molecule: Chem.Mol) -> dict[str, float | str]:
     """The `PROPERTIES` and the `IDENTIFIERS` of a molecule."""
     with rdBase.BlockLogs():
         return {name: value(molecule) for name, value in (PROPERTIES | IDENTIFIERS).items()}
+
+
+def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
+    """(M,) float64: the property of each molecule; NaN for a string that RDKit cannot read."""
+    with rdBase.BlockLogs():
+        molecules = map(Chem.MolFromSmiles, smiles)
+        values = [np.nan if molecule is None else COMPUTED[name](molecule) for molecule in molecules]
+    return np.array(values, np.float64)
 
 
 def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:

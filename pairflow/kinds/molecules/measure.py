@@ -11,13 +11,12 @@ import pandas as pd
 from pairflow.artifacts import Metadata, digest, read_table, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import chemistry, moses, similarity, training_molecules
-from pairflow.kinds.molecules.condition import Classes
-from pairflow.kinds.molecules.counts import canonical, count
+from pairflow.kinds.molecules.counts import canonical, count, count_reasons
+from pairflow.kinds.molecules.descriptors import COMPUTED, compute
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.properties import COMPUTED, compute
 from pairflow.kinds.molecules.settings import Chemistry
+from pairflow.kinds.molecules.store import Classes
 from pairflow.kinds.molecules.training_molecules import DatasetMolecules
-from pairflow.kinds.molecules.validity import count_reasons
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
 

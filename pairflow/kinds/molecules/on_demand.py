@@ -13,7 +13,7 @@ import pandas as pd
 from rdkit import Chem, rdBase
 from torch import Tensor
 
-from pairflow.artifacts import Metadata, read_metadata
+from pairflow.artifacts import Metadata, read_metadata, read_table
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
@@ -21,17 +21,17 @@ from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files, prepare
-from pairflow.kinds.molecules.conformers import embed
-from pairflow.kinds.molecules.descriptors import describe
-from pairflow.kinds.molecules.filters import filters_from
+from pairflow.kinds.molecules.descriptors import describe, fingerprints
 from pairflow.kinds.molecules.library import Unreadable, numbered_rows
-from pairflow.kinds.molecules.nearest import TrainingNeighbours, training_smiles
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
-from pairflow.kinds.molecules.selection import Selection
+from pairflow.kinds.molecules.selection import Selection, embed, filters_from
+from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.limits import USABLE
+from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model import Model
 
+SMILES = "smiles.parquet"
 _ADVICE = {
     "invalid": "try a larger --nfe or a model trained longer",
     "known": "the model makes little beside what it was trained on; leave out --novel",
@@ -204,3 +204,49 @@ class ScoredMolecules(Scored):
                     yield Candidate(number, name, text, None, str(reason))
                     continue
                 yield Candidate(number, name, text, tokens)
+
+
+class TrainingNeighbours:
+    """Training molecules of a file `smiles.parquet`, to look up the most similar one.
+
+    The similarity is Tanimoto's, of Morgan fingerprints (radius 2, 2,048 bits), as in `metrics.similarity`.
+    """
+
+    def __init__(self, path: Path, threads: int = 1, progress: bool = False):
+        frame = read_table(path, "smiles")[0].to_pandas()
+        trained = frame[frame["split"] == "train"].drop_duplicates("smiles")
+        self.smiles = list(trained["smiles"])
+        self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
+        self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
+        self._neighbours = Neighbours(fingerprints(self.smiles, threads, progress))
+
+    def describe(self, smiles: str) -> dict[str, float | str]:
+        """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
+
+        A training molecule is nearest to itself. Texts are empty where no molecule shares a bit.
+        """
+        row, similarity = self._rows.get(smiles, -1), 1.0
+        if row < 0:
+            [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
+        any_like_it = row >= 0
+        return {
+            "nearest": self.smiles[row] if any_like_it else "",
+            "nearest_name": self.names[row] if any_like_it else "",
+            "similarity": float(similarity),
+        }
+
+
+def training_smiles(folder: Path) -> Path:
+    """The file of the training molecules of the model in `folder`: there, or in its experiment's data.
+
+    Raises InputError if it is in neither place.
+    """
+    beside = folder / SMILES
+    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+    present = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]
+    if not present:
+        raise InputError(
+            f"{beside}: no such file; --nearest needs the training molecules: "
+            f"copy {paths.data(Path(), SMILES)} of the experiment there"
+        )
+    return present[0]

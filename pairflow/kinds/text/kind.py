@@ -1,24 +1,43 @@
 """Text, as characters or pieces of words."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DemandSettings, Experiment
-from pairflow.data.folders import listing
+from pairflow.data.costs import Cost, ShortJob, token_costs
+from pairflow.data.source import DatasetSize, listing
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.text import settings as text_settings
-from pairflow.kinds.text.metrics import GROUPS, METRICS
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
+from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
+
+_text = partial(Metric, real="held-out text")
+_ngrams = partial(_text, best="lowest", against="to held-out text", group="ngrams")
+_repeats = partial(_text, chart=False, group="repeats")
+METRICS = {
+    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
+    "gen_ppl": _text("generative perplexity", "lowest", log=True),
+    "entropy": _text("entropy (nats)", digits=2),
+    "known_words": _text("share of known words", "highest"),
+    "js_trigram": _ngrams("trigram distance"),
+    "js_bigram": _ngrams("bigram distance"),
+    "js_unigram": _ngrams("unigram distance"),
+    "rep_4": _repeats("repeated 4-grams of a sample"),
+    "distinct_4": _repeats("distinct 4-grams of a trial"),
+    "copied_span": _repeats("longest copied span", against="of {} text"),
+    "copied_span_max": _repeats("longest copied span of a trial", against="of {} text"),
+}
+GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of training text"}
 
 
 def _judge(root: Path) -> dict[str, Path]:
@@ -54,20 +73,13 @@ class TextKind(Kind):
     }
     keeps_symbols = True
 
-    def source(self, settings: Text, folder: Path = Path()) -> Any:
-        from pairflow.kinds.text.data_sets import source_of
-
-        return source_of(settings, folder)
-
     def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
 
         The text comes with the package, from your own file or folder, or from a published data set. A
         published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
-        from pairflow.kinds.text.store import store
-
-        store(settings, files, parent)
+        self.load("prepare").store(self.source(settings), settings, files, parent)
 
     def own_raw(self, settings: Text) -> dict[str, str | None]:
         return {"data.source": settings.own}
@@ -112,9 +124,7 @@ class TextKind(Kind):
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
         """Measure each trial's samples of text: their perplexity under judges of text that no generator
         has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
-        from pairflow.kinds.text.measure import measure_samples
-
-        return measure_samples(settings, samples, real, machine)
+        return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
         """Compute the floor and the controls: the same metrics as for samples, but of other rows.
@@ -122,9 +132,7 @@ class TextKind(Kind):
         Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from
         the training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
         """
-        from pairflow.kinds.text.measure import measure_floor
-
-        return measure_floor(settings, real, machine)
+        return self.load("measure").measure_floor(settings, real, machine)
 
     # The page
 
@@ -144,34 +152,38 @@ class TextKind(Kind):
         return symbols in ("characters", "subwords", "bert")
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        from pairflow.kinds.text.on_demand import require_text
-
-        require_text(folder, settings)
+        self.load("on_demand").require_text(folder, settings)
 
     def takes(self, file: Path) -> bool:
         return file.is_dir() or file.suffix.lower() == ".txt"
 
     def draft(self, request: "DraftRequest") -> "Draft":
-        from pairflow.kinds.text.survey import draft_text
-
-        return draft_text(request)
+        return self.load("survey").draft_text(request)
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        from pairflow.kinds.text.on_demand import TextDelivery
-
-        return TextDelivery(model, settings)
+        return self.load("on_demand").TextDelivery(model, settings)
 
     def scored(self, model: "Model") -> "Scored":
-        from pairflow.kinds.text.on_demand import ScoredText
-
-        return ScoredText(model)
+        return self.load("on_demand").ScoredText(model)
 
     # Costs
 
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.kinds.text.costs import text_costs
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
+        """The time of GPT-2 is not known."""
+        costs = token_costs(job)
+        if text_settings.judge_settings(job.experiment).gen_ppl:
+            costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
+        return costs | {"train_judge": Cost(3.0 + _judge_seconds(job.experiment, job.sizes), 950.0, 1e6)}
 
-        return text_costs(job)
+
+def _judge_seconds(experiment: Experiment, sizes: DatasetSize) -> float:
+    """The training of the second judge, measured on the same machine on 2026-11-23."""
+    judge = text_settings.judge_settings(experiment).transformer
+    if judge is None:
+        return 0.0
+    tokens = judge.iterations * judge.batch_size * sizes.length
+    in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
+    return tokens * judge.width * (in_blocks + 2e-10 * sizes.vocabulary_size)
 
 
 KIND = TextKind()

@@ -19,21 +19,20 @@ from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import (
     distinct_share,
     jensen_shannon,
+    known_share,
+    list_words,
     mark_padding,
     repeated_share,
     token_entropy,
 )
 from pairflow.kinds.text.settings import Judge, JudgedDraws
 from pairflow.kinds.text.tokenisers import load_tokeniser
-from pairflow.kinds.text.words import known_share, list_words
-from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.measured import Machine, Measurement
-from pairflow.metrics.real_rows import RealRows
+from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 
 if TYPE_CHECKING:
     from pairflow.kinds.text.gpt2 import GPT2
+    from pairflow.kinds.text.judge import TransformerJudge
     from pairflow.kinds.text.kind import TextFiles
-    from pairflow.kinds.text.transformer import TransformerJudge
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
@@ -108,8 +107,8 @@ class RealText:
 
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
         """The samples (B, N) of a model of these data by trial, and their metadata."""
-        rows, trials, metadata = self.real.read_samples(path)
-        marked = mark_padding(rows, self.padding)
+        table, metadata = self.real.read_samples(path)
+        marked, trials = mark_padding(token_array(table["tokens"]), self.padding), table["trial"].to_numpy()
         return {int(trial): marked[trials == trial] for trial in np.unique(trials)}, metadata
 
     @cached_property
@@ -157,7 +156,7 @@ class RealText:
 
 def _load_transformer(weights: Path | None, judge: str, threads: int | None) -> "TransformerJudge":
     """The second judge, on the CPU; `judge` is the hash of the rows that it must have learnt from."""
-    from pairflow.kinds.text.transformer import TransformerJudge  # imports torch, as the next one
+    from pairflow.kinds.text.judge import TransformerJudge  # imports torch, as the next one
     from pairflow.runtime.device import choose
 
     choose("cpu", threads)

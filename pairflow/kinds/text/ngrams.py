@@ -1,6 +1,10 @@
-"""N-grams of token rows: their numbers, distributions and repeats, and the entropy of single rows."""
+"""N-grams of token rows: their numbers, distributions and repeats; the entropy of rows; known words."""
+
+from collections.abc import Iterable
 
 import numpy as np
+
+_SIGNS = ".,;:!?\"'`()[]{}-_"
 
 
 def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
@@ -77,3 +81,24 @@ def distinct_share(rows: np.ndarray, size: int) -> float:
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")
+
+
+def whole_words(text: str, cut: bool = True) -> list[str]:
+    """The words between white space, in small letters, without the signs around them.
+
+    `cut`: the row may begin or end within a word, so that the first and the last one are left out.
+    """
+    words = text.split()
+    stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
+    return [word for word in stripped if word]
+
+
+def list_words(texts: Iterable[str], cut: bool = True) -> frozenset[str]:
+    """The different words of some texts."""
+    return frozenset(word for text in texts for word in whole_words(text, cut))
+
+
+def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
+    """The share of the words of all texts, with repeats, that are among `known`; NaN without any word."""
+    words = [word for text in texts for word in whole_words(text, cut)]
+    return sum(word in known for word in words) / len(words) if words else float("nan")

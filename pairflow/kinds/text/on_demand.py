@@ -14,7 +14,7 @@ from pairflow.errors import InputError
 from pairflow.files import read_text
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
-from pairflow.kinds.text.sources import MOST_BYTES
+from pairflow.kinds.text.data_sets import MOST_BYTES
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 

@@ -9,29 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from pairflow.artifacts import digest
+from pairflow.artifacts import token_array
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
-from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.measured import Machine, Measurement
-from pairflow.metrics.real_rows import RealRows
+from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 from pairflow.pairing.cpu.compiled import compiled
 
 
 def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
     real = RealRows.read(*files)
-    drawn, trials, metadata = real.read_samples(samples)
+    table, metadata = real.read_samples(samples)
     with machine.provenance.uncounted():
         compile_for(real)
-    shared = {"samples": metadata.parameters["samples"]}
-    rows = [
-        {**row, "trial": int(trial), **shared}
-        for trial in np.unique(trials)
-        for row in measure(drawn[trials == trial], real)
-    ]
-    inputs = {"samples": digest(samples), **real.inputs}
-    return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+    drawn = token_array(table["tokens"])
+    return real.measure_samples(samples, table, metadata, lambda rows: measure(drawn[rows], real))
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:

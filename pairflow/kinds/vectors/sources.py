@@ -8,41 +8,24 @@ each:
 plus normal noise. The N-fold product has N independent pairs of coordinates, d = 2N.
 """
 
-import hashlib
-import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from pairflow.artifacts import read_array
+from pairflow.artifacts import digest, read_array, row_column
 from pairflow.config import DataSettings
-from pairflow.data.source import DatasetSize, DataSource, quoted
+from pairflow.data.prepared import PreparedRows, contract, write_rows
+from pairflow.data.source import DatasetSize, DataSource, OwnPath
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.settings import Vectors
 from pairflow.points import checked_points
 
 TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
-
-
-@dataclass(frozen=True)
-class PreparedVectors:
-    """Vectors for training (M, d) and held-out vectors (V, d), float32."""
-
-    train: np.ndarray
-    validation: np.ndarray
-
-    @property
-    def contract(self) -> str:
-        """The vocabulary.json of vectors: d, on which models and data must agree."""
-        facts = {"kind": "vectors", "length": self.train.shape[1]}
-        return json.dumps(facts, separators=(",", ":"))
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.contract.encode()).hexdigest()
 
 
 def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
@@ -55,11 +38,16 @@ def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator
     return (points + noise * generator.standard_normal(points.shape)).astype(np.float32)
 
 
+def _prepared(train: np.ndarray, validation: np.ndarray) -> PreparedRows:
+    """Vectors (M, d) and (V, d), float32; models and data must agree on d."""
+    return PreparedRows(train, validation, contract(kind="vectors", length=train.shape[1]))
+
+
 class VectorSource(DataSource):
     """Vectors of real numbers."""
 
     @abstractmethod
-    def read(self, settings: Vectors) -> PreparedVectors:
+    def read(self, settings: Vectors) -> PreparedRows:
         """The two parts of the data."""
 
 
@@ -69,11 +57,11 @@ class TwoMoons(VectorSource):
 
     name: str = "two_moons"
 
-    def read(self, settings: Vectors) -> PreparedVectors:
+    def read(self, settings: Vectors) -> PreparedRows:
         size, noise = self.measure(settings), NOISE if settings.noise is None else settings.noise
         generator = np.random.default_rng(settings.split_seed)
         points = two_moons(size.total, size.length, noise, generator)
-        return PreparedVectors(points[: size.rows], points[size.rows :])
+        return _prepared(points[: size.rows], points[size.rows :])
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Vectors)
@@ -86,16 +74,10 @@ class TwoMoons(VectorSource):
 
 
 @dataclass(frozen=True)
-class VectorFile(VectorSource):
+class VectorFile(OwnPath, VectorSource):
     """A user's own .npy file of vectors."""
 
-    path: Path
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.path.name
-
-    def read(self, settings: Vectors) -> PreparedVectors:
+    def read(self, settings: Vectors) -> PreparedRows:
         """Read and split the vectors; InputError if they cannot be read, or are too few."""
         vectors = self._load()
         order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
@@ -107,17 +89,12 @@ class VectorFile(VectorSource):
                 f"{held_out:,} that are held out; found {len(vectors):,}"
             )
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
-        return PreparedVectors(vectors[train], vectors[validation])
+        return _prepared(vectors[train], vectors[validation])
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Vectors)
         prepared = self.read(settings)
         return DatasetSize(len(prepared.train), len(prepared.validation), 0, prepared.train.shape[1])
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        if self.path.is_file():
-            return Finding.ok(str(self.path))
-        return Finding.attention(f"{self.path}: no such file", f"ls {quoted(self.path.parent)}")
 
     def _load(self) -> np.ndarray:
         """The array (rows, d) float32 in the file."""
@@ -134,3 +111,14 @@ class VectorFile(VectorSource):
 def source_of(settings: Vectors, folder: Path = Path()) -> VectorSource:
     """The source that the settings name; a relative path of an own file is one below `folder`."""
     return VectorFile(folder / settings.file) if settings.file else TwoMoons()
+
+
+def store(settings: Vectors, files: Mapping[str, Path]) -> None:
+    """Write the vectors, drawn at random or a user's own, in two parts."""
+    rows = source_of(settings).read(settings)
+
+    def make_table(split: str) -> pa.Table:
+        return pa.table({"values": row_column(getattr(rows, split))})
+
+    inputs = {"source": digest(Path(settings.file))} if settings.file else {}
+    write_rows(files, settings, rows, make_table, inputs, kind="vectors")

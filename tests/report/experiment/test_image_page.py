@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.kinds.images.metrics import METRICS
+from pairflow.kinds.images.kind import METRICS
 from pairflow.kinds.images.page.page import name_extractor
 from pairflow.report import figures, tables
 from pairflow.report.drawing import choose_ticks

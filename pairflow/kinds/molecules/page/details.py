@@ -3,18 +3,24 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
 from markupsafe import Markup
 
-from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
-from pairflow.kinds.molecules.page.speed import Speed, measure_speed
-from pairflow.report import figures
+from pairflow.kinds.molecules.metrics import METRICS
+from pairflow.report import figures, tables
 from pairflow.report.contents import Contents
+from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.kind_page import Details
 from pairflow.report.tables import Table
 from pairflow.report.words import name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
+YIELDS = {  # counts of molecules -> the same per second
+    "valid": "valid_per_second",
+    "unique_strict": "unique_per_second",
+    "novel_strict": "novel_per_second",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,28 @@ class Property:
     metric: str
     picture: Picture
     distances: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
+
+    picture: Picture
+    tables: list[Table]
+    devices: str
+
+
+@dataclass(frozen=True)
+class GuidanceDetails:
+    """Charts of an evaluation that is repeated at several weights of guidance.
+
+    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
+    property's distribution at each weight, where the page shows it.
+    """
+
+    condition: str
+    trades: dict[int, Picture]
+    shapes: dict[int, dict[str, Picture]]
 
 
 @dataclass(frozen=True)
@@ -117,3 +145,92 @@ def _distances(table: Table, nfe: int) -> dict[str, str]:
         return {}
     place = table.columns.index(nfe)
     return {method: cells[place].text for method, cells in table.rows.items()}
+
+
+def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
+    """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
+
+    Unique and novel ones are counted within each trial, by canonical SMILES, and added up over the trials.
+    """
+    counts = metrics[metrics.metric.isin(YIELDS)].groupby([*RUN, "metric"])["value"].sum().reset_index()
+    both = counts.merge(sampling_times(timings), on=RUN)
+    return both[RUN].assign(metric=both.metric.map(YIELDS), value=both.value / both.seconds)
+
+
+def measure_speed(
+    contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
+) -> Speed | None:
+    """Molecules per second of the step `sample`, and its wall time per trial."""
+    yields = sampling_yields(rows, contents.timings)
+    if yields.empty:
+        return None
+    summary = tables.summarise(yields)
+    shown = [name for name in YIELDS.values() if name in set(summary.metric)]
+    if complete:  # a novel molecule breaks the rules of the data, and is no yield
+        shown = [name for name in shown if name != "novel_per_second"]
+    made = [
+        contents.add_calls(tables.make_table(summary, evaluation, name, METRICS[name], contents.methods))
+        for name in shown
+    ]
+    keys = ["method", "nfe", "seed"]
+    valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
+    times = sampling_times(contents.timings)
+    times = times[times.evaluation == evaluation]
+    both = valid.merge(times, on=keys)
+    per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
+    means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
+    count = contents.experiment.count_calls
+    means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
+    lines = {method: means[means.method == method] for method in made[0].rows}
+    return Speed(
+        figures.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        made,
+        " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
+    )
+
+
+def describe_guidance(
+    contents: Contents, evaluation: str, labels: dict[str, str], prefix: str
+) -> GuidanceDetails | None:
+    """The details of one evaluation; None without several weights, or where no class was counted.
+
+    `labels` are the properties that have histograms, and their names in charts.
+    """
+    weights = contents.experiment.guided().get(evaluation, {})
+    rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
+    rows = rows[rows.metric.isin(["in_class", "novel_strict", "valid"])]
+    if "in_class" not in set(rows.metric):
+        return None
+    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples)
+    means = rows.groupby(["nfe", "method", "weight", "metric"])["share"].mean().unstack().reset_index()
+    means = means.assign(in_class=means.in_class / means.valid)
+    condition = str(contents.experiment.evaluations[evaluation].condition)
+    trades = {
+        int(nfe): figures.guidance(
+            {method: points[points.method == method] for method in points.method.unique()},
+            f"{condition}, NFE {int(nfe):,}",
+            f"{prefix}-guidance{int(nfe)}",
+        )
+        for nfe, points in means.groupby("nfe")
+    }
+    name = condition.partition("=")[0]
+    shapes = _shapes(contents, weights, name, labels[name], prefix) if name in labels else {}
+    return GuidanceDetails(condition, trades, shapes)
+
+
+def _shapes(
+    contents: Contents, weights: dict[str, float], name: str, label: str, prefix: str
+) -> dict[int, dict[str, Picture]]:
+    by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
+    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
+        for nfe, methods in contents.part.properties.get(evaluation, {}).items():
+            for method, counts in methods.items():
+                own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
+                own[f"guidance {weight:g}"] = counts[counts.property == name]
+    return {
+        nfe: {
+            method: figures.histograms(counts, label, f"{prefix}-guided{nfe}-{place}")
+            for place, (method, counts) in enumerate(methods.items())
+        }
+        for nfe, methods in sorted(by_nfe.items(), reverse=True)
+    }

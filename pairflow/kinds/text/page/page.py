@@ -11,9 +11,7 @@ from pairflow.artifacts import Metadata, read_table
 from pairflow.config import Experiment
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.ngrams import mark_padding
-from pairflow.kinds.text.page.details import describe_text
-from pairflow.kinds.text.page.headline import describe, measure
-from pairflow.kinds.text.page.nonsense import find_nonsense
+from pairflow.kinds.text.page.details import describe_text, find_nonsense
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
@@ -30,9 +28,10 @@ from pairflow.report.kind_page import (
     draw_pairs,
     spell_rows,
 )
-from pairflow.report.panels import Panel
+from pairflow.report.panels import Panel, panels
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.tables import Table
+from pairflow.report.tables import Table, choose_digits, differ_in_entropy
+from pairflow.report.words import format_number, join_steps
 
 _PAIRS = 3  # of each coupling
 _LONGEST = 400  # tokens of a pair that are shown
@@ -73,12 +72,38 @@ class TextPage(KindPage):
         return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
 
     def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
-        return measure(contents, leading)
+        """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
+        measures: dict[str, Measure] = {}
+        for panel in panels(contents.metrics, contents.experiment, leading.evaluation):
+            if not panel.about.group:
+                real = panel.floor.mean if panel.floor else np.nan
+                digits = max(panel.about.digits, choose_digits([*panel.means.values(), real]))
+                text = format_number(real, digits)
+                measure = Measure(panel.about.label, panel.metric, panel.means, text, digits)
+                measures.setdefault(panel.metric, measure)  # of several judges the first one leads
+        nll, density = (contents.bounds.get(name, {}) for name in ("nll_bound", "bpc_bound"))
+        bounds = {run: np.exp(nll.get(run[0], np.nan)) for run in leading.means}
+        bits = {run: density.get(run[0], np.nan) for run in leading.means}
+        measures["ppl_bound"] = Measure("perplexity bound", "ppl_bound", bounds, digits=2, sign="≤ ")
+        measures["bpc_bound"] = Measure("bits per character", "bpc_bound", bits, digits=3, sign="≤ ")
+        return measures
 
     def describe(
         self, leading: Panel, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
-        return describe(leading, best, measures)
+        perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
+        found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]
+        limit = ""
+        if differ_in_entropy(min(found), max(found)):
+            limit = (
+                f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too unlike for "
+                "their perplexities to be compared, so that best here only means likeliest."
+            )
+        return (
+            f"The best method, {best.method} at {join_steps([best.nfe])}, writes text of perplexity "
+            f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out "
+            f"text has {perplexity.real} at {entropy.real}.{limit}"
+        )
 
     def find_flaws(
         self, evidence: Evidence, measured: Sequence[Panel], evaluation: str
