@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from pairflow.artifacts import digest
 from pairflow.kinds.images import rows as image_rows
+from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.reference import ImageComparison, halves
 from pairflow.kinds.images.rows import ImageRows
 from pairflow.kinds.images.settings import ComparisonSettings, FloorSettings
@@ -17,12 +18,9 @@ from pairflow.metrics.frechet import Moments
 from pairflow.metrics.measured import Machine, Measurement, draw_trials, measure_trials
 from pairflow.runtime.device import choose
 
-if TYPE_CHECKING:
-    from pairflow.kinds.images.kind import RealImages
-
 
 def measure_samples(
-    settings: ComparisonSettings, samples: Path, files: "RealImages", machine: Machine
+    settings: ComparisonSettings, samples: Path, files: RealImages, machine: Machine
 ) -> Measurement:
     """The metric rows of samples and of the paths on which they were made, trial by trial."""
     device = choose(machine.device, machine.threads, machine.provenance)
@@ -67,7 +65,7 @@ def _compare(
     return measured + image_rows.likeness(extractor, features, references["train"].features, device)
 
 
-def measure_floor(settings: FloorSettings, files: "RealImages", machine: Machine) -> Measurement:
+def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
     """The metric rows of the method `data`, of real images as `ImagesKind.measure_floor` says."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)

@@ -74,7 +74,7 @@ def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) 
 
 
 def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
-    """(M, 32) uint64: the fingerprint of each molecule as `metrics.similarity` has it."""
+    """(M, 32) uint64: the fingerprint of each molecule as `similarity` has it."""
     chunks = mapped(_fingerprints, smiles, threads, progress, "fingerprints")
     return _unpacked(row for chunk in chunks for row in chunk)
 
@@ -103,30 +103,24 @@ def _properties(smiles: Sequence[str]) -> list[list[float]]:
         ]
 
 
-def _fingerprinter() -> Callable[[Chem.Mol | None], bytes]:
-    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
-
-    def fingerprint(molecule: Chem.Mol | None) -> bytes:
-        if molecule is None:
-            return bytes(BITS // 8)
-        return DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
-
-    return fingerprint
-
-
 def _fingerprints(smiles: Sequence[str]) -> list[bytes]:
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
     with rdBase.BlockLogs():
-        return list(map(_fingerprinter(), map(Chem.MolFromSmiles, smiles)))
+        return [
+            bytes(BITS // 8)
+            if molecule is None
+            else DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
 
 
 def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
-    fingerprint, scaffold = _fingerprinter(), IDENTIFIERS["scaffold"]
-
-    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
-        return fingerprint(molecule), "" if molecule is None else scaffold(molecule)
-
     with rdBase.BlockLogs():
-        return list(map(structure, map(Chem.MolFromSmiles, smiles)))
+        scaffolds = [
+            "" if molecule is None else MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
+    return list(zip(_fingerprints(smiles), scaffolds, strict=True))
 
 
 def mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:

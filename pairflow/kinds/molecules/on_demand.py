@@ -50,7 +50,12 @@ class MoleculeDelivery(Delivery):
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
-        self.inputs = (_training_smiles(model),) if settings.nearest else ()
+        if settings.nearest:
+            path = training_smiles(model.folder)
+            metadata = read_metadata(path)
+            metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
+            metadata.require_same_data(model.data, path, model.folder)
+            self.inputs = (path,)
         self.begin()
 
     def begin(self) -> None:
@@ -98,13 +103,18 @@ class MoleculeDelivery(Delivery):
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
     def summarise(self, rows: Rows, seconds: float) -> str:
-        smiles = [row["smiles"] for row in rows]
-        noun = "strings" if self.settings.raw else self.noun
-        kept = _describe_kept(self.settings, smiles)
-        return (
-            f"{noun}{self._describe_known(smiles)}{kept} from {_describe_shares(self.selection)}"
-            f"{self._describe_early_ends()}, {seconds:,.1f} s"
-        )
+        settings, smiles, counts = self.settings, [row["smiles"] for row in rows], self.selection.counts
+        text = "strings" if settings.raw else self.noun
+        if not (settings.raw or settings.novel or self.model.known is None):
+            known = KnownMolecules.load(self.model.known_file())
+            text += f" ({sum(text in known for text in smiles):,} of them in the data set)"
+        (_, valid), *filters = self.selection.shares().items()
+        kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
+        shares = f"{valid:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+        text += f"{_describe_kept(settings, smiles)} from {counts.total():,} samples ({shares})"
+        if settings.template is not None:  # their string ends in an open place
+            text += f", {self._early / counts.total():.1%} of them end within the template"
+        return f"{text}, {seconds:,.1f} s"
 
     def warn(self) -> str:
         valid = self.selection.shares()["valid"]
@@ -117,28 +127,6 @@ class MoleculeDelivery(Delivery):
             "not that they are stable: look at the structures before you use them."
         )
 
-    def _describe_known(self, smiles: list[str]) -> str:
-        """How many of the molecules are in the model's data set, if the model has a list of those."""
-        if self.settings.raw or self.settings.novel or self.model.known is None:
-            return ""
-        known = KnownMolecules.load(self.model.known_file())
-        return f" ({sum(text in known for text in smiles):,} of them in the data set)"
-
-    def _describe_early_ends(self) -> str:
-        """The share of samples that lack the rest of a template, as their string ends in an open place."""
-        if self.settings.template is None:
-            return ""
-        return f", {self._early / self.selection.counts.total():.1%} of them end within the template"
-
-
-def _training_smiles(model: Model) -> Path:
-    """The file of the training molecules; InputError if there is none, or only that of other data."""
-    path = training_smiles(model.folder)
-    metadata = read_metadata(path)
-    metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
-    metadata.require_same_data(model.data, path, model.folder)
-    return path
-
 
 def _describe_kept(settings: DemandSettings, smiles: Sequence[str]) -> str:
     """How many of the molecules have the prefix as a substructure, if it is a molecule by itself."""
@@ -150,14 +138,6 @@ def _describe_kept(settings: DemandSettings, smiles: Sequence[str]) -> str:
         return " (the prefix is no molecule by itself, so that no substructure is looked for)"
     number = sum(Chem.MolFromSmiles(text).HasSubstructMatch(scaffold) for text in smiles)
     return f" ({number / len(smiles):.1%} of them with the substructure {settings.prefix})"
-
-
-def _describe_shares(selection: Selection) -> str:
-    """The number of samples, the share of valid ones, and what each filter kept of those that reached it."""
-    valid, *filters = selection.shares().items()
-    kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-    shares = f"{valid[1]:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
-    return f"{selection.counts.total():,} samples ({shares})"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
@@ -207,10 +187,7 @@ class ScoredMolecules(Scored):
 
 
 class TrainingNeighbours:
-    """Training molecules of a file `smiles.parquet`, to look up the most similar one.
-
-    The similarity is Tanimoto's, of Morgan fingerprints (radius 2, 2,048 bits), as in `metrics.similarity`.
-    """
+    """Training molecules of a file `smiles.parquet`, to look up the most similar one."""
 
     def __init__(self, path: Path, threads: int = 1, progress: bool = False):
         frame = read_table(path, "smiles")[0].to_pandas()
@@ -228,12 +205,8 @@ class TrainingNeighbours:
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
             [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
-        any_like_it = row >= 0
-        return {
-            "nearest": self.smiles[row] if any_like_it else "",
-            "nearest_name": self.names[row] if any_like_it else "",
-            "similarity": float(similarity),
-        }
+        nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
+        return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
 
 
 def training_smiles(folder: Path) -> Path:

@@ -77,11 +77,8 @@ class Selection:
             return "known"
         if molecule in self._kept:
             return "repeated"
-        return self._refusal(Chem.MolFromSmiles(molecule)) if self.filters else "kept"
-
-    def _refusal(self, molecule: Chem.Mol) -> str:
-        """The verdict of the filters on a valid sample."""
-        refusing = next((name for name, passes in self.filters.items() if not passes(molecule)), None)
+        parsed = Chem.MolFromSmiles(molecule) if self.filters else None
+        refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
         return self._reasons[refusing] if refusing else "kept"
 
 
@@ -97,7 +94,7 @@ def filters_from(settings: DemandSettings) -> dict[str, Filter]:
     for pattern in settings.smarts:
         filters[f"--smarts {pattern}"] = _read_smarts("smarts", pattern)
     for pattern in settings.not_smarts:
-        filters[f"--not-smarts {pattern}"] = _lacks(_read_smarts("not_smarts", pattern))
+        filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
     if settings.min_qed is not None:
         filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
     if settings.three_d:
@@ -109,17 +106,13 @@ def _within(name: str, low: float, high: float) -> Filter:
     return lambda molecule: low <= PROPERTIES[name](molecule) <= high
 
 
-def _read_smarts(setting: str, pattern: str) -> Filter:
-    """Whether a molecule has the substructure."""
+def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
+    """Whether a molecule has the substructure, or lacks it."""
     with rdBase.BlockLogs():
         query: Any = Chem.MolFromSmarts(pattern)
     if query is None or not query.GetNumAtoms():
         raise InputError(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
-    return lambda molecule: molecule.HasSubstructMatch(query)
-
-
-def _lacks(present: Filter) -> Filter:
-    return lambda molecule: not present(molecule)
+    return lambda molecule: molecule.HasSubstructMatch(query) == present
 
 
 @lru_cache(maxsize=16)  # a molecule is embedded when it is judged, and asked for again when it is written

@@ -33,7 +33,16 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
     }
     row_format: dict[str, Any] = {"length": settings.length, "vocabulary_size": vocabulary.size}
     row_format |= {"padding": prepare.PAD, "mask": prepare.MASK}
-    tables, row_format["condition"] = _tables(settings, prepared, source)
+    splits = {"train": prepared.train, "validation": prepared.validation}
+    tables = {
+        split: pa.table({"tokens": token_column(rows, vocabulary.size)}) for split, rows in splits.items()
+    }
+    if settings.condition:
+        classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
+        for split, table in tables.items():
+            own = pa.array(labels[prepared.smiles["split"] == split])
+            tables[split] = table.append_column("label", own)
+        row_format["condition"] = classes.model_dump(mode="json")
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))
         for split, table in tables.items():
@@ -42,21 +51,6 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
         write_table(paths["smiles"], prepared.smiles, Metadata(kind="smiles", **shared))
         KnownMolecules.from_smiles(prepared.smiles["smiles"]).save(paths["known"], **shared)
         write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
-
-
-def _tables(settings: Molecules, prepared, source) -> tuple[dict[str, pa.Table], dict[str, Any] | None]:
-    """The token rows of both splits, with labels if there is a condition, and the classes of these."""
-    splits = {"train": prepared.train, "validation": prepared.validation}
-    columns = {
-        split: {"tokens": token_column(rows, prepared.vocabulary.size)} for split, rows in splits.items()
-    }
-    facts = None
-    if settings.condition:
-        classes, labels = label_molecules(settings.condition, prepared.smiles, source.fetch())
-        for split in splits:
-            columns[split]["label"] = pa.array(labels[prepared.smiles["split"] == split])
-        facts = classes.model_dump(mode="json")
-    return {split: pa.table(named) for split, named in columns.items()}, facts
 
 
 def label_molecules(

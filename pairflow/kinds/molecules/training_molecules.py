@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,10 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, write_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.chemistry import TrainingMolecules
+from pairflow.kinds.molecules.descriptors import PROPERTIES
+from pairflow.kinds.molecules.similarity import WORDS, Neighbours
 from pairflow.metrics.frechet import Moments
-
-if TYPE_CHECKING:
-    from pairflow.kinds.molecules.chemistry import TrainingMolecules
 
 PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
 HELD_OUT_ROWS = 2_000  # held-out molecules, at most, that samples are compared with
@@ -71,8 +71,6 @@ def write_training(
     properties: np.ndarray,
 ) -> None:
     """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
-    from pairflow.kinds.molecules.descriptors import PROPERTIES
-
     rows = some(len(known.trained), PROPERTY_ROWS)
     values = np.full((len(known.trained), len(PROPERTIES)), np.nan)
     values[rows] = properties
@@ -87,12 +85,8 @@ def write_training(
     write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
 
 
-def read_training(path: Path, known: DatasetMolecules) -> "TrainingMolecules":
+def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     """Read what samples are compared with; InputError if it was made from other molecules."""
-    from pairflow.kinds.molecules.chemistry import TrainingMolecules
-    from pairflow.kinds.molecules.descriptors import PROPERTIES
-    from pairflow.kinds.molecules.similarity import WORDS, Neighbours
-
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
