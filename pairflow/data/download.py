@@ -56,10 +56,7 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """A local path of the file, which is downloaded into the cache if it is nowhere else.
-
-        Raises InputError for a failed download and for a wrong checksum.
-        """
+        """A local path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
         if path := local_copy(self.names):
             return path
         return self.embedded or self._download()
@@ -85,9 +82,9 @@ class RawFile:
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
-    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names; None where it has none of them.
+    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names, or None; InputError if that is none.
 
-    A name without a suffix is that of a folder. Raises InputError if `PAIRFLOW_DATA_DIR` names no folder.
+    A name without a suffix is that of a folder.
     """
     folder = os.environ.get(DATA_DIR)
     if not folder:

@@ -27,7 +27,8 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
         raise InputError(f"samples: expected integers (states, samples, positions), found {kind}")
     size = max(1, _CHUNK // (samples.shape[1] * samples.shape[2]))
     chunks = [samples[first : first + size] for first in range(0, len(samples), size)]
-    return np.concatenate([np.empty(0), *map(_total_correlation, chunks)])
+    values = [_entropy(chunk) - _entropy(_row_numbers(chunk)[:, :, None]) for chunk in chunks]
+    return np.concatenate([np.empty(0), *values])
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
@@ -56,10 +57,6 @@ def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
         "total_correlation_se": float(values.std(ddof=1) / len(values) ** 0.5),
         "total_correlation_ceiling": float(of_data.mean()),
     }
-
-
-def _total_correlation(samples: np.ndarray) -> np.ndarray:
-    return _entropy(samples) - _entropy(_row_numbers(samples)[:, :, None])
 
 
 def _entropy(samples: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     rows = [*_train_rows(compared, settings, machine.progress), *_test_rows(compared, settings, device)]
-    samples = min(settings.samples, len(_half(compared)))
+    samples = min(settings.samples, len(halves(compared.train.originals)[0]))
     counts = {name: (samples, moments.count) for name, (moments, _) in _sides(compared).items()}
     rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
     extractor = {"extractor": compared.extractor.name}
@@ -82,13 +82,9 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     )
 
 
-def _half(compared: ImageComparison) -> np.ndarray:
-    """The rows of the half of the training images that stands in for samples."""
-    return halves(compared.train.originals)[0]
-
-
 def _sides(compared: ImageComparison) -> dict[str, tuple[Moments, tuple[np.ndarray, float]]]:
-    """Reference -> moments and kernel of what that half is compared with: the other half, all test images."""
+    """Reference -> moments and kernel of what half of the training images is compared with: the other half,
+    all test images."""
     references = compared.references
     sides = {"train": (references["train"].held, references["train"].held_kernel)}
     if "test" in references:
@@ -101,7 +97,7 @@ def _train_rows(
 ) -> Iterator[dict[str, Any]]:
     """Metric rows of training images against the other half of them, and against the test images."""
     extractor, train = compared.extractor, compared.train
-    for trial, drawn in draw_trials(settings, "train", _half(compared)):
+    for trial, drawn in draw_trials(settings, "train", halves(train.originals)[0]):
         features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
         measured = []
         for name, (moments, kernel) in _sides(compared).items():

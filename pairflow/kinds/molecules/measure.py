@@ -10,7 +10,7 @@ import pandas as pd
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.data.classes import Classes
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import chemistry, moses, similarity, training_molecules
+from pairflow.kinds.molecules import chemistry, similarity, training_molecules
 from pairflow.kinds.molecules.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.descriptors import COMPUTED, compute
 from pairflow.kinds.molecules.kind import MoleculeFiles
@@ -20,7 +20,7 @@ from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMo
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
 
-REFERENCES = {**chemistry.REFERENCES, **moses.REFERENCES, "fcd": "train"}
+REFERENCES = {**chemistry.REFERENCES, **chemistry.MOSES_REFERENCES, "fcd": "train"}
 
 
 def measure_samples(
@@ -74,7 +74,7 @@ class SampledMolecules:
         molecules, work = list(spellings.values()), (machine.threads or 1, machine.progress)
         self.described = chemistry.DescribedMolecules.from_smiles(molecules, self.training, *work)
         self.useful: dict[str, np.ndarray] = {}
-        self.moses: tuple[moses.Pieces, dict[str, moses.HeldOut]] | None = None
+        self.moses: tuple[chemistry.Pieces, dict[str, chemistry.HeldOut]] | None = None
         self.features: np.ndarray | None = None
         if settings.fcd:
             self._read_chemnet(files.chemnet, list(spellings), machine)
@@ -85,18 +85,19 @@ class SampledMolecules:
         if settings.moses:
             chosen = training_molecules.some(len(self.known.held_out), HELD_OUT_ROWS)
             held_out = [self.known.held_out[row] for row in chosen]
-            others = moses.describe_held_out(held_out, self.training, *work)
-            self.moses = moses.Pieces.from_smiles(molecules, *work), others
+            others = chemistry.describe_held_out(held_out, self.training, *work)
+            self.moses = chemistry.Pieces.from_smiles(molecules, *work), others
 
     def _read_chemnet(self, statistics: Path | None, molecules: list[str], machine: Machine) -> None:
         if statistics is None:
             raise InputError("--chemnet: needed for fcd (see `pairflow chemnet`)")
-        from pairflow.kinds.molecules import chemnet  # needs pairflow[fcd], and torch as the next one
-        from pairflow.runtime.device import choose
+        from pairflow.runtime.device import choose  # needs torch
 
-        self.reference = training_molecules.read_chemnet(statistics, self.known)
+        table, metadata = read_table(statistics, "ChemNet statistics")
+        self.known.require(metadata, statistics)
+        self.reference = Moments.from_columns(table, metadata.parameters["count"])
         device = str(choose(machine.device, machine.threads))
-        self.features = chemnet.features(molecules, device, machine.progress)
+        self.features = training_molecules.chemnet_features(molecules, device, machine.progress)
 
     def _in_class(self, molecules: list[str]) -> np.ndarray | None:
         """None without a condition, and where it is a column that RDKit cannot compute."""
@@ -125,7 +126,7 @@ class SampledMolecules:
         values = chemistry.compare(self.described[rows], self.training)
         if self.moses:
             pieces, held_out = self.moses
-            values |= moses.compare(self.described, pieces, rows, held_out)
+            values |= chemistry.compare_as_moses(self.described, pieces, rows, held_out)
         return values
 
     def measure_frechet(self, rows: np.ndarray) -> dict[str, float]:

@@ -16,6 +16,8 @@ from pairflow.data.prepared import parent_digest
 from pairflow.errors import InputError
 from pairflow.kinds.molecules import prepare
 from pairflow.kinds.molecules.data_sets import source_of
+from pairflow.kinds.molecules.descriptors import compute
+from pairflow.kinds.molecules.library import TABLES, columns, format_of
 from pairflow.kinds.molecules.settings import Conditioning, Molecules
 
 
@@ -62,31 +64,21 @@ def label_molecules(
     which `row` counts the rows. InputError for a column that is missing or holds no numbers, and if a class
     would be empty.
     """
+    column = str(condition.column)
     if condition.property:
-        from pairflow.kinds.molecules.descriptors import compute
-
         values = compute(condition.property, molecules["smiles"].tolist())
     else:
-        values = _column_values(table, str(condition.column))[molecules["row"]]
+        if (kind := format_of(table)) not in TABLES:
+            raise InputError(f"{table}: a {kind} file has no columns, so there is no column '{column}'")
+        fields = columns(table, 2**31)
+        if column not in fields:
+            found = f"no column '{column}'{nearest(column, fields)}; found {', '.join(fields)}"
+            raise InputError(f"{table}: {found}")
+        try:
+            numbers = [float(field) if field.strip() else np.nan for field in fields[column]]
+        except ValueError as error:
+            raise InputError(f"{table}: column '{column}': {error}") from None
+        values = np.array(numbers, np.float64)[molecules["row"]]
     training = values[(molecules["split"] == "train").to_numpy()]
     classes = Classes.from_values(condition.name(), training, condition.labels())
     return classes, classes.labels(values)
-
-
-def _column_values(path: Path, column: str) -> np.ndarray:
-    """(M,) float64: the numbers in a column of a user's table, NaN where a field is empty.
-
-    InputError for a file without that column, and for a field that is no number.
-    """
-    from pairflow.kinds.molecules.library import TABLES, columns, format_of
-
-    kind = format_of(path)
-    if kind not in TABLES:
-        raise InputError(f"{path}: a {kind} file has no columns, so there is no column '{column}'")
-    table = columns(path, 2**31)
-    if column not in table:
-        raise InputError(f"{path}: no column '{column}'{nearest(column, table)}; found {', '.join(table)}")
-    try:
-        return np.array([float(field) if field.strip() else np.nan for field in table[column]], np.float64)
-    except ValueError as error:
-        raise InputError(f"{path}: column '{column}': {error}") from None

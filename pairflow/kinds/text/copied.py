@@ -15,21 +15,16 @@ def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
 
     Missing tokens, which are negative, end a span.
     """
-    order = _sorted_ends(rows)
+    length = rows.shape[1]
+    padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
+    ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
+    order = np.lexsort(ends.reshape(-1, length).T[::-1])  # row * N + first place of each end, by its tokens
     shared = np.zeros(len(order), np.int64)
     _look_up(rows, order, training, shared)
     _spread(rows, order, shared, np.zeros_like(shared))
     longest = np.zeros(len(rows), np.int64)
-    np.maximum.at(longest, order // rows.shape[1], shared)
+    np.maximum.at(longest, order // length, shared)
     return longest
-
-
-def _sorted_ends(rows: np.ndarray) -> np.ndarray:
-    """(B * N,) int64: row * N + first place of every end of a row, in the order of the tokens."""
-    length = rows.shape[1]
-    padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
-    ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
-    return np.lexsort(ends.reshape(-1, length).T[::-1])
 
 
 @compiled

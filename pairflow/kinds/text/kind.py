@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DemandSettings, Experiment
 from pairflow.data.costs import Cost, ShortJob, token_costs
-from pairflow.data.source import DatasetSize, listing
+from pairflow.data.source import listing
+from pairflow.errors import InputError
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.text import settings as text_settings
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
@@ -38,6 +39,8 @@ METRICS = {
     "copied_span_max": _repeats("longest copied span of a trial", against="of {} text"),
 }
 GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of training text"}
+
+_DEMANDED = {"count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail", "prefix", "template"}
 
 
 def _judge(root: Path) -> dict[str, Path]:
@@ -106,7 +109,8 @@ class TextKind(Kind):
         return paths.real_files(root) | _judge_text(root) | judge
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
-        return text_settings.judged_draws(experiment, evaluation)
+        draws, judge = experiment.real_draws(evaluation), text_settings.judge_settings(experiment)
+        return JudgedDraws(**judge.model_dump(), **draws.model_dump())
 
     # Metrics of samples
 
@@ -152,7 +156,9 @@ class TextKind(Kind):
         return symbols in ("characters", "subwords", "bert")
 
     def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        self.load("on_demand").require_text(folder, settings)
+        if others := settings.model_dump(exclude_defaults=True, exclude=_DEMANDED):
+            option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
+            raise InputError(f"{folder}: {option} is for molecules; this model makes text")
 
     def takes(self, file: Path) -> bool:
         return file.is_dir() or file.suffix.lower() == ".txt"
@@ -170,20 +176,15 @@ class TextKind(Kind):
 
     def costs(self, job: ShortJob) -> dict[str, Cost]:
         """The time of GPT-2 is not known."""
-        costs = token_costs(job)
-        if text_settings.judge_settings(job.experiment).gen_ppl:
+        costs, settings = token_costs(job), text_settings.judge_settings(job.experiment)
+        if settings.gen_ppl:
             costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
-        return costs | {"train_judge": Cost(3.0 + _judge_seconds(job.experiment, job.sizes), 950.0, 1e6)}
-
-
-def _judge_seconds(experiment: Experiment, sizes: DatasetSize) -> float:
-    """The training of the second judge, measured on the same machine on 2026-11-23."""
-    judge = text_settings.judge_settings(experiment).transformer
-    if judge is None:
-        return 0.0
-    tokens = judge.iterations * judge.batch_size * sizes.length
-    in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
-    return tokens * judge.width * (in_blocks + 2e-10 * sizes.vocabulary_size)
+        if judge := settings.transformer:  # measured on the same machine on 2026-11-23
+            tokens = judge.iterations * judge.batch_size * job.sizes.length
+            in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
+            seconds = tokens * judge.width * (in_blocks + 2e-10 * job.sizes.vocabulary_size)
+            costs["train_judge"] = Cost(3.0 + seconds, 950.0, 1e6)
+        return costs
 
 
 KIND = TextKind()

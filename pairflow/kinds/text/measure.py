@@ -11,7 +11,6 @@ import numpy as np
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
-from pairflow.config import RealDraws
 from pairflow.errors import InputError
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.copied import longest_copies
@@ -198,7 +197,11 @@ def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> 
         text.measure_copies(held_out),
         _by_trial(train, text.compare_ngrams),
     )
-    controls = {name: text.measure(draw_control(name, text.train, settings)) for name in CONTROLS}
+    controls = {}
+    for name, draw in CONTROLS.items():
+        seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
+        drawn = [draw(text.train, settings.samples, np.random.default_rng(seed)) for seed in seeds]
+        controls[name] = text.measure(dict(enumerate(drawn)))
     rows = ({**row, "method": method} for method, own in {"data": floor, **controls}.items() for row in own)
     return Measurement(rows, text.real.metadata.vocabulary, text.inputs)
 
@@ -207,12 +210,3 @@ def _by_trial(trials: Trials, measure: Callable[[np.ndarray], Iterable[Row]]) ->
     for trial, rows in trials.items():
         for row in measure(rows):
             yield {**row, "trial": trial, "samples": len(rows)}
-
-
-def draw_control(name: str, training: np.ndarray, settings: RealDraws) -> Trials:
-    """The rows of a control, trial by trial."""
-    seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
-    return {
-        trial: CONTROLS[name](training, settings.samples, np.random.default_rng(seed))
-        for trial, seed in enumerate(seeds)
-    }

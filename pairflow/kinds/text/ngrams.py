@@ -56,14 +56,11 @@ def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
     parts = (part[part >= 0] for part in np.split(numbers, [len(rows)]))
     p, q = (np.bincount(part, minlength=length) / max(part.size, 1) for part in parts)
     middle = (p + q) / 2
-    bits = sum(_divergence(one, middle) for one in (p, q)) / 2
+    bits = 0.0
+    for one in (p, q):  # KL in bits
+        held = one > 0
+        bits += float((one[held] * np.log2(one[held] / middle[held])).sum()) / 2
     return float(np.sqrt(np.clip(bits, 0, 1)))
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """KL(p || q) in bits."""
-    held = p > 0
-    return float((p[held] * np.log2(p[held] / q[held])).sum())
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:

@@ -18,8 +18,6 @@ from pairflow.kinds.text.data_sets import MOST_BYTES
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 
-_SETTINGS = {"count", "nfe", "unique", "seed", "sampler", "conversion", "greedy_tail", "prefix", "template"}
-
 
 class TextDelivery(Delivery):
     """Texts of a model; with `unique` each of them once."""
@@ -65,13 +63,6 @@ class TextDelivery(Delivery):
         return summary
 
 
-def require_text(folder: Path, settings: DemandSettings) -> None:
-    """InputError for a setting that text has no use for."""
-    if others := settings.model_dump(exclude_defaults=True, exclude=_SETTINGS):
-        option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
-        raise InputError(f"{folder}: {option} is for molecules; this model makes text")
-
-
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
     """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template.
 
@@ -83,9 +74,7 @@ def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> T
     tokens: list[int] = []
     for number, piece in enumerate(start.split(OPEN) if settings.template else [start]):
         try:
-            encoded = tokeniser.encode(piece).tolist() if piece else []
-            if tokeniser.unknown in encoded:
-                raise InputError("unknown symbol")
+            encoded = tokeniser.encode_known(piece).tolist() if piece else []
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
         tokens += [*([FREE] if number else []), *encoded]
@@ -126,9 +115,7 @@ class ScoredText(Scored):
         tokeniser = self.tokeniser
         for number, line in enumerate(text.splitlines(), 1):
             try:
-                row = tokeniser.line(tokeniser.encode(line), self.length)
-                if tokeniser.unknown is not None and tokeniser.unknown in row:
-                    raise InputError("unknown symbol")
+                row = tokeniser.line(tokeniser.encode_known(line), self.length)
             except InputError as reason:
                 yield Candidate(number, "", line, None, str(reason))
                 continue

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,8 +53,8 @@ class Rejected(NamedTuple):
 class PreparedText:
     """Text that is ready for pairing and training, in the order of the text.
 
-    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not. `rejected`
-    has `place`, `text` and `reason`.
+    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not: without their
+    margins, one after the other, they are their part of it. `rejected` has `place`, `text` and `reason`.
     """
 
     train: np.ndarray
@@ -74,7 +75,7 @@ def prepare(
     Raises InputError if a part gives no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
-    tokeniser = _tokeniser(texts, settings) if parent is None else _parents(parent, settings)
+    tokeniser = _choose_tokeniser(texts, settings, parent)
     cut = _lines if settings.rows == "lines" else _packed
     rows, reasons = {}, list(rejected)
     for name in PARTS:
@@ -103,41 +104,34 @@ def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
     It is cut between characters, or between lines where these are rows. Each of the last two parts has its
     share, rounded up.
     """
-    units: str | list[str] = text
-    if settings.rows == "lines":
-        units = [normalise(line, settings) for line in text.splitlines()]
-    else:
-        units = normalise(text, settings)
+    packed = settings.rows == "packed"
+    units: Any = (
+        normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
+    )
     # Fraction of the printed decimal, so that 0.05 is not a binary 0.05000...03.
     shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]
     held_out, judge = (ceil(share * len(units)) for share in (sum(shares), shares[1]))
     places = [0, len(units) - held_out, len(units) - judge, len(units)]
-    spans = zip(PARTS, places, places[1:], strict=False)
-    return {name: _as_list(units[max(0, first) : max(0, last)]) for name, first, last in spans}
+    parts = [units[max(0, first) : max(0, last)] for first, last in pairwise(places)]
+    return {name: [part] if packed else part for name, part in zip(PARTS, parts, strict=True)}
 
 
-def _as_list(units: str | list[str]) -> list[str]:
-    return [units] if isinstance(units, str) else units
-
-
-def _tokeniser(parts: Parts, settings: Text) -> Tokeniser:
+def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) -> Tokeniser:
+    """That of a model to start from, which must have these settings, or else one of the text."""
     lines = settings.rows == "lines"
+    if parent and (parent.kind, parent.lines) != (settings.tokeniser, lines):
+        rows = "lines" if parent.lines else "packed"
+        raise InputError(
+            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {parent.kind}, "
+            f"rows: {rows}"
+        )
+    if parent:
+        return parent
     if settings.tokeniser == "characters":
         return Characters.from_texts((text for texts in parts.values() for text in texts), lines)
     if settings.vocabulary_size:
         return Subwords.train(parts["train"], settings.vocabulary_size, lines)
     return WordPieces.read(BERT.fetch(), lines)
-
-
-def _parents(tokeniser: Tokeniser, settings: Text) -> Tokeniser:
-    """The tokeniser of a model to start from; InputError if it is none of these settings."""
-    kind, lines = tokeniser.kind, settings.rows == "lines"
-    if (kind, tokeniser.lines) != (settings.tokeniser, lines):
-        rows = "lines" if tokeniser.lines else "packed"
-        raise InputError(
-            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {kind}, rows: {rows}"
-        )
-    return tokeniser
 
 
 def _packed(
@@ -171,22 +165,15 @@ def _lines(
     rejected: list[Rejected],
 ) -> np.ndarray:
     """A row (M, N) for each line that fits; the others are rejected."""
-    rows = []
+    rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]
     for number, text in enumerate(texts, 1):
         try:
-            rows.append(_line(text, tokeniser, settings.length))
+            if not text.strip():
+                raise InputError("empty")
+            rows.append(tokeniser.line(tokeniser.encode_known(text), settings.length)[None])
         except InputError as reason:
             rejected.append(Rejected.piece(f"line {number} of {name}", text, str(reason)))
-    return np.stack(rows) if rows else np.empty((0, settings.length), token_dtype(tokeniser.size))
-
-
-def _line(text: str, tokeniser: Tokeniser, length: int) -> np.ndarray:
-    if not text.strip():
-        raise InputError("empty")
-    tokens = tokeniser.encode(text)
-    if tokeniser.unknown is not None and tokeniser.unknown in tokens:
-        raise InputError("unknown symbol")
-    return tokeniser.line(tokens, length)
+    return np.concatenate(rows)
 
 
 def summarise(rejected: pd.DataFrame) -> str:
@@ -230,22 +217,14 @@ def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path |
         "parameters": settings.model_dump(mode="json"),
         "inputs": {"source": source.digest(), **parent_digest(parent)},
     }
-    with atomic(*files.values()) as temporary:
-        _write(dict(zip(files, temporary, strict=True)), prepared, shared)
-
-
-def _write(paths: dict[str, Path], prepared: Any, shared: dict[str, Any]) -> None:
-    """Write the files of prepared text, whose tables have `shared` in their metadata.
-
-    `judge` has the rows of the last part of the text, which do not overlap, in the order of the text: without
-    their margins, one after the other, they are that part.
-    """
     tokeniser = prepared.tokeniser
     row_format = {"length": prepared.train.shape[1], "vocabulary_size": tokeniser.size}
     row_format |= {"padding": tokeniser.padding, "mask": tokeniser.mask}
-    for split in ("train", "validation", "judge"):
-        table = pa.table({"tokens": token_column(getattr(prepared, split), tokeniser.size)})
-        write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
-    tokeniser.save(paths["vocabulary"])
-    write_no_molecules(paths["known"], shared["vocabulary"], shared["data"], shared["inputs"])
-    write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))
+    with atomic(*files.values()) as temporary:
+        paths = dict(zip(files, temporary, strict=True))
+        for split in PARTS:
+            table = pa.table({"tokens": token_column(getattr(prepared, split), tokeniser.size)})
+            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
+        tokeniser.save(paths["vocabulary"])
+        write_no_molecules(paths["known"], shared["vocabulary"], shared["data"], shared["inputs"])
+        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))

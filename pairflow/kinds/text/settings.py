@@ -181,10 +181,4 @@ def judge_settings(experiment: Any) -> Judge:
     return judge
 
 
-def judged_draws(experiment: Any, evaluation: str) -> JudgedDraws:
-    """Settings of the floor and of the controls of text."""
-    draws = experiment.real_draws(evaluation)
-    return JudgedDraws(**judge_settings(experiment).model_dump(), **draws.model_dump())
-
-
 DATA = Text

@@ -75,6 +75,13 @@ class Tokeniser(ABC):
     def encode(self, text: str) -> np.ndarray:
         """The tokens (L,) of a text; InputError for a symbol that is not in the vocabulary."""
 
+    def encode_known(self, text: str) -> np.ndarray:
+        """`encode`; InputError also for a text of which a part is unknown."""
+        tokens = self.encode(text)
+        if self.unknown is not None and self.unknown in tokens:
+            raise InputError("unknown symbol")
+        return tokens
+
     @abstractmethod
     def spell(self, symbols: list[str]) -> str:
         """The text that symbols spell, none of them special."""

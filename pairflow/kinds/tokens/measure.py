@@ -21,16 +21,21 @@ def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measure
     real = RealRows.read(*files)
     table, metadata = real.read_samples(samples)
     with machine.provenance.uncounted():
-        compile_for(real)
+        nearest_hamming(real.train[:1], real.train[:1])  # compiled, so that it costs no time later
     drawn = token_array(table["tokens"])
-    return real.measure_samples(samples, table, metadata, lambda rows: measure(drawn[rows], real))
+
+    def measure(rows: np.ndarray) -> Iterator[dict[str, Any]]:
+        yield from compare_neighbours(drawn[rows], real)
+        yield from compare_frequencies(drawn[rows], real)
+
+    return real.measure_samples(samples, table, metadata, measure)
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
     """The metric rows of real rows: of training rows their frequencies, of held-out ones their neighbours."""
     real = RealRows.read(*files)
     with machine.provenance.uncounted():
-        compile_for(real)
+        nearest_hamming(real.train[:1], real.train[:1])  # compiled, so that it costs no time later
     rows = [
         {**row, "method": "data", "trial": trial, "samples": len(drawn)}
         for split, part, compare in (
@@ -41,12 +46,6 @@ def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Mea
         for row in compare(part[drawn], real)
     ]
     return Measurement(rows, real.metadata.vocabulary, real.inputs)
-
-
-def measure(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
-    """The metric rows of a trial's samples (B, N)."""
-    yield from compare_neighbours(rows, real)
-    yield from compare_frequencies(rows, real)
 
 
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
@@ -113,8 +112,3 @@ def total_variation(one: np.ndarray, other: np.ndarray) -> float:
         np.bincount(part, minlength=places.max() + 1) / len(part) for part in np.split(places, [len(one)])
     )
     return float(np.abs(p - q).sum() / 2)
-
-
-def compile_for(real: RealRows) -> None:
-    """Compile what finds the nearest rows of these data, so that it costs no time later."""
-    nearest_hamming(real.train[:1], real.train[:1])

@@ -134,17 +134,12 @@ def _properties(
                 if method in methods
             }
             picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
-            distances = _distances(measured[metric], nfe) if metric in measured else {}
+            table, distances = measured.get(metric), {}
+            if table and nfe in table.columns:  # each method's mean distance, as it is printed
+                place = table.columns.index(nfe)
+                distances = {method: cells[place].text for method, cells in table.rows.items()}
             properties[nfe].append(Property(label, metric, picture, distances))
     return properties
-
-
-def _distances(table: Table, nfe: int) -> dict[str, str]:
-    """Method -> its mean distance at one NFE, as it is printed."""
-    if nfe not in table.columns:
-        return {}
-    place = table.columns.index(nfe)
-    return {method: cells[place].text for method, cells in table.rows.items()}
 
 
 def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:

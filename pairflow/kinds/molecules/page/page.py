@@ -71,8 +71,17 @@ class MoleculesPage(KindPage):
         rows = choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
         examples = [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))]
         symbols = dict(enumerate(vocabulary.tokens)) | {PAD: "·"}
-        properties = _read_properties(root, experiment)
-        return MoleculePart(symbols=symbols, samples=decoded, examples=examples, properties=properties)
+        part = MoleculePart(symbols=symbols, samples=decoded, examples=examples)
+        for run in paths.runs(experiment):
+            if run.nfe in paths.shown_nfe(experiment, run.evaluation):
+                table = read_table(paths.measured(root, run, "properties"), "property histograms")[
+                    0
+                ].to_pandas()
+                by_method = part.properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
+                if run.method in by_method:  # of another seed; the training molecules are the same
+                    table["samples"] += by_method[run.method]["samples"]
+                by_method[run.method] = table
+        return part
 
     def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
         return {
@@ -87,7 +96,11 @@ class MoleculesPage(KindPage):
         means = {panel.metric: panel.means for panel in measured}
         samples = dict.fromkeys(means["valid"], float(leading.rows.samples.max()))
         valid = _divide(means["valid"], samples)
-        measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0)), **_at_fewest_steps(valid)}
+        measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0))}
+        fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
+        if fewest < most:
+            few = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
+            measures["few"] = Measure(f"valid at NFE {fewest}", "valid", few, format_percent(1.0))
         if useful := means.get("useful_strict"):
             measures = {"useful": Measure("useful", "useful_strict", _divide(useful, samples)), **measures}
         if unique := means.get("unique_strict"):
@@ -177,7 +190,13 @@ class MoleculesPage(KindPage):
         if known := flawed.get("copies"):
             text = f"distinct molecules are in the data set: {headline.name_shares(known)}. {EXPECTED_COPIES}"
             yield Box("Mostly copies.", f"More than half of the {text}")
-        yield from _few(headline)
+        counts = {line: headline.samples * headline.value("valid", line) for line in headline.lines}
+        if few := {line: count for line, count in counts.items() if count < FEW}:
+            yield Box(
+                "Too few to judge.",
+                f"A trial has fewer than {FEW} valid molecules: {headline.name_values(few, format_count)}. "
+                "The share of unique ones among so few says little. Draw more samples per trial.",
+            )
 
     def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
@@ -217,33 +236,8 @@ def is_complete(experiment: Experiment) -> bool:
     return bool(kind.is_complete(experiment.data))
 
 
-def _read_properties(root: Path, experiment: Experiment) -> dict[str, dict[int, dict[str, pd.DataFrame]]]:
-    """The histograms at the NFE shown, added up over the seeds."""
-    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
-    for run in paths.runs(experiment):
-        if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-            table, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
-            by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
-            by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
-    return properties
-
-
-def _add_counts(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:
-    """Histograms of another seed's samples added to those before; the training molecules are the same."""
-    return counts if before is None else before.assign(samples=before["samples"] + counts["samples"])
-
-
 def _divide(counts: Values, whole: Values) -> Values:
     return {key: count / whole[key] for key, count in counts.items() if whole.get(key)}
-
-
-def _at_fewest_steps(valid: Values) -> dict[str, Measure]:
-    """The share of valid samples at the lowest NFE, for every run of a method; none if there is one NFE."""
-    fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
-    if fewest == most:
-        return {}
-    values = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
-    return {"few": Measure(f"valid at NFE {fewest}", "valid", values, format_percent(1.0))}
 
 
 def _describe_yield(best: MethodLine, evaluation: str, contents: Contents, complete: bool) -> str:
@@ -277,18 +271,6 @@ def _advise(headline: Headline, contents: Contents) -> str:
             f"{nll:.2f}): longer training will not help. Use more molecules, and on a GPU the transformer."
         )
     return "Train longer (training.iterations), use a larger network, or draw samples with more steps."
-
-
-def _few(headline: Headline) -> Iterator[Box]:
-    counts = {line: headline.samples * headline.value("valid", line) for line in headline.lines}
-    few = {line: count for line, count in counts.items() if count < FEW}
-    if few:
-        named = headline.name_values(few, format_count)
-        yield Box(
-            "Too few to judge.",
-            f"A trial has fewer than {FEW} valid molecules: {named}. The share of unique ones among so few "
-            "says little. Draw more samples per trial.",
-        )
 
 
 PAGE = MoleculesPage()

@@ -53,7 +53,10 @@ class TextPage(KindPage):
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
-        symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
+        symbols = {
+            token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
+            for token in range(tokeniser.size)
+        }
         rows = spell_rows(root, samples, self.shown, lambda row: tokeniser.decode(row).translate(_BREAKS))
         names, seed = experiment.couplings(), experiment.seeds[0]
         return TextPart(symbols, rows, {name: _spell_pairs(root, seed, name, symbols) for name in names})
@@ -154,11 +157,6 @@ def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str
         ]
         for pair in way
     ]
-
-
-def _visible(symbol: str) -> str:
-    """A symbol of text with a sign for each space and line break."""
-    return symbol.replace(" ", "␣").translate(_BREAKS)
 
 
 PAGE = TextPage()

@@ -48,13 +48,14 @@ class VectorsPage(KindPage):
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> VectorPart:
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
+        pairs = {name: read_pairs(root, seed, name, _PAIRS) for name in names}  # the same rows of each
         return VectorPart(
             training_points=train[:SHOWN, :2],
             points={
                 method: {nfe: rows[:, :2] for nfe, rows in by_nfe.items()}
                 for method, by_nfe in samples.items()
             },
-            pairs={name: _read_pairs(root, seed, name) for name in names},
+            pairs={name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
         )
 
     def measure(self, contents: Contents | FinishedExperiment, leading: Panel) -> dict[str, Measure]:
@@ -91,12 +92,6 @@ class VectorsPage(KindPage):
             "clouds": clouds,
             "lines": {name: draw_pairs(ends[0], ends[1], name) for name, ends in part.pairs.items()},
         }
-
-
-def _read_pairs(root: Path, seed: int, coupling: str) -> tuple[np.ndarray, np.ndarray]:
-    """x0 and x1 (B, 2) of random rows, the same for every coupling."""
-    x0, x1, _ = read_pairs(root, seed, coupling, _PAIRS)
-    return x0[:, :2], x1[:, :2]
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:
