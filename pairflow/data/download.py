@@ -32,10 +32,8 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class RawFile:
-    """A published file: the names a local copy may have, its address, and its checksum if one is known.
-
-    The checksum is a git blob id or a SHA-256. A file that is part of the package is `embedded`.
-    """
+    """A published file: the names of local copies, its address, and its checksum if one is known (a git blob
+    id or a SHA-256). A file that is part of the package is `embedded`."""
 
     names: tuple[str, ...]
     url: str | None = None
@@ -155,10 +153,8 @@ def published_status(
 
 
 def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:
-    """Whether all `urls` answer; `copies` names what to put into a folder where one does not.
-
-    `here` begins the text; with `offline` nothing is asked.
-    """
+    """Whether all `urls` answer; `copies` names what to put into a folder where one does not. `here` begins
+    the text; with `offline` nothing is asked."""
     if offline:
         return Finding.optional(f"{here}to be downloaded; the network was not asked")
     try:

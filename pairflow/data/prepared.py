@@ -27,11 +27,12 @@ def hash_contract(content: str) -> str:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N), in the order of the data, and their contract."""
+    """Rows for training (M, N) and held-out rows (V, N) in the order of the data, K symbols (0: numbers)."""
 
     train: np.ndarray
     validation: np.ndarray
     contract: str
+    symbols: int = 0
 
 
 def write_rows(

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pairflow.config import DataSettings
 from pairflow.data.status import Finding
@@ -55,17 +55,21 @@ class DataSource(ABC):
     name: str
     size: DatasetSize | None = None
 
+    @abstractmethod
+    def read(self, settings: Any) -> Any:
+        """Rows for training and held-out rows (`train`, `validation`), of K symbols (`symbols`), or none."""
+
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
-        assert self.size is not None
-        return self.size.limited(settings)
+        if self.size is not None:
+            return self.size.limited(settings)
+        rows = self.read(settings)
+        return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     @abstractmethod
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         """Whether the data are here and whole, or can be downloaded, and what to do if not.
-
-        `offline`: do not use the network; `torchvision`: whether that package can be imported.
-        """
+        `offline`: do not use the network; `torchvision`: whether that package can be imported."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,8 @@ def quoted(path: Path) -> str:
 
 
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
-    """The files with these suffixes below a folder, sorted by their path in it; InputError if there are none.
-
-    `name` is what they are called in its message.
-    """
+    """The files with these suffixes below a folder, sorted by their path in it; InputError, which calls them
+    `name`, if there are none."""
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"{folder}: no such folder")

@@ -24,10 +24,8 @@ class ImageSource(DataSource):
 
     @abstractmethod
     def load(self, progress: bool = True) -> RawImages:
-        """The pixels; what is not in the folder PAIRFLOW_DATA_DIR is downloaded.
-
-        Raises InputError for files that are missing or not what they should be, and for a failed download.
-        """
+        """The pixels, downloaded if need be; InputError for files that are missing or not what they should
+        be."""
 
     def read(self, settings: Images, progress: bool = True) -> PreparedImages:
         """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
@@ -124,10 +122,8 @@ class PublishedImages(ImageSource):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublishedFolder(ImageSource):
-    """Published colour images without labels or a test set, as a folder of files that the user prepares.
-
-    `folders` are the names that the folder may have. Each image is resized to that of `size`.
-    """
+    """Published colour images without labels or a test set, as a folder of files that the user prepares,
+    under one of the names `folders`. Each image is resized to that of `size`."""
 
     name: str
     size: DatasetSize
@@ -191,37 +187,26 @@ class ImageFolder(OwnPath, ImageSource):
         return size.limited(settings)
 
 
-_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
-_CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
-
+_MNIST_BINARY = PublishedImages(
+    name="mnist_binary",
+    size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
+    torchvision="MNIST",
+    cached="MNIST",
+    url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
+    copies="mnist/*.gz",
+    readers={"mnist": image_files.read_idx_files},
+)
 _IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
-    PublishedImages(
-        name="mnist_binary",
-        size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
-        torchvision="MNIST",
-        cached="MNIST",
-        url=_MNIST,
-        copies="mnist/*.gz",
-        readers={"mnist": image_files.read_idx_files},
-    ),
+    _MNIST_BINARY,
     # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
-    PublishedImages(
-        name="mnist",
-        size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)),
-        torchvision="MNIST",
-        cached="MNIST",
-        url=_MNIST,
-        copies="mnist/*.gz",
-        readers={"mnist": image_files.read_idx_files},
-        rim=2,
-    ),
+    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), rim=2),
     PublishedImages(
         name="cifar10",
         size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),
         torchvision="CIFAR10",
         cached="cifar-10-batches-py",
-        url=_CIFAR,
+        url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
         copies="cifar-10-batches-py",
         readers={
             "cifar-10-batches-py": image_files.read_batches,

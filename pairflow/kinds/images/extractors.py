@@ -74,10 +74,8 @@ class Extractor:
 def load(
     settings: ExtractorSettings, trained: Path | None = None, device: torch.device | str = "cpu"
 ) -> Extractor:
-    """The extractor that the settings name; `trained` is the classifier's file.
-
-    Raises InputError for weights that are absent, damaged, or not those of the checksum.
-    """
+    """The extractor that the settings name, `trained` being the file of a classifier; InputError for weights
+    that are absent, damaged, or not those of the checksum."""
     return EXTRACTORS[settings.extractor](settings, trained, device)
 
 

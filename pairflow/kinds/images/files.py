@@ -121,8 +121,7 @@ def read_folder(
     """All PNG and JPEG files below a folder, sorted by their path in it; without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    Without them all images must have one size and mode. Raises InputError that names the first file that
-    differs or cannot be read.
+    InputError names the first file that cannot be read, or without them has another size or mode.
     """
     paths = files(folder, *FILES)
     first = read_image(paths[0], size, mode)

@@ -68,9 +68,10 @@ class RealImages(NamedTuple):
 
 
 class ImagesKind(Kind):
-    name, settings = "images", Images
-
-    # Raw data
+    name, settings, rows = "images", Images, "images"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
+    shows_pairs = True
 
     def prepare(
         self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -91,11 +92,6 @@ class ImagesKind(Kind):
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)
-
-    # Jobs on real data
-
-    floor = FloorSettings
-    shows_pairs = True
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The training of the classifier, if there is one, and the statistics of real images."""
@@ -127,11 +123,6 @@ class ImagesKind(Kind):
         """The classifier, by which the page finds the images that are most alike."""
         return classifier_files(root, experiment).values()
 
-    # Metrics of samples
-
-    real = RealImages
-    comparison = ComparisonSettings
-
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
         return images_settings.comparison_settings(experiment, comparison)
 
@@ -156,18 +147,8 @@ class ImagesKind(Kind):
         """
         return self.load("measure").measure_floor(settings, real, machine)
 
-    # The page
-
-    metrics, groups = METRICS, GROUPS
-
-    # On demand
-
-    rows = "images"
-
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols == "image" or description.get("shape") is not None
-
-    # Costs
 
     def costs(self, job: ShortJob) -> dict[str, Cost]:
         """The times of Inception and DINOv2 are not known."""

@@ -77,10 +77,8 @@ class ReferenceStatistics:
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`.
-
-    Without test images there are only those of `train`.
-    """
+    """Real images, the extractor that compares by their features, and their statistics by `train` and, if
+    there are test images, `test`."""
 
     train: ImageRows
     test: ImageRows
@@ -115,10 +113,8 @@ def kernel_rows(count: int) -> np.ndarray:
 
 
 def measure(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Measure all originals among `images`, in one pass.
-
-    The features of `KERNEL_ROWS` of them are stored, or of all where the extractor also compares by cosine.
-    """
+    """Measure all originals among `images`, in one pass. The features of `KERNEL_ROWS` of them are stored, or
+    of all where the extractor also compares by cosine."""
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")

@@ -76,10 +76,8 @@ def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
 
 
 def _with_rings_closed(smiles: str) -> str:
-    """The string with a number of its own for each ring closure, closed at an atom of its own at the end.
-
-    No ring is then at fault, so that RDKit refuses it only for something else.
-    """
+    """The string with a number of its own for each ring closure, closed at an atom of its own at the end, so
+    that RDKit refuses it only for something else."""
     ends: list[str] = []
 
     def renumber(match: re.Match) -> str:

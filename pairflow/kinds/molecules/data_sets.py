@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 
 class MoleculeSource(DataSource):
-    """Molecules: a table or another file, of which each row is one molecule.
-
-    With `named` the names of the rows are kept, in the column `name` of the prepared SMILES.
-    """
+    """A table or another file, of which each row is one molecule. With `named` the names of the rows are
+    kept, in the column `name` of the prepared SMILES."""
 
     named = False
 

@@ -82,11 +82,8 @@ def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False
 def structures(
     smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> tuple[np.ndarray, list[str]]:
-    """`fingerprints`, and Bemis-Murcko scaffolds.
-
-    A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
-    it is empty where there is no ring.
-    """
+    """`fingerprints`, and Bemis-Murcko scaffolds: the rings of a molecule and what links them, as canonical
+    SMILES without stereochemistry, empty where there is no ring."""
     rows = [row for chunk in mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
     return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
 

@@ -171,10 +171,8 @@ def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | No
 def plan(
     counts: Survey, settings: NewSettings, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, Counter[str]]:
-    """The experiment, and the numbers of molecules for training, for validation and only for reference.
-
-    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split.
-    """
+    """The experiment, and the numbers of molecules for training, for validation and only for reference;
+    InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))

@@ -38,16 +38,17 @@ class MoleculeFiles(NamedTuple):
 
 
 class MoleculesKind(Kind):
-    name, settings = "molecules", Molecules
-
-    # Raw data
+    name, settings, rows = "molecules", Molecules, "molecules"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = None, MoleculeFiles, Chemistry
+    on_demand = keeps_symbols = True
+    chosen_by = ("useful_strict", "valid")
 
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
         "smiles.parquet": "Canonical SMILES of the whole data set (Parquet).",
         "rejected.parquet": "Rows that were left out, with reasons (Parquet).",
     }
-    keeps_symbols = True
 
     def prepare(
         self, settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -62,10 +63,6 @@ class MoleculesKind(Kind):
     def preparing(self, raw_mb: float) -> Needs:
         """1.4 kB a molecule, of which a packed file takes 12 bytes."""
         return Needs(memory_mb=int(4000 + 120 * raw_mb))
-
-    # Jobs on real data
-
-    floor = None
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The description of the training molecules, and their ChemNet statistics if FCD is asked for."""
@@ -84,10 +81,6 @@ class MoleculesKind(Kind):
             files["chemnet"] = paths.reference(root, "chemnet.parquet")
         return files
 
-    # Metrics of samples
-
-    real = MoleculeFiles
-    comparison = Chemistry
     measured: ClassVar[dict[str, str]] = {
         **Kind.measured,
         "properties": "Output file for histograms of properties of samples and data (Parquet).",
@@ -103,10 +96,6 @@ class MoleculesKind(Kind):
         valid, and compare the distinct molecules with the training molecules."""
         return self.load("measure").measure_samples(settings, samples, real, machine)
 
-    # The page
-
-    metrics, groups = METRICS, GROUPS
-
     def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
         return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
 
@@ -116,12 +105,6 @@ class MoleculesKind(Kind):
     def is_complete(self, settings: Molecules) -> bool:
         """Whether the data hold every molecule that keeps their rules, so that any other one breaks these."""
         return settings.source == "small_molecules" and not self.is_partial(settings)
-
-    # On demand
-
-    rows = "molecules"
-    on_demand = True
-    chosen_by = ("useful_strict", "valid")
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return True  # an unknown model is taken for one of molecules, whose vocabulary is then asked for
@@ -137,8 +120,6 @@ class MoleculesKind(Kind):
 
     def scored(self, model: "Model") -> "Scored":
         return self.load("on_demand").ScoredMolecules(model)
-
-    # Costs
 
     packages = ("RDKit",)
 

@@ -253,10 +253,8 @@ def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[
 
 
 def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, list[str]]]:
-    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`.
-
-    InputError, with the record's place, where a quote is out of place.
-    """
+    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`;
+    InputError where a quote is out of place."""
     while True:
         number = reader.line_num + first
         try:

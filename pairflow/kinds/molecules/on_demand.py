@@ -210,10 +210,8 @@ class TrainingNeighbours:
 
 
 def training_smiles(folder: Path) -> Path:
-    """The file of the training molecules of the model in `folder`: there, or in its experiment's data.
-
-    Raises InputError if it is in neither place.
-    """
+    """The file of the training molecules of the model in `folder`: there, or in its experiment's data;
+    InputError if it is in neither place."""
     beside = folder / SMILES
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
     present = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]

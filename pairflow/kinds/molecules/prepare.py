@@ -77,10 +77,8 @@ class Vocabulary:
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
-        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids.
-
-        Raises InputError if they are too many, if one is not in the vocabulary, or if there are none for it.
-        """
+        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids; InputError if they are
+        too many, or if one is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
         _check_fits(tokens, length)
         unknown = next((token for token in tokens if token not in self._ids), None)

@@ -83,10 +83,8 @@ class Selection:
 
 
 def filters_from(settings: DemandSettings) -> dict[str, Filter]:
-    """The filters that the settings ask for, quick ones first, each under the option that asks for it.
-
-    A filter says whether to keep a molecule. InputError for a SMARTS pattern that RDKit cannot read.
-    """
+    """The filters that the settings ask for, quick ones first, each under the option that asks for it;
+    InputError for a SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}
     for name in ("weight", "logp"):
         if text := getattr(settings, name):
@@ -120,7 +118,7 @@ def embed(smiles: str, seed: int) -> Chem.Mol | None:
     """The molecule with all hydrogens and one set of coordinates, a function of both arguments.
 
     The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 where it has
-    parameters for all atoms. None if the algorithm finds no coordinates, also from random ones.
+    parameters for all atoms. None if there are none, also from random ones.
     """
     parameters = rdDistGeom.ETKDGv3()
     parameters.randomSeed = seed % 2**31  # RDKit's seed has a sign

@@ -28,10 +28,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """The molecule after all rules; the same object if no rule changes it.
-
-    Raises InputError, with the reason against the row, where a rule rejects it.
-    """
+    """The molecule after all rules; the same object if no rule changes it. InputError, with the reason
+    against the row, where a rule rejects it."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError("with a metal")

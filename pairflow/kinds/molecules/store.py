@@ -58,11 +58,10 @@ def store(settings: Molecules, files: Mapping[str, Path], parent: Path | None, p
 def label_molecules(
     condition: Conditioning, molecules: pd.DataFrame, table: Path
 ) -> tuple[Classes, np.ndarray]:
-    """The classes of the training molecules, and the labels (M,) of all `molecules`.
+    """The classes of the training molecules, and the labels (M,) of all `molecules`, which have `row`,
+    `smiles` and `split` as `PreparedMolecules` has them. `row` counts the rows of the raw file `table`.
 
-    `molecules` has `row`, `smiles` and `split` as `PreparedMolecules` has them; `table` is the raw file, in
-    which `row` counts the rows. InputError for a column that is missing or holds no numbers, and if a class
-    would be empty.
+    InputError for a column that is missing or holds no numbers, and if a class would be empty.
     """
     column = str(condition.column)
     if condition.property:

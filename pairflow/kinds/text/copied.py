@@ -12,9 +12,7 @@ from pairflow.pairing.cpu.compiled import compiled
 
 def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
     """(B,) int64: tokens in the longest span of each row (B, N) that a row of `training` (M, N) contains.
-
-    Missing tokens, which are negative, end a span.
-    """
+    Missing tokens, which are negative, end a span."""
     length = rows.shape[1]
     padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
     ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
@@ -60,9 +58,7 @@ def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: 
 @compiled
 def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray, equal: np.ndarray) -> None:
     """Pass what an end shares with the training text on to its neighbours, as far as they are equal to it.
-
-    `equal` is room for the tokens that an end shares with the one before it.
-    """
+    `equal` is room for the tokens that an end shares with the one before it."""
     length, count = rows.shape[1], len(order)
     for place in range(1, count):
         equal[place] = _match(rows, order[place - 1], rows, order[place] // length, order[place] % length)[0]

@@ -80,12 +80,6 @@ class TextSource(DataSource):
         parts = self.parts(settings, rejected)
         return prepare(parts, settings, rejected, parent)
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Text)
-        prepared = self.read(settings)
-        rows, held_out = len(prepared.train), len(prepared.validation)
-        return DatasetSize(rows, held_out, prepared.tokeniser.size, settings.length)
-
 
 @dataclass(frozen=True)
 class PublishedText(TextSource):

@@ -61,9 +61,7 @@ def train(
     rows: np.ndarray, vocabulary_size: int, settings: JudgeTransformer, running: bool, progress: bool
 ) -> tuple[CausalTransformer, float]:
     """A judge of text from its rows (J, N), -1 for padding, and its NLL of those that were held back.
-
-    `running`: rows follow one another in the text, so that those to learn may begin anywhere.
-    """
+    `running`: rows follow one another in the text, so that those to learn may begin anywhere."""
     held_back = max(1, round(HELD_BACK * len(rows)))
     learnt, best = rows[:-held_back], Best(rows[-held_back:])
     if running:

@@ -66,15 +66,16 @@ class TextFiles(NamedTuple):
 
 
 class TextKind(Kind):
-    name, settings = "text", Text
-
-    # Raw data
+    name, settings, rows = "text", Text, "text"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = JudgedDraws, TextFiles, Judge
+    shows_pairs = on_demand = keeps_symbols = True
+    chosen_by, chosen_lowest = ("judge_ppl",), True
 
     prepared = ROWS | {
         "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
         "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
     }
-    keeps_symbols = True
 
     def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
@@ -93,11 +94,6 @@ class TextKind(Kind):
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
 
-    # Jobs on real data
-
-    floor = JudgedDraws
-    shows_pairs = True
-
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The training of the second judge, if there is one."""
         if judge := text_settings.judge_settings(experiment).transformer:
@@ -111,11 +107,6 @@ class TextKind(Kind):
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
         draws, judge = experiment.real_draws(evaluation), text_settings.judge_settings(experiment)
         return JudgedDraws(**judge.model_dump(), **draws.model_dump())
-
-    # Metrics of samples
-
-    real = TextFiles
-    comparison = Judge
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
         return text_settings.judge_settings(experiment)
@@ -138,19 +129,9 @@ class TextKind(Kind):
         """
         return self.load("measure").measure_floor(settings, real, machine)
 
-    # The page
-
-    metrics, groups = METRICS, GROUPS
-
     def is_partial(self, settings: Text) -> bool:
         """The paper takes 3.5 million rows of LM1B; protocol.yaml of its page has their number."""
         return settings.source != "lm1b" and super().is_partial(settings)
-
-    # On demand
-
-    rows = "text"
-    on_demand = True
-    chosen_by, chosen_lowest = ("judge_ppl",), True
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "subwords", "bert")
@@ -171,8 +152,6 @@ class TextKind(Kind):
 
     def scored(self, model: "Model") -> "Scored":
         return self.load("on_demand").ScoredText(model)
-
-    # Costs
 
     def costs(self, job: ShortJob) -> dict[str, Cost]:
         """The time of GPT-2 is not known."""

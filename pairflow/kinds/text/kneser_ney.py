@@ -47,10 +47,8 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Level:
-    """The k-grams of the text: context's number * K + last token, sorted, and their counts.
-
-    `continued` counts the different tokens before each; the highest order has none.
-    """
+    """The k-grams of the text: context's number * K + last token, sorted, and their counts. `continued`
+    counts the different tokens before each; the highest order has none."""
 
     codes: np.ndarray
     counted: _Counts

@@ -63,10 +63,8 @@ class RealText:
 
     @classmethod
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
-        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set.
-
-        The networks among the judges run on the machine, the transformer always on the CPU.
-        """
+        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set. Of
+        the networks among the judges, the transformer always runs on the CPU."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")

@@ -14,11 +14,8 @@ def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on.
-
-    Those that contain a missing token have the number -1. Symbols and sizes may be as large as they like,
-    because each size is numbered from the one before.
-    """
+    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on, and those with a
+    missing token -1. Each size is numbered from the one before, so that no number is too large."""
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     numbers = rows.astype(np.int64)
     for offset in range(1, size):
@@ -48,8 +45,7 @@ def token_entropy(rows: np.ndarray) -> np.ndarray:
 def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
     """Distance, from 0 to 1, between the n-gram frequencies p and q of two sets of rows (B, N) and (V, N).
 
-    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2. The n-grams may
-    begin anywhere.
+    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2, over all places.
     """
     numbers = number_ngrams(np.concatenate([rows, others]), size)
     length = numbers.max(initial=0) + 1
@@ -81,10 +77,8 @@ def distinct_share(rows: np.ndarray, size: int) -> float:
 
 
 def whole_words(text: str, cut: bool = True) -> list[str]:
-    """The words between white space, in small letters, without the signs around them.
-
-    `cut`: the row may begin or end within a word, so that the first and the last one are left out.
-    """
+    """The words between white space, in small letters, without the signs around them; with `cut`, for rows
+    that may begin or end within a word, without the first and the last one."""
     words = text.split()
     stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
     return [word for word in stripped if word]

@@ -64,10 +64,8 @@ class TextDelivery(Delivery):
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
-    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template.
-
-    InputError for what the tokeniser lacks, and if the row is too short.
-    """
+    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template. InputError
+    for what the tokeniser lacks, and if the row is too short."""
     start, option = given_start(settings)
     if start is None:
         return None

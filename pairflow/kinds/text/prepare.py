@@ -63,6 +63,10 @@ class PreparedText:
     tokeniser: Tokeniser
     rejected: pd.DataFrame
 
+    @property
+    def symbols(self) -> int:
+        return self.tokeniser.size
+
 
 def prepare(
     parts: Parts, settings: Text, rejected: Sequence[Rejected] = (), parent: Tokeniser | None = None
@@ -70,9 +74,8 @@ def prepare(
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
     The symbols `characters` are those of all parts, subwords are learnt from the training part only. With the
-    tokeniser of a `parent` they are its own, and pieces with others are rejected.
-
-    Raises InputError if a part gives no row, and for fewer rows than `training_rows`.
+    tokeniser of a `parent` they are its own, and pieces with others are rejected. InputError if a part gives
+    no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
     tokeniser = _choose_tokeniser(texts, settings, parent)
@@ -99,11 +102,8 @@ def normalise(text: str, settings: Text) -> str:
 
 
 def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
-    """Training, validation and judge, one after the other, of a normalised text.
-
-    It is cut between characters, or between lines where these are rows. Each of the last two parts has its
-    share, rounded up.
-    """
+    """Training, validation and judge, one after the other, of a normalised text, cut between characters, or
+    between lines where these are rows. Each of the last two parts has its share, rounded up."""
     packed = settings.rows == "packed"
     units: Any = (
         normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
@@ -141,10 +141,8 @@ def _packed(
     settings: Text,
     rejected: list[Rejected],
 ) -> np.ndarray:
-    """Pieces (M, N) of the texts one after the other; the remainder is dropped.
-
-    Pieces with text that the tokeniser does not know are rejected.
-    """
+    """Pieces (M, N) of the texts one after the other without the remainder; those with text that the
+    tokeniser does not know are rejected."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)

@@ -38,11 +38,8 @@ def _role(name: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class Tokeniser(ABC):
-    """The symbols of text; a token is the place of its symbol in `tokens`.
-
-    With `lines` every row is one line: its tokens, an end symbol, then padding. Otherwise rows are pieces of
-    running text.
-    """
+    """The symbols of text; a token is the place of its symbol in `tokens`. With `lines` every row is one
+    line: its tokens, an end symbol, then padding. Otherwise rows are pieces of running text."""
 
     tokens: tuple[str, ...]
     lines: bool = False
@@ -106,10 +103,8 @@ class Tokeniser(ABC):
         return row
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a row, without padding; with `lines` it is cut at the first end symbol.
-
-        A symbol beyond the vocabulary is the mask that absorbing noise adds; it is left out as well.
-        """
+        """The text of a row, without padding and masks (also that which absorbing noise adds to the
+        vocabulary); with `lines` it is cut at the first end symbol."""
         symbols = []
         for token in map(int, ids):
             if token == self.end:

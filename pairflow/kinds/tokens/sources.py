@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pairflow.artifacts import digest, read_rows, token_column, token_dtype
-from pairflow.config import DataSettings
 from pairflow.data.prepared import PreparedRows, contract, write_rows
-from pairflow.data.source import DatasetSize, OwnPath
+from pairflow.data.source import OwnPath
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import Tokens
@@ -29,14 +28,9 @@ class TokenFile(OwnPath):
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
         split = split_rows(range(len(rows)), validation_rows=None, **options)
         rows = rows.astype(token_dtype(settings.vocabulary_size), copy=False)
-        facts = contract(kind="tokens", length=rows.shape[1], symbols=settings.vocabulary_size)
-        return PreparedRows(rows[split == "train"], rows[split == "validation"], facts)
-
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Tokens)
-        prepared = self.read(settings)
-        (rows, length), held_out = prepared.train.shape, len(prepared.validation)
-        return DatasetSize(rows, held_out, settings.vocabulary_size, length)
+        symbols = settings.vocabulary_size
+        facts = contract(kind="tokens", length=rows.shape[1], symbols=symbols)
+        return PreparedRows(rows[split == "train"], rows[split == "validation"], facts, symbols)
 
 
 def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile:

@@ -8,7 +8,6 @@ each:
 plus normal noise. The N-fold product has N independent pairs of coordinates, d = 2N.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,16 +42,8 @@ def _prepared(train: np.ndarray, validation: np.ndarray) -> PreparedRows:
     return PreparedRows(train, validation, contract(kind="vectors", length=train.shape[1]))
 
 
-class VectorSource(DataSource):
-    """Vectors of real numbers."""
-
-    @abstractmethod
-    def read(self, settings: Vectors) -> PreparedRows:
-        """The two parts of the data."""
-
-
 @dataclass(frozen=True)
-class TwoMoons(VectorSource):
+class TwoMoons(DataSource):
     """The product of two moons; the points are a function of the settings."""
 
     name: str = "two_moons"
@@ -74,7 +65,7 @@ class TwoMoons(VectorSource):
 
 
 @dataclass(frozen=True)
-class VectorFile(OwnPath, VectorSource):
+class VectorFile(OwnPath):
     """A user's own .npy file of vectors."""
 
     def read(self, settings: Vectors) -> PreparedRows:
@@ -91,11 +82,6 @@ class VectorFile(OwnPath, VectorSource):
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
         return _prepared(vectors[train], vectors[validation])
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Vectors)
-        prepared = self.read(settings)
-        return DatasetSize(len(prepared.train), len(prepared.validation), 0, prepared.train.shape[1])
-
     def _load(self) -> np.ndarray:
         """The array (rows, d) float32 in the file."""
         if self.path.suffix != ".npy":
@@ -108,7 +94,7 @@ class VectorFile(OwnPath, VectorSource):
         return vectors.astype(np.float32)
 
 
-def source_of(settings: Vectors, folder: Path = Path()) -> VectorSource:
+def source_of(settings: Vectors, folder: Path = Path()) -> DataSource:
     """The source that the settings name; a relative path of an own file is one below `folder`."""
     return VectorFile(folder / settings.file) if settings.file else TwoMoons()
 

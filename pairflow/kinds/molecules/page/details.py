@@ -33,10 +33,8 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Property:
-    """Distributions of one property at one NFE, and every method's distance from the training molecules.
-
-    `metric` is that distance.
-    """
+    """Distributions of one property at one NFE, and every method's distance (`metric`) from training
+    molecules."""
 
     label: str
     metric: str
@@ -187,10 +185,8 @@ def measure_speed(
 def describe_guidance(
     contents: Contents, evaluation: str, labels: dict[str, str], prefix: str
 ) -> GuidanceDetails | None:
-    """The details of one evaluation; None without several weights, or where no class was counted.
-
-    `labels` are the properties that have histograms, and their names in charts.
-    """
+    """The details of one evaluation; None without several weights, or where no class was counted. `labels`
+    are the properties that have histograms, and their names in charts."""
     weights = contents.experiment.guided().get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
     rows = rows[rows.metric.isin(["in_class", "novel_strict", "valid"])]

@@ -39,10 +39,8 @@ _METRIC_OF = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS
 
 @dataclass(frozen=True)
 class TextRow:
-    """A row of the table: its name and setting, its values by metric, and what they give warning of.
-
-    `nfe` and `calls` of the network are None for real text and controls.
-    """
+    """A row of the table: its name and setting, its values by metric, and what they give warning of; `nfe`
+    and `calls` of the network are None for real text and controls."""
 
     name: str
     setting: str

@@ -40,10 +40,7 @@ _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 @dataclass(frozen=True)
 class TextPart(PagePart):
-    """What only pages of text show.
-
-    `pairs` are some of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0).
-    """
+    """Some pairs of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
 
     pairs: Mapping[str, list[list[str]]] = field(default_factory=dict)
 

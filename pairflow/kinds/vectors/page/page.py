@@ -95,10 +95,8 @@ class VectorsPage(KindPage):
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:
-    """Method -> NFE -> its samples (B, 2) over the data (B, 2); under `data` and 0 the data by themselves.
-
-    All have the frame of the data, so that samples far from them lie outside it.
-    """
+    """Method -> NFE -> its samples (B, 2) over the data (B, 2), which give the frame; under `data` and 0 the
+    data by themselves."""
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
