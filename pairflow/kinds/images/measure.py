@@ -11,7 +11,6 @@ from pairflow.artifacts import digest
 from pairflow.kinds.images import rows as image_rows
 from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.reference import ImageComparison, halves
-from pairflow.kinds.images.rows import ImageRows
 from pairflow.kinds.images.settings import ComparisonSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
 from pairflow.metrics.frechet import Moments
@@ -29,7 +28,16 @@ def measure_samples(
     drawn, table = image_rows.read_samples(samples, train)
 
     def measure(rows: np.ndarray) -> list[dict[str, Any]]:
-        measured = _compare(compared, drawn, rows, settings.pixels, device, machine.progress)
+        features, probabilities = image_rows.gather(
+            image_rows.extract(compared.extractor, drawn, rows, machine.progress)
+        )
+        measured = image_rows.score(probabilities)
+        if settings.pixels:
+            measured += image_rows.neighbours(drawn.values[rows], train, device)
+        for name, part in compared.references.items():
+            measured += image_rows.compare(compared.extractor, features, part.whole, part.kernel, name)
+        of_train = compared.references["train"].features
+        measured += image_rows.likeness(compared.extractor, features, of_train, device)
         return measured + average_paths(table, rows)
 
     rows = measure_trials(table["trial"].to_numpy(), measure)
@@ -44,25 +52,6 @@ def measure_samples(
         sampling,
         {"extractor": extractor},
     )
-
-
-def _compare(
-    compared: ImageComparison,
-    images: ImageRows,
-    rows: np.ndarray,
-    pixels: bool,
-    device: torch.device,
-    progress: bool,
-) -> list[dict[str, Any]]:
-    """Metric rows of some rows of the images, against training and test images."""
-    extractor, references = compared.extractor, compared.references
-    features, probabilities = image_rows.gather(image_rows.extract(extractor, images, rows, progress))
-    measured = image_rows.score(probabilities)
-    if pixels:
-        measured += image_rows.neighbours(images.values[rows], compared.train, device)
-    for name, reference in references.items():
-        measured += image_rows.compare(extractor, features, reference.whole, reference.kernel, name)
-    return measured + image_rows.likeness(extractor, features, references["train"].features, device)
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:

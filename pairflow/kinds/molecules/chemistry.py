@@ -132,14 +132,17 @@ def compare(molecules: DescribedMolecules, training: TrainingMolecules) -> dict[
     - `<property>_wasserstein`: Wasserstein-1 distance between their values of a property and those of the
       training molecules, in the property's own unit.
     """
-    scaffolds = set(molecules.scaffolds) - {""}
+    scaffolds, some = set(molecules.scaffolds) - {""}, len(molecules.nearest) > 0
     columns = zip(descriptors.PROPERTIES, molecules.properties.T, training.properties.T, strict=True)
     return {
         "internal_diversity": internal_diversity(molecules.fingerprints),
-        "nn_similarity": float(molecules.nearest.mean()) if len(molecules.nearest) else np.nan,
+        "nn_similarity": float(molecules.nearest.mean()) if some else np.nan,
         "scaffolds": len(scaffolds),
         "novel_scaffolds": len(scaffolds - training.scaffolds),
-        **{f"{name}_wasserstein": _distance(*values) for name, *values in columns},
+        **{
+            f"{name}_wasserstein": float(wasserstein_distance(*values)) if some else np.nan
+            for name, *values in columns
+        },
     }
 
 
@@ -149,30 +152,18 @@ def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:
     The bins are alike in width and span the training molecules' values (R, 4); the samples' (B, 4) below and
     above are in a first and a last bin that are open: low or high is infinite.
     """
-    return pd.concat(
-        [
-            _histogram(*values).assign(property=name)
-            for name, *values in zip(descriptors.PROPERTIES, properties.T, training.T, strict=True)
-        ],
-        ignore_index=True,
-    )[["property", "low", "high", "samples", "training"]]
-
-
-def _histogram(samples: np.ndarray, training: np.ndarray) -> pd.DataFrame:
-    edges = np.histogram_bin_edges(training, _BINS)
-    edges[-1] = np.nextafter(edges[-1], np.inf)  # the largest training value is inside
-    edges = np.concatenate([[-np.inf], edges, [np.inf]])
-
-    def count(values: np.ndarray) -> np.ndarray:
-        return np.bincount(np.searchsorted(edges, values, side="right") - 1, minlength=len(edges) - 1)
-
-    return pd.DataFrame(
-        {"low": edges[:-1], "high": edges[1:], "samples": count(samples), "training": count(training)}
-    )
-
-
-def _distance(samples: np.ndarray, training: np.ndarray) -> float:
-    return float(wasserstein_distance(samples, training)) if len(samples) else np.nan
+    tables = []
+    for name, *columns in zip(descriptors.PROPERTIES, properties.T, training.T, strict=True):
+        edges = np.histogram_bin_edges(columns[1], _BINS)
+        edges[-1] = np.nextafter(edges[-1], np.inf)  # the largest training value is inside
+        edges = np.concatenate([[-np.inf], edges, [np.inf]])
+        samples, known = (
+            np.bincount(np.searchsorted(edges, values, side="right") - 1, minlength=len(edges) - 1)
+            for values in columns
+        )
+        bins = {"low": edges[:-1], "high": edges[1:], "samples": samples, "training": known}
+        tables.append(pd.DataFrame({"property": name, **bins}))
+    return pd.concat(tables, ignore_index=True)
 
 
 @dataclass(frozen=True)

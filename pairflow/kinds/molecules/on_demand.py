@@ -4,7 +4,7 @@ With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded
 a gap in SMILES is none in SELFIES.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +107,19 @@ class MoleculeDelivery(Delivery):
         text = "strings" if settings.raw else self.noun
         if not (settings.raw or settings.novel or self.model.known is None):
             known = KnownMolecules.load(self.model.known_file())
-            text += f" ({sum(text in known for text in smiles):,} of them in the data set)"
+            text += f" ({sum(own in known for own in smiles):,} of them in the data set)"
+        if settings.prefix is not None and not settings.raw and smiles:
+            with rdBase.BlockLogs():
+                start = Chem.MolFromSmiles(settings.prefix)
+            if start is None:
+                text += " (the prefix is no molecule by itself, so that no substructure is looked for)"
+            else:
+                share = sum(Chem.MolFromSmiles(own).HasSubstructMatch(start) for own in smiles) / len(smiles)
+                text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
         kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
         shares = f"{valid:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
-        text += f"{_describe_kept(settings, smiles)} from {counts.total():,} samples ({shares})"
+        text += f" from {counts.total():,} samples ({shares})"
         if settings.template is not None:  # their string ends in an open place
             text += f", {self._early / counts.total():.1%} of them end within the template"
         return f"{text}, {seconds:,.1f} s"
@@ -126,18 +134,6 @@ class MoleculeDelivery(Delivery):
             f"{culprit}: only {valid:.1%} of its samples are valid. Valid means that RDKit can read them, "
             "not that they are stable: look at the structures before you use them."
         )
-
-
-def _describe_kept(settings: DemandSettings, smiles: Sequence[str]) -> str:
-    """How many of the molecules have the prefix as a substructure, if it is a molecule by itself."""
-    if settings.prefix is None or settings.raw or not smiles:
-        return ""
-    with rdBase.BlockLogs():
-        scaffold = Chem.MolFromSmiles(settings.prefix)
-    if scaffold is None:
-        return " (the prefix is no molecule by itself, so that no substructure is looked for)"
-    number = sum(Chem.MolFromSmiles(text).HasSubstructMatch(scaffold) for text in smiles)
-    return f" ({number / len(smiles):.1%} of them with the substructure {settings.prefix})"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:

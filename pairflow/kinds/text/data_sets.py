@@ -26,7 +26,6 @@ from pairflow.kinds.text.prepare import (
     PreparedText,
     Rejected,
     cut_parts,
-    join,
     normalise,
     prepare,
 )
@@ -203,7 +202,8 @@ class OwnText(OwnPath, TextSource):
         if not texts:
             place = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
             raise InputError(f"{self.path}: {place}{rejected[0].reason}")
-        return cut_parts("".join(join(texts)), settings)
+        ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
+        return cut_parts("".join([*ends, texts[-1]]), settings)
 
     def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
         for path in self.files():

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -84,7 +84,12 @@ def prepare(
     for name in PARTS:
         rows[name] = cut(name, texts[name], tokeniser, settings, reasons)
         if not len(rows[name]):
-            raise InputError(_nothing_left(name, settings, reasons[len(rejected) :]))
+            unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
+            problem = f"too little text: its part for {name} has no {unit}"
+            own = [reject for reject in reasons[len(rejected) :] if reject.place.endswith(f" of {name}")]
+            if own:
+                problem = f"no row is left for {name}: {summarise(pd.DataFrame(own))}"
+            raise InputError(f"{settings.source}: {problem}")
     chosen = split_rows(
         range(len(rows["train"])),
         validation_fraction=0,
@@ -184,24 +189,6 @@ def summarise(rejected: pd.DataFrame) -> str:
     ]
     pieces = "1 piece was" if len(rejected) == 1 else f"{len(rejected):,} pieces were"
     return f"{pieces} left out: {'; '.join(parts)}"
-
-
-def _nothing_left(name: str, settings: Text, rejected: Sequence[Rejected]) -> str:
-    own = [reject for reject in rejected if reject.place.endswith(f" of {name}")]
-    if own:
-        return f"{settings.source}: no row is left for {name}: {summarise(pd.DataFrame(own))}"
-    unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
-    return f"{settings.source}: too little text: its part for {name} has no {unit}"
-
-
-def join(texts: Iterable[str]) -> Iterator[str]:
-    """Texts with a line break after each that has none, but for the last."""
-    before = ""
-    for text in texts:
-        if before:
-            yield before if before.endswith("\n") else f"{before}\n"
-        before = text
-    yield before
 
 
 def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path | None) -> None:

@@ -1,7 +1,7 @@
 """What pages show of images."""
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -104,10 +104,15 @@ class ImagesPage(KindPage):
     ) -> ImageDetails:
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-        accuracies = contents.part.accuracies
+        accuracies, features = contents.part.accuracies, []
+        for panel in tables:  # whose features it compares, and from how many samples; of pixels, the number
+            if panel.extractor:
+                by = f" by the features of {name_extractor(panel.extractor, accuracies)}"
+                own = f"{panel.about.label}{by if panel.about.features else ''}"
+                features.append(f"{own}, from {panel.samples} samples")
         return ImageDetails(
-            features=_once(_name_features(panel, accuracies) for panel in tables if panel.extractor),
-            deficient=_once(name_extractor(extractor, accuracies) for extractor in deficient),
+            features=list(dict.fromkeys(features)),
+            deficient=list(dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)),
         )
 
     def draw(self, contents: Contents) -> dict[str, Any]:
@@ -158,17 +163,6 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
     return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
-
-
-def _name_features(panel: Panel, accuracies: Mapping[str, float | None]) -> str:
-    """Whose features a metric compares, and from how many samples; of pixels, only the number."""
-    extractor = name_extractor(panel.extractor, accuracies)
-    by = f" by the features of {extractor}" if panel.about.features else ""
-    return f"{panel.about.label}{by}, from {panel.samples} samples"
-
-
-def _once(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
 
 
 def _pixels(png: Png) -> np.ndarray:

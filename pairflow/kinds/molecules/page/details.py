@@ -205,23 +205,17 @@ def describe_guidance(
         for nfe, points in means.groupby("nfe")
     }
     name = condition.partition("=")[0]
-    shapes = _shapes(contents, weights, name, labels[name], prefix) if name in labels else {}
-    return GuidanceDetails(condition, trades, shapes)
-
-
-def _shapes(
-    contents: Contents, weights: dict[str, float], name: str, label: str, prefix: str
-) -> dict[int, dict[str, Picture]]:
     by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
-    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]):
+    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in labels else ():
         for nfe, methods in contents.part.properties.get(evaluation, {}).items():
             for method, counts in methods.items():
                 own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
                 own[f"guidance {weight:g}"] = counts[counts.property == name]
-    return {
+    shapes = {
         nfe: {
-            method: figures.histograms(counts, label, f"{prefix}-guided{nfe}-{place}")
+            method: figures.histograms(counts, labels[name], f"{prefix}-guided{nfe}-{place}")
             for place, (method, counts) in enumerate(methods.items())
         }
         for nfe, methods in sorted(by_nfe.items(), reverse=True)
     }
+    return GuidanceDetails(condition, trades, shapes)

@@ -133,7 +133,19 @@ class MoleculesPage(KindPage):
         if complete and "novel" in measures:
             off = measures["novel"].text(best)
             text += f" Of its distinct molecules {off} break the rules that all of the data keep."
-        return text + _describe_yield(best, leading.evaluation, contents, complete)
+        rows = contents.measured[contents.measured.evaluation == leading.evaluation]
+        yields = sampling_yields(rows, contents.timings)
+        own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
+        means = own.groupby("metric")["value"].mean()
+        if "unique_per_second" not in means:
+            return text
+        novel = ""
+        if "novel_per_second" in means and not complete:
+            novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
+        return (
+            f"{text} A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and "
+            f"different molecules{novel}, by {best.calls} calls of the network for each sample."
+        )
 
     def rate(self, leading: Panel, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
         measures = self.measure(finished, leading)
@@ -238,22 +250,6 @@ def is_complete(experiment: Experiment) -> bool:
 
 def _divide(counts: Values, whole: Values) -> Values:
     return {key: count / whole[key] for key, count in counts.items() if whole.get(key)}
-
-
-def _describe_yield(best: MethodLine, evaluation: str, contents: Contents, complete: bool) -> str:
-    """What a second of sampling gives; empty where the times are not known."""
-    yields = sampling_yields(contents.measured[contents.measured.evaluation == evaluation], contents.timings)
-    own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
-    means = own.groupby("metric")["value"].mean()
-    if "unique_per_second" not in means:
-        return ""
-    novel = ""
-    if "novel_per_second" in means and not complete:
-        novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
-    return (
-        f" A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and different "
-        f"molecules{novel}, by {best.calls} calls of the network for each sample."
-    )
 
 
 def _warn_of_use(severe: bool, text: str) -> Box:

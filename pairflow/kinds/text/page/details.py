@@ -110,12 +110,16 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     others = [TextRow(name, "", values) for name, values in points.items()]
     values = [row.values for row in (*others, *rows)]
     methods = list(dict.fromkeys(row.name for row in rows))
+    judged = contents.measured
+    judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
+    *_, order, number = judged.extractor[~is_second(judged)].iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
+    seconds = [name.replace("-", ", ") for name in judged.extractor[is_second(judged)].unique()]
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
         keys.add(figures.MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
         evaluation=evaluation,
-        judges=_name_judges(contents.measured, evaluation),
+        judges=[f"a Kneser-Ney model of {order}-grams, {number}", *(f"a {own}" for own in seconds)],
         parts=[others, rows],
         digits={
             name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
@@ -148,17 +152,6 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     ]
     order = {method: place for place, method in enumerate(contents.methods)}
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
-
-
-def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
-    """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
-    own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
-    *_, order, digits = own.extractor[~is_second(own)].iloc[0].split("-")
-    others = own.extractor[is_second(own)].unique()
-    return [
-        f"a Kneser-Ney model of {order}-grams, {digits}",
-        *(f"a {name.replace('-', ', ')}" for name in others),
-    ]
 
 
 def _draw(
