@@ -83,8 +83,7 @@ class ComparisonSettings(ExtractorSettings):
     """What the comparison of images depends on, besides the images."""
 
     pixels: bool = Field(
-        True,
-        description="Also measure the distance of pixels to the nearest training image.",
+        True, description="Also measure the distance of pixels to the nearest training image."
     )
 
 

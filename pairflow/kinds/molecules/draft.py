@@ -114,9 +114,17 @@ def draft_molecules(request: DraftRequest) -> Draft:
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
         settings = settings.model_copy(update={"representation": kind})
-    title, column, counts = _read(request.file, settings, request.quiet)
+    file, column, remark = request.file, None, ""
+    if (format_name := library.format_of(file)) in library.TABLES:
+        column = settings.column or find_column(file)
+        names = library.name_column(library.columns(file, 1), column)
+        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
+    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
+    rows = library.numbered_rows(file, column or "smiles", progress=not request.quiet)
+    by_scaffold, unit = settings.split == "scaffold", library.unit_of(file)
+    counts = survey(rows, rules, by_scaffold, unit, settings.representation)
     if request.source in MOLECULE_SOURCES:
-        raise InputError(f"{request.file}: has the name of a data set of the workflow; rename the file")
+        raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data = {"source": request.source, **({"column": column} if column else {})}
     experiment, sizes = plan(counts, settings, data, device, start)
     length = experiment["data"]["length"]
@@ -129,7 +137,9 @@ def draft_molecules(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=size,
         content=f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.",
-        table=table_lines(title, _lines(counts, experiment["data"], sizes, request.rejects)),
+        table=table_lines(
+            f"{file} ({format_name}{remark})", _lines(counts, experiment["data"], sizes, request.rejects)
+        ),
         rejected=counts.rejected.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
         hours=settings.hours or suggest.hours(length, device),
@@ -152,20 +162,6 @@ def read_start(folder: Path, name: str) -> Start:
             f"{facts['method']} with symbols of {kind}"
         )
     return Start(name, facts["length"], facts["network"], kind)
-
-
-def _read(file: Path, settings: NewSettings, quiet: bool) -> tuple[str, str | None, Survey]:
-    """A title for the table, the column of SMILES in a CSV file, and the counts over the file."""
-    kind, unit = library.format_of(file), library.unit_of(file)
-    column, remark = None, ""
-    if kind in library.TABLES:
-        column = settings.column or find_column(file)
-        names = library.name_column(library.columns(file, 1), column)
-        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
-    rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
-    counts = survey(rows, rules, settings.split == "scaffold", unit, settings.representation)
-    return f"{file} ({kind}{remark})", column, counts
 
 
 def plan(

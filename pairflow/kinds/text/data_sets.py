@@ -21,14 +21,7 @@ from pairflow.data.status import Finding, described
 from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.files import read_bytes, require_regular
-from pairflow.kinds.text.prepare import (
-    Parts,
-    PreparedText,
-    Rejected,
-    cut_parts,
-    normalise,
-    prepare,
-)
+from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
 from pairflow.kinds.text.settings import FILES, Text
 from pairflow.kinds.text.tokenisers import Tokeniser
 

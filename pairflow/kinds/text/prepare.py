@@ -20,14 +20,7 @@ from pairflow.data.prepared import parent_digest, write_no_molecules
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.tokenisers import (
-    BERT,
-    Characters,
-    Subwords,
-    Tokeniser,
-    WordPieces,
-    load_tokeniser,
-)
+from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces, load_tokeniser
 
 PARTS = ("train", "validation", "judge")  # in the order of the text
 Parts = Mapping[str, Iterable[str]]
@@ -140,11 +133,7 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
 
 
 def _packed(
-    name: str,
-    texts: Iterable[str],
-    tokeniser: Tokeniser,
-    settings: Text,
-    rejected: list[Rejected],
+    name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
     """Pieces (M, N) of the texts one after the other without the remainder; those with text that the
     tokeniser does not know are rejected."""
@@ -161,11 +150,7 @@ def _packed(
 
 
 def _lines(
-    name: str,
-    texts: Iterable[str],
-    tokeniser: Tokeniser,
-    settings: Text,
-    rejected: list[Rejected],
+    name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
     """A row (M, N) for each line that fits; the others are rejected."""
     rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]

@@ -55,8 +55,7 @@ class Judge(Settings):
         "transformer with these settings; {} for the defaults.",
     )
     gen_ppl: bool = Field(
-        False,
-        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
+        False, description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text]."
     )
 
 
@@ -91,7 +90,7 @@ class Text(DataSettings):
     )
     tokeniser: Literal["characters", "subwords", "bert"] = Field(
         description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
-        "learnt from the training text; `bert`: the word pieces of bert-base-uncased.",
+        "learnt from the training text; `bert`: the word pieces of bert-base-uncased."
     )
     normalisation: Literal["none", "letters"] = Field(
         "none",
@@ -124,9 +123,7 @@ class Text(DataSettings):
         "it.",
     )
     judge_fraction: Share = Field(
-        0.05,
-        gt=0,
-        description="Share of the text, at its end, that only the judge of samples learns from.",
+        0.05, gt=0, description="Share of the text, at its end, that only the judge of samples learns from."
     )
     split_seed: Seed = Field(42, description="Seed of the random subset of training rows.")
     training_rows: TrainingRows = None

@@ -19,7 +19,7 @@ class Tokens(DataSettings):
     source: Literal["tokens"] = Field(description="Always `tokens`: rows of your own, from `file`.")
     file: OwnFile = Field(
         description="File of the rows: .npy with a two-dimensional array of integers, or .parquet with a "
-        "column `tokens` of lists of integers.",
+        "column `tokens` of lists of integers."
     )
     vocabulary_size: int = Field(
         ge=2, le=MAX_VOCABULARY, description="Number of symbols (K). Tokens are integers from 0 to K - 1."

@@ -54,6 +54,11 @@ class ImagePart(PagePart):
 def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
     """What only the page of images shows."""
     train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
+    accuracies = {}
+    if classifier := extractors(experiment).get("classifier"):
+        trained = classifier_files(root, experiment).get("description")
+        facts = json.loads((trained or SHIPPED / f"{classifier.weights}.json").read_text())
+        accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
     return ImagePart(
         training_images=train[choose_examples(len(train.tokens), SAMPLES, seed)],
         images={
@@ -62,7 +67,7 @@ def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePa
         },
         pairs={name: _pairs(root, seed, name, train) for name in experiment.couplings()},
         neighbours=_neighbours(samples, train),
-        accuracies=_accuracies(root, experiment),
+        accuracies=accuracies,
     )
 
 
@@ -90,16 +95,6 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
     ends = np.cumsum([len(samples) for samples in first.values()])[:-1]
     by_method = zip(*(np.split(rows, ends) for rows in (images, data[row], distance)), strict=True)
     return dict(zip(first, by_method, strict=True))
-
-
-def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
-    """The share of test images that the classifier names correctly, where images are compared by one."""
-    settings = extractors(experiment).get("classifier")
-    if settings is None:
-        return {}
-    trained = classifier_files(root, experiment).get("description")
-    classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())
-    return {f"classifier-{classifier['weights'][:8]}": classifier["accuracy"]}
 
 
 @dataclass(frozen=True)

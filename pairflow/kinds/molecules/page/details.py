@@ -89,55 +89,39 @@ def describe_molecules(
 ) -> MoleculeDetails:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
-    properties = _properties(contents, evaluation, measured, prefix)
+    properties: dict[int, list[Property]] = {}  # by NFE, the most steps first
+    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
+        properties[nfe] = []
+        for name, label in PROPERTIES.items():
+            shown = [method for method in contents.methods if method in methods]
+            counts = {method: methods[method][methods[method].property == name] for method in shown}
+            picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            table, distances = measured.get(f"{name}_wasserstein"), {}
+            if table and nfe in table.columns:  # each method's mean distance, as it is printed
+                place = table.columns.index(nfe)
+                distances = {method: cells[place].text for method, cells in table.rows.items()}
+            properties[nfe].append(Property(label, f"{name}_wasserstein", picture, distances))
+    reasons = None
+    if members := [table for table in measured.values() if table.about.group == "reasons"]:
+        samples, colours = int(rows.samples.max()), figures.REASONS
+        reasons = Reasons(
+            {
+                method: figures.reasons(members, method, samples, f"{prefix}-reasons{i}")
+                for i, method in enumerate(members[0].rows)
+            },
+            [(swatch(colours[own.metric], f"{prefix}-{own.metric}"), own.label) for own in members],
+        )
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
     shown = [own.metric for shapes in properties.values() for own in shapes]
     return MoleculeDetails(
         metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
         tables={"Molecules per second": speed.tables} if speed else {},
         training=swatch(figures.TRAINING, f"{prefix}-training"),
-        reasons=_reasons(measured, int(rows.samples.max()), prefix),
+        reasons=reasons,
         properties=properties,
         speed=speed,
         guidance=describe_guidance(contents, evaluation, PROPERTIES, prefix),
     )
-
-
-def _reasons(measured: Mapping[str, Table], samples: int, prefix: str) -> Reasons | None:
-    members = [table for table in measured.values() if table.about.group == "reasons"]
-    if not members:
-        return None
-    charts = {
-        method: figures.reasons(members, method, samples, f"{prefix}-reasons{i}")
-        for i, method in enumerate(members[0].rows)
-    }
-    legend = [
-        (swatch(figures.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
-    ]
-    return Reasons(charts, legend)
-
-
-def _properties(
-    contents: Contents, evaluation: str, measured: Mapping[str, Table], prefix: str
-) -> dict[int, list[Property]]:
-    """NFE -> its properties, the most steps first."""
-    properties: dict[int, list[Property]] = {}
-    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
-        properties[nfe] = []
-        for name, label in PROPERTIES.items():
-            metric = f"{name}_wasserstein"
-            counts = {
-                method: methods[method][methods[method].property == name]
-                for method in contents.methods
-                if method in methods
-            }
-            picture = figures.histograms(counts, label, f"{prefix}-{name}{nfe}")
-            table, distances = measured.get(metric), {}
-            if table and nfe in table.columns:  # each method's mean distance, as it is printed
-                place = table.columns.index(nfe)
-                distances = {method: cells[place].text for method, cells in table.rows.items()}
-            properties[nfe].append(Property(label, metric, picture, distances))
-    return properties
 
 
 def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
