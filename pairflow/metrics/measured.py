@@ -81,7 +81,7 @@ class RealRows:
     inputs: dict[str, str]
 
     @classmethod
-    def read(cls, train: Path, validation: Path, kind: str = "tokens", column: str = "tokens") -> "RealRows":
+    def read(cls, train: Path, validation: Path, kind: str = "tokens") -> "RealRows":
         """Read the files; InputError unless they are the two parts of one data set."""
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
@@ -91,6 +91,7 @@ class RealRows:
         if not len(others):
             raise InputError(f"{validation}: holds no rows; samples are compared with held-out rows")
         inputs = {"tokens": digest(train), "validation": digest(validation)}
+        column = "values" if kind == "vectors" else "tokens"
         return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
 
     def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:

@@ -23,28 +23,18 @@ from pairflow.kinds.molecules import descriptors
 from pairflow.kinds.molecules.counts import canonical
 from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
-REFERENCES = dict.fromkeys(
-    ["nn_similarity", "novel_scaffolds", *(f"{name}_wasserstein" for name in descriptors.PROPERTIES)], "train"
-)
-"""The metrics that compare with the training molecules."""
-
+_PARTS = ("held_out", "unseen")  # of the held-out molecules: all, and those with scaffolds of their own
+REFERENCES = {  # metric -> the molecules that it compares with
+    **dict.fromkeys(["nn_similarity", "novel_scaffolds", "fcd"], "train"),
+    **{f"{name}_wasserstein": "train" for name in descriptors.PROPERTIES},
+    **{f"{part}_{kind}": "test" for part in _PARTS for kind in ("similarity", "fragments", "scaffolds")},
+}
 LARGEST_RING = 8  # atoms; larger rings of a useful molecule are almost always a model's mistakes
 MIDDLE = (0.05, 0.95)  # quantiles of the training molecules' properties that bound a useful molecule's
 
 FILTERS = ("PAINS", "NIH")
 """RDKit's catalogues of groups that disturb assays, or are reactive (Baell and Holloway 2010; Jadhav et al.
 2010, Doveston et al. 2015)."""
-
-MOSES_REFERENCES = dict.fromkeys(
-    [
-        f"{part}_{kind}"
-        for part in ("held_out", "unseen")
-        for kind in ("similarity", "fragments", "scaffolds")
-    ],
-    "test",
-)
-"""The metrics that compare with held-out molecules; `unseen` are those with scaffolds of their own."""
-
 _BINS = 30
 
 

@@ -20,8 +20,6 @@ from pairflow.kinds.molecules.training_molecules import HELD_OUT_ROWS, DatasetMo
 from pairflow.metrics.frechet import Moments, frechet_distance
 from pairflow.metrics.measured import Machine, Measurement
 
-REFERENCES = {**chemistry.REFERENCES, **chemistry.MOSES_REFERENCES, "fcd": "train"}
-
 
 def measure_samples(
     settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
@@ -140,4 +138,4 @@ class SampledMolecules:
 
 def _metric_rows(values: dict[str, Any], **shared: int) -> Iterator[dict[str, Any]]:
     for name, value in values.items():
-        yield {**shared, "metric": name, "value": value, "reference": REFERENCES.get(name)}
+        yield {**shared, "metric": name, "value": value, "reference": chemistry.REFERENCES.get(name)}

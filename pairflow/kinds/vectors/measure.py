@@ -17,10 +17,6 @@ TRANSPORTED = 1000  # rows of each side whose exact Wasserstein distance is comp
 DRAWS = 10  # of held-out vectors, from which the floor and its deviation come
 
 
-def _read(files: RowFiles) -> RealRows:
-    return RealRows.read(*files, kind="vectors", column="values")
-
-
 def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
     """The metric rows of a trial's samples (B, d), against the training vectors.
 
@@ -39,7 +35,7 @@ def compare(vectors: np.ndarray, real: RealRows) -> Iterator[dict[str, Any]]:
 
 def measure_samples(samples: Path, files: RowFiles) -> Measurement:
     """The metric rows of samples and of the paths on which they were made, trial by trial."""
-    real = _read(files)
+    real = RealRows.read(*files, kind="vectors")
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])
 
@@ -51,7 +47,7 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
 
 def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
     """The metric rows of draws of held-out vectors in the place of samples."""
-    real = _read(files)
+    real = RealRows.read(*files, kind="vectors")
     measured = draw_floor(real, settings.samples, settings.seed)
     return Measurement([*measured], real.metadata.vocabulary, real.inputs)
 
