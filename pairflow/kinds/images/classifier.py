@@ -74,12 +74,17 @@ def train(images: np.ndarray, labels: np.ndarray, iterations: int, seed: int, pr
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    with torch.no_grad():  # features of unit root mean square; the head undoes it, so that no logit changes
-        scale = network(as_input(images[:1024])).square().mean().sqrt()
-        for parameter in network.features[-1].parameters():
-            parameter.div_(scale)
-        network.head[-1].weight *= scale
+    _bring_to_unit_scale(network, images[:1024])
     return network.half().float().eval()  # the weights that `save` stores
+
+
+@torch.no_grad()
+def _bring_to_unit_scale(network: Classifier, images: np.ndarray) -> None:
+    """Divide the features by their root mean square; the head undoes it, so that no logit changes."""
+    scale = network(as_input(images)).square().mean().sqrt()
+    for parameter in network.features[-1].parameters():
+        parameter.div_(scale)
+    network.head[-1].weight *= scale
 
 
 @torch.inference_mode()

@@ -1,11 +1,9 @@
 """The metric rows of samples of images, and of real ones in their place, against training and test images."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from pairflow.artifacts import digest
 from pairflow.kinds.images import rows as image_rows
@@ -13,7 +11,6 @@ from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.reference import ImageComparison, halves
 from pairflow.kinds.images.settings import ComparisonSettings, FloorSettings
 from pairflow.metrics.continuous import average_paths
-from pairflow.metrics.frechet import Moments
 from pairflow.metrics.measured import Machine, Measurement, draw_trials, measure_trials
 from pairflow.runtime.device import choose
 
@@ -58,55 +55,32 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
     """The metric rows of the method `data`, of real images as `ImagesKind.measure_floor` says."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
-    rows = [*_train_rows(compared, settings, machine.progress), *_test_rows(compared, settings, device)]
-    samples = min(settings.samples, len(halves(compared.train.originals)[0]))
-    counts = {name: (samples, moments.count) for name, (moments, _) in _sides(compared).items()}
-    rows += [{**row, "samples": samples} for row in image_rows.rank("floor", compared.extractor, counts)]
-    extractor = {"extractor": compared.extractor.name}
-    return Measurement(
-        [{**row, **extractor, "method": "data"} for row in rows],
-        compared.train.metadata.vocabulary,
-        compared.inputs,
-        parameters=extractor,
-    )
-
-
-def _sides(compared: ImageComparison) -> dict[str, tuple[Moments, tuple[np.ndarray, float]]]:
-    """Reference -> moments and kernel of what half of the training images is compared with: the other half,
-    all test images."""
-    references = compared.references
+    extractor, train, test = compared.extractor, compared.train, compared.test
+    references, half = compared.references, halves(train.originals)[0]
+    # What half of the training images is compared with: the other half, all test images.
     sides = {"train": (references["train"].held, references["train"].held_kernel)}
     if "test" in references:
         sides["test"] = (references["test"].whole, references["test"].kernel)
-    return sides
-
-
-def _train_rows(
-    compared: ImageComparison, settings: FloorSettings, progress: bool
-) -> Iterator[dict[str, Any]]:
-    """Metric rows of training images against the other half of them, and against the test images."""
-    extractor, train = compared.extractor, compared.train
-    for trial, drawn in draw_trials(settings, "train", halves(train.originals)[0]):
-        features, probabilities = image_rows.gather(image_rows.extract(extractor, train, drawn, progress))
+    rows: list[dict[str, Any]] = []
+    for trial, drawn in draw_trials(settings, "train", half):
+        batches = image_rows.extract(extractor, train, drawn, machine.progress)
+        features, probabilities = image_rows.gather(batches)
         measured = []
-        for name, (moments, kernel) in _sides(compared).items():
+        for name, (moments, kernel) in sides.items():
             measured += image_rows.compare(extractor, features, moments, kernel, name)
         measured += image_rows.score(probabilities)
-        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
-
-
-def _test_rows(
-    compared: ImageComparison, settings: FloorSettings, device: torch.device
-) -> Iterator[dict[str, Any]]:
-    """Metric rows of test images: their nearest training images, and their likeness to them."""
-    if "test" not in compared.references:
-        return
-    extractor, test = compared.extractor, compared.test
-    of_train, of_test = compared.references["train"], compared.references["test"]
-    for trial, drawn in draw_trials(settings, "test", np.arange(test.originals)):
-        measured = []
-        if settings.pixels:
-            measured += image_rows.neighbours(test.values[drawn], compared.train, device)
+        rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
+    # Test images beside their nearest training images, and their likeness to them.
+    draws = draw_trials(settings, "test", np.arange(test.originals)) if "test" in references else ()
+    for trial, drawn in draws:
+        measured = image_rows.neighbours(test.values[drawn], train, device) if settings.pixels else []
         if extractor.all_rows:
-            measured += image_rows.likeness(extractor, of_test.features[drawn], of_train.features, device)
-        yield from ({**row, "trial": trial, "samples": len(drawn)} for row in measured)
+            of_train, of_test = references["train"].features, references["test"].features
+            measured += image_rows.likeness(extractor, of_test[drawn], of_train, device)
+        rows += [row | {"trial": trial, "samples": len(drawn)} for row in measured]
+    samples = min(settings.samples, len(half))
+    counts = {name: (samples, moments.count) for name, (moments, _) in sides.items()}
+    rows += [row | {"samples": samples} for row in image_rows.rank("floor", extractor, counts)]
+    named = {"extractor": extractor.name}
+    rows = [row | named | {"method": "data"} for row in rows]
+    return Measurement(rows, train.metadata.vocabulary, compared.inputs, parameters=named)

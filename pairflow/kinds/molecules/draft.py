@@ -275,7 +275,10 @@ def _advice(counts: Survey, settings: NewSettings) -> Iterator[str]:
 
 def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
     """Sentences on the quality to expect, from what was measured with the same kind of network."""
-    name, iterations = _network_kind(experiment), experiment.training.iterations
+    network, iterations = experiment.network, experiment.training.iterations
+    name = network.name
+    if name == "transformer" and network.width < suggest.WIDE:
+        name = "fine-tuned transformer" if experiment.parent else "small transformer"
     selfies = isinstance(experiment.data, Molecules) and experiment.data.representation == "selfies"
     precedent = "No experiment with such a network has been measured so far."
     if name in _PRECEDENTS:
@@ -304,14 +307,6 @@ def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
             "been measured: expect fewer valid molecules, and more copies of yours."
         )
     return " ".join(sentences)
-
-
-def _network_kind(experiment: Experiment) -> str:
-    """The kind of network, as `_PRECEDENTS` calls it."""
-    network = experiment.network
-    if network.name != "transformer" or network.width >= suggest.WIDE:
-        return network.name
-    return "fine-tuned transformer" if experiment.parent else "small transformer"
 
 
 def _result(network: str, iterations: int, sizes: DatasetSize) -> str:

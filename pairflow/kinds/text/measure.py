@@ -31,7 +31,6 @@ from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trial
 
 if TYPE_CHECKING:
     from pairflow.kinds.text.gpt2 import GPT2
-    from pairflow.kinds.text.judge import TransformerJudge
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
@@ -77,12 +76,20 @@ class RealText:
         size = real.metadata.dimensions[1]
         judges: dict[str, TextJudge] = {name: KneserNey.fit(stream, size, settings.order)}
         if settings.transformer:
-            second = _load_transformer(files.judge_weights, inputs["judge"], machine.threads)
+            from pairflow.kinds.text.judge import TransformerJudge  # imports torch, as the next ones
+            from pairflow.runtime.device import choose
+
+            choose("cpu", machine.threads)
+            if files.judge_weights is None:
+                raise InputError(
+                    "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
+                )
+            second = TransformerJudge.load(files.judge_weights, inputs["judge"])
             judges[second.name] = second
             inputs["judge_weights"] = second.weights
         gpt2 = None
         if settings.gen_ppl:
-            from pairflow.kinds.text.gpt2 import GPT2  # imports torch, as the next one
+            from pairflow.kinds.text.gpt2 import GPT2
             from pairflow.runtime.device import choose
 
             gpt2 = GPT2.load(choose(machine.device, machine.threads, machine.provenance))
@@ -153,19 +160,6 @@ class RealText:
             counted = {"trial": trial, "samples": len(own)}
             yield {**_row("copied_span", float(own.mean()), "train"), **counted}
             yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
-
-
-def _load_transformer(weights: Path | None, judge: str, threads: int | None) -> "TransformerJudge":
-    """The second judge, on the CPU; `judge` is the hash of the rows that it must have learnt from."""
-    from pairflow.kinds.text.judge import TransformerJudge  # imports torch, as the next one
-    from pairflow.runtime.device import choose
-
-    choose("cpu", threads)
-    if weights is None:
-        raise InputError(
-            "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
-        )
-    return TransformerJudge.load(weights, judge)
 
 
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
