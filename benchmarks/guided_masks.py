@@ -27,8 +27,8 @@ from pairing import commit, machine
 
 from pairflow.flow.samplers import Guidance, euler, unmask
 from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.descriptors import compute
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.kinds.molecules.properties import compute
 from pairflow.training.model import Model
 
 LAWS = {"symbols": unmask, "transitions": euler}

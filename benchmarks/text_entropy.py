@@ -29,6 +29,7 @@ from pairflow.config import SampleSettings, tail_revises
 from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.measure import RealText
 from pairflow.kinds.text.settings import Judge
+from pairflow.metrics.measured import Machine
 from pairflow.training.model import Model
 
 TEMPERATURES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5)
@@ -86,7 +87,7 @@ def read_text(root: Path) -> RealText:
         second,
     )
     settings = Judge(order=6, **({"transformer": {}} if second else {}))
-    return RealText.read(files, settings, "cpu", 1, Provenance())
+    return RealText.read(files, settings, Machine("cpu", 1, False, Provenance()))
 
 
 def judged(text: RealText, rows: np.ndarray) -> dict[str, float]:

@@ -10,7 +10,7 @@ from pairflow.artifacts import read_object, read_rows, read_table
 from pairflow.config.file import read
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import rows
-from pairflow.kinds.text.sources import OwnText
+from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.kinds.vectors.settings import Vectors
 from pairflow.kinds.vectors.sources import VectorFile

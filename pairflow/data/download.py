@@ -32,10 +32,8 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class RawFile:
-    """A published file: the names a local copy may have, its address, and its checksum if one is known.
-
-    The checksum is a git blob id or a SHA-256. A file that is part of the package is `embedded`.
-    """
+    """A published file: the names of local copies, its address, and its checksum if one is known (a git blob
+    id or a SHA-256). A file that is part of the package is `embedded`."""
 
     names: tuple[str, ...]
     url: str | None = None
@@ -56,24 +54,10 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """A local path of the file, which is downloaded into the cache if it is nowhere else.
-
-        Raises InputError for a failed download and for a wrong checksum.
-        """
+        """A local path of the file, downloaded into the cache if need be; InputError for a wrong checksum."""
         if path := local_copy(self.names):
             return path
         return self.embedded or self._download()
-
-    def status(self, offline: bool) -> Finding:
-        """Whether the file is here and as published, or can be downloaded."""
-        local = local_copy(self.names)
-        path = local or self.cached_copy
-        if not path.is_file():
-            return downloadable([str(self.url)], self.names[0], offline)
-        if local is None and not self.is_as_published:
-            return broken_copy(path, "not the published file, by its checksum")
-        known = local is None and (self.git_blob or self.sha256)
-        return Finding.ok(f"{path}{' (checksum as published)' if known else ''}")
 
     def _download(self) -> Path:
         # pooch would print the hash of a file without a published one, and advise to write it into the code.
@@ -96,9 +80,9 @@ class RawFile:
 
 
 def local_copy(names: Iterable[str]) -> Path | None:
-    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names; None where it has none of them.
+    """The first of `names` in the folder that `PAIRFLOW_DATA_DIR` names, or None; InputError if that is none.
 
-    A name without a suffix is that of a folder. Raises InputError if `PAIRFLOW_DATA_DIR` names no folder.
+    A name without a suffix is that of a folder.
     """
     folder = os.environ.get(DATA_DIR)
     if not folder:
@@ -142,11 +126,35 @@ def _load(url: str, output_file: str, _: Any, *, resumable: bool) -> None:
     part.replace(output_file)
 
 
-def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:
-    """Whether all `urls` answer; `copies` names what to put into a folder where one does not.
+def published_status(
+    files: Sequence[RawFile], offline: bool, find_problem: Callable[[Path], str | None] = lambda path: None
+) -> Finding:
+    """Whether all files are here and whole, or can be downloaded; `find_problem` looks into the first."""
+    if files[0].url is None:
+        return Finding.ok("part of pairflow")
+    texts, missing = [], []
+    for file in files:
+        local = local_copy(file.names)
+        path = local or file.cached_copy
+        if not path.is_file():
+            missing.append(file)
+            continue
+        if local is None and not file.is_as_published:
+            return broken_copy(path, "not the published file, by its checksum")
+        if file is files[0] and (problem := find_problem(path)):
+            return broken_copy(path, problem)
+        checked = local is None and (file.git_blob or file.sha256)
+        texts.append(f"{path}{' (checksum as published)' if checked else ''}")
+    if not missing:
+        return Finding.ok(", ".join(texts))
+    here = f"{', '.join(texts)} is here; " if texts else ""
+    copies = " and ".join(file.names[0] for file in missing)
+    return downloadable([str(file.url) for file in missing], copies, offline, here)
 
-    `here` begins the text; with `offline` nothing is asked.
-    """
+
+def downloadable(urls: Sequence[str], copies: str, offline: bool, here: str = "") -> Finding:
+    """Whether all `urls` answer; `copies` names what to put into a folder where one does not. `here` begins
+    the text; with `offline` nothing is asked."""
     if offline:
         return Finding.optional(f"{here}to be downloaded; the network was not asked")
     try:

@@ -1,78 +1,93 @@
-"""The rows that preprocessing makes, for the kinds of data whose files are the same four."""
+"""Rows that are ready for pairing and training, and the files that preprocessing makes of them."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pairflow.artifacts import Metadata, atomic, digest, identity, token_column, token_dtype, write_table
+from pairflow.artifacts import (
+    Metadata,
+    atomic,
+    digest,
+    identity,
+    row_column,
+    token_column,
+    token_dtype,
+    write_table,
+)
 from pairflow.config import DataSettings
 from pairflow.data.known import KnownMolecules
-from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Token rows of a kind of data, for training (M, N) and held out (V, N), of K symbols."""
+    """Rows of a kind of data, for training (M, N) and held out (V, N), of K symbols; of numbers if K is 0."""
 
     kind: str
     train: np.ndarray
     validation: np.ndarray
-    vocabulary_size: int
+    symbols: int = 0
 
     @classmethod
-    def split(cls, rows: np.ndarray, vocabulary_size: int, settings: DataSettings) -> "PreparedRows":
-        """The rows (M, N) in two parts, by `validation_fraction`, `split_seed` and `training_rows` of the
-        settings."""
+    def split(cls, rows: np.ndarray, symbols: int, settings: DataSettings) -> "PreparedRows":
+        """Rows of tokens (M, N) in two parts, by `validation_fraction`, `split_seed` and `training_rows` of
+        the settings."""
         options = settings.model_dump(include={"validation_fraction", "split_seed", "training_rows"})
         split = split_rows(range(len(rows)), validation_rows=None, **options)
-        rows = rows.astype(token_dtype(vocabulary_size), copy=False)
-        return cls(settings.kind, rows[split == "train"], rows[split == "validation"], vocabulary_size)
+        rows = rows.astype(token_dtype(symbols), copy=False)
+        return cls(settings.kind, rows[split == "train"], rows[split == "validation"], symbols)
 
-    @property
-    def contract(self) -> str:
-        """The vocabulary.json: the kind, N and K, on which models and rows must agree."""
-        facts = {"kind": self.kind, "length": self.train.shape[1], "symbols": self.vocabulary_size}
-        return json.dumps(facts, separators=(",", ":"))
-
-    @property
-    def size(self) -> DatasetSize:
-        (rows, length), held_out = self.train.shape, len(self.validation)
-        return DatasetSize(rows, held_out, self.vocabulary_size, length)
-
-    def write(self, files: Mapping[str, Path], settings: DataSettings, source: Path) -> None:
-        """Write both parts and the vocabulary; `source` is the file that the rows were read from."""
+    def write(self, files: Mapping[str, Path], settings: DataSettings, source: Path | None) -> None:
+        """Write both parts and the vocabulary, which has the kind, N and K. `source` is the file that the
+        rows were read from, if there is one."""
+        facts = {"kind": self.kind, "length": self.train.shape[1]}
+        if self.symbols:
+            facts["symbols"] = self.symbols
+        content = contract(**facts)
         metadata = Metadata(
-            kind="tokens",
+            kind="tokens" if self.symbols else "vectors",
             length=self.train.shape[1],
-            vocabulary_size=self.vocabulary_size,
-            vocabulary=hashlib.sha256(self.contract.encode()).hexdigest(),
+            vocabulary_size=self.symbols or None,
+            vocabulary=hash_contract(content),
             data=identity(self.train, self.validation),
             split="train",
             parameters=settings.model_dump(mode="json"),
-            inputs={"source": digest(source)},
+            inputs={"source": digest(source)} if source else {},
         )
-        train, validation = (
-            pa.table({"tokens": token_column(rows, self.vocabulary_size)})
-            for rows in (self.train, self.validation)
-        )
-        write_rows(files, train, validation, metadata, self.contract)
+        train, validation = (self._table(rows) for rows in (self.train, self.validation))
+        write_rows(files, train, validation, metadata, content)
+
+    def _table(self, rows: np.ndarray) -> pa.Table:
+        if self.symbols:
+            return pa.table({"tokens": token_column(rows, self.symbols)})
+        return pa.table({"values": row_column(rows)})
+
+
+def contract(**facts: Any) -> str:
+    """The vocabulary.json of data without symbols of their own: what models and rows must agree on."""
+    return json.dumps(facts, separators=(",", ":"))
+
+
+def hash_contract(content: str) -> str:
+    """SHA-256 (hex) of a vocabulary.json, which must be the same for a model and its rows."""
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def write_rows(
-    files: Mapping[str, Path], train: pa.Table, validation: pa.Table, metadata: Metadata, contract: str
+    files: Mapping[str, Path], train: pa.Table, validation: pa.Table, metadata: Metadata, content: str
 ) -> None:
-    """Write both parts, the vocabulary `contract`, and no known molecules. `metadata`: of `train`."""
+    """Write both parts, the vocabulary's `content`, and no known molecules. `metadata`: of `train`."""
     with atomic(*files.values()) as temporary:
         paths = dict(zip(files, temporary, strict=True))
         write_table(paths["train"], train, metadata)
         write_table(paths["validation"], validation, replace(metadata, split="validation"))
-        paths["vocabulary"].write_text(contract + "\n")
+        paths["vocabulary"].write_text(content + "\n")
         write_no_molecules(paths["known"], metadata.vocabulary, metadata.data, metadata.inputs)
 
 

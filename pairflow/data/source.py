@@ -1,14 +1,17 @@
-"""What all sources of data have in common."""
+"""What all sources of data have in common, and files and folders of a user's own."""
 
+import hashlib
 import math
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pairflow.config import DataSettings
 from pairflow.data.status import Finding
+from pairflow.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -52,41 +55,38 @@ class DataSource(ABC):
     name: str
     size: DatasetSize | None = None
 
+    @abstractmethod
+    def read(self, settings: Any) -> Any:
+        """Rows for training and held-out rows (`train`, `validation`), of K symbols (`symbols`), or none."""
+
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         """The size of what an experiment trains on; files are read for it if it is not known in advance."""
-        assert self.size is not None
-        return self.size.limited(settings)
+        if self.size is not None:
+            return self.size.limited(settings)
+        rows = self.read(settings)
+        return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     @abstractmethod
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         """Whether the data are here and whole, or can be downloaded, and what to do if not.
-
-        `offline`: do not use the network; `torchvision`: whether that package can be imported.
-        """
+        `offline`: do not use the network; `torchvision`: whether that package can be imported."""
 
 
 @dataclass(frozen=True)
 class RowFile(DataSource):
-    """A user's own file, which `read` turns into rows of known size."""
+    """A user's own file of rows, or a folder of such files."""
 
     path: Path
+    what: ClassVar[str] = "file"
 
     @property
     def name(self) -> str:  # type: ignore[override]
         return self.path.name
 
-    @abstractmethod
-    def read(self, settings: Any) -> Any:
-        """The rows for training and those that are held out, with their `size`."""
-
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        size: DatasetSize = self.read(settings).size
-        return size
-
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        if self.path.is_file():
+        if self.path.is_dir() if self.what == "folder" else self.path.is_file():
             return Finding.ok(str(self.path))
-        return Finding.attention(f"{self.path}: no such file", f"ls {quoted(self.path.parent)}")
+        return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
 
 
 def broken_copy(path: Path, problem: str) -> Finding:
@@ -97,3 +97,29 @@ def broken_copy(path: Path, problem: str) -> Finding:
 
 def quoted(path: Path) -> str:
     return shlex.quote(str(path))
+
+
+def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:
+    """The files with these suffixes below a folder, sorted by their path in it; InputError, which calls them
+    `name`, if there are none."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    paths = [path for path in root.rglob("*") if path.suffix.lower() in suffixes and path.is_file()]
+    paths.sort(key=lambda path: path.relative_to(root).as_posix())
+    if not paths:
+        raise InputError(f"{folder}: no {name} files below it")
+    return paths
+
+
+def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
+    """A digest of the names, sizes and times of the files; empty if there are none."""
+    try:
+        paths = files(folder, name, suffixes)
+    except InputError:  # which the step reports
+        return ""
+    content = hashlib.sha256()
+    for path in paths:
+        status = path.stat()
+        content.update(f"{path.relative_to(folder)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return content.hexdigest()

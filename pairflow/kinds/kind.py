@@ -1,22 +1,23 @@
 """What the workflow asks of a kind of data: one class, of which each kind has a subclass in its own folder.
 
-A subclass imports what it needs inside its methods, so that RDKit, torchvision and tokenizers are loaded for
-their own kind only.
+A subclass loads the modules of its folder inside its methods, so that RDKit, torchvision and tokenizers are
+imported for their own kind only.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
+from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.errors import InputError
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.data.source import DatasetSize
@@ -52,17 +53,20 @@ class Kind(ABC):
     name: ClassVar[str]
     settings: ClassVar[type[DataSettings]]
 
+    def load(self, module: str) -> Any:
+        """A module of the kind's folder."""
+        return import_module(f"pairflow.kinds.{self.name}.{module}")
+
     # Raw data
 
     prepared: ClassVar[Mapping[str, str]] = ROWS  # the files that preprocessing writes, and their help
-    keeps_symbols: ClassVar[bool] = (
-        False  # whether the symbols of a parent's vocabulary come first in its own
-    )
+    keeps_symbols: ClassVar[bool] = False  # whether a parent's symbols come first in its own vocabulary
+    sources: ClassVar[str] = "data_sets"  # the module whose `source_of` has the sources of raw data
 
-    @abstractmethod
     def source(self, settings: Any, folder: Path = Path()) -> Any:
         """The source that the settings name; relative paths are those below `folder`. Asked by all that read,
         check or measure raw data."""
+        return self.load(self.sources).source_of(settings, folder)
 
     @abstractmethod
     def prepare(self, settings: Any, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
@@ -85,9 +89,7 @@ class Kind(ABC):
     # Jobs on real data
 
     steps: ClassVar[tuple[str, ...]] = ()  # its own commands, modules of its folder `steps`
-    floor: ClassVar[type[Settings] | None] = (
-        RealDraws  # settings of the floor; None for a kind without floors
-    )
+    floor: ClassVar[type[Settings] | None] = RealDraws  # settings of floors; None for a kind without any
     shows_pairs: ClassVar[bool] = False  # whether the page shows pairs, which the report then waits for
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
@@ -190,10 +192,8 @@ class Kind(ABC):
 
     packages: ClassVar[tuple[str, ...]] = ()  # packages, as `doctor` calls them, that it cannot do without
 
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
         """What a job on its real data or on its samples takes, by the job's rule. Asked by the estimate."""
-        from pairflow.data.costs import token_costs
-
         return token_costs(job)
 
     def stored_bytes(self, sizes: "DatasetSize") -> float:

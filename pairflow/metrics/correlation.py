@@ -27,7 +27,13 @@ def total_correlation(samples: ArrayLike) -> np.ndarray:
         raise InputError(f"samples: expected integers (states, samples, positions), found {kind}")
     size = max(1, _CHUNK // (samples.shape[1] * samples.shape[2]))
     chunks = [samples[first : first + size] for first in range(0, len(samples), size)]
-    return np.concatenate([np.empty(0), *map(_total_correlation, chunks)])
+    values = [np.empty(0)]
+    for chunk in chunks:
+        rows = np.ascontiguousarray(chunk).reshape(-1, chunk.shape[2])
+        whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+        numbers = np.unique(whole, return_inverse=True)[1]  # equal where rows are
+        values.append(_entropy(chunk) - _entropy(numbers.reshape(*chunk.shape[:2], 1)))
+    return np.concatenate(values)
 
 
 def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: int) -> np.ndarray:
@@ -58,10 +64,6 @@ def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
     }
 
 
-def _total_correlation(samples: np.ndarray) -> np.ndarray:
-    return _entropy(samples) - _entropy(_row_numbers(samples)[:, :, None])
-
-
 def _entropy(samples: np.ndarray) -> np.ndarray:
     """Plug-in entropies of the positions of (S, R, N) in bits, summed over them: (S,).
 
@@ -76,11 +78,3 @@ def _entropy(samples: np.ndarray) -> np.ndarray:
     counts = np.arange(1, count + 1)
     bits = np.concatenate([[0.0], counts / count * np.log2(count / counts)])
     return np.bincount(first // (length * count), weights=bits[runs], minlength=groups)
-
-
-def _row_numbers(samples: np.ndarray) -> np.ndarray:
-    """A number per row (S, R), equal where rows of (S, R, N) are."""
-    groups, count, length = samples.shape
-    rows = np.ascontiguousarray(samples).reshape(groups * count, length)
-    whole = rows.view(np.dtype((np.void, rows.itemsize * length)))[:, 0]
-    return np.unique(whole, return_inverse=True)[1].reshape(groups, count)

@@ -1,14 +1,30 @@
-"""What a kind of data hands back when it has measured samples or real data, and how that is written."""
+"""Real rows, what samples and draws of them measure trial by trial, and how that is written."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from pairflow.artifacts import Metadata, Provenance, as_metrics, atomic, write_table
-from pairflow.config import Settings
+from pairflow import rng
+from pairflow.artifacts import (
+    Metadata,
+    Provenance,
+    as_metrics,
+    atomic,
+    digest,
+    read_table,
+    token_array,
+    write_table,
+)
+from pairflow.config import RealDraws, Settings
+from pairflow.errors import InputError
+
+Row = Mapping[str, Any]
+Measure = Callable[[np.ndarray], Iterable[Row]]  # some rows -> their metric rows
 
 
 class Machine(NamedTuple):
@@ -28,7 +44,7 @@ class Measurement:
     parameters of `sampling`; there are none of a floor. `histograms` are of properties, for kinds with any.
     """
 
-    rows: Iterable[Mapping[str, Any]]
+    rows: Iterable[Row]
     vocabulary: str | None
     inputs: Mapping[str, str]
     sampling: Mapping[str, Any] = field(default_factory=dict)
@@ -53,3 +69,84 @@ class Measurement:
                 histograms = replace(metadata, kind="property histograms")
                 write_table(paths["properties"], self.histograms, histograms)
         provenance.write(files["metrics"])
+
+
+@dataclass(frozen=True)
+class RealRows:
+    """The training rows (M, N) and the held-out rows (V, N) that samples are compared with."""
+
+    train: np.ndarray
+    held_out: np.ndarray
+    path: Path
+    metadata: Metadata
+    inputs: dict[str, str]
+
+    @classmethod
+    def read(cls, train: Path, validation: Path, kind: str = "tokens") -> "RealRows":
+        """Read the files; InputError unless they are the two parts of one data set."""
+        (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
+        metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
+        metadata.require_same_data(held_out.data, train, validation)
+        metadata.require_split("train", train)
+        held_out.require_split("validation", validation)
+        if not len(others):
+            raise InputError(f"{validation}: holds no rows; samples are compared with held-out rows")
+        inputs = {"tokens": digest(train), "validation": digest(validation)}
+        column = "values" if kind == "vectors" else "tokens"
+        return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
+
+    def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:
+        """The table of samples of a model of these data, and their metadata."""
+        table, metadata = read_table(path, kind)
+        metadata.require_same_data(self.metadata.data, path, self.path)
+        if self.metadata.vocabulary_size is None and metadata.length != self.metadata.length:
+            raise InputError(f"{path}: expected d = {self.metadata.length}, found {metadata.length}")
+        if self.metadata.vocabulary_size and metadata.dimensions != self.metadata.dimensions:
+            raise InputError(
+                f"{path}: expected (N, K) = {self.metadata.dimensions} as in {self.path}, "
+                f"found {metadata.dimensions}"
+            )
+        return table, metadata
+
+    def measure_samples(self, path: Path, measure: Measure) -> Measurement:
+        """The metric rows of a file of samples trial by trial, as `measure` gives those of some (B, N)."""
+        table, metadata = self.read_samples(path)
+        drawn = token_array(table["tokens"])
+        return self.measure_table(path, table, metadata, lambda rows: measure(drawn[rows]))
+
+    def measure_table(self, path: Path, table: pa.Table, metadata: Metadata, measure: Measure) -> Measurement:
+        """The same, as `measure` gives the metric rows of some rows (B,) of the table of samples."""
+        samples = {"samples": metadata.parameters["samples"]}
+        rows = [row | samples for row in measure_trials(table["trial"].to_numpy(), measure)]
+        inputs = {"samples": digest(path), **self.inputs}
+        return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
+
+    def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
+        """The metric rows of draws of real rows, `train` and `test` by their own measures."""
+        parts = {"train": self.train, "test": self.held_out}
+        rows = [
+            {**row, "method": "data", "trial": trial, "samples": len(drawn)}
+            for split, measure in measures.items()
+            for trial, drawn in draw_trials(settings, split, np.arange(len(parts[split])))
+            for row in measure(parts[split][drawn])
+        ]
+        return Measurement(rows, self.metadata.vocabulary, self.inputs)
+
+
+def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, Any]]:
+    """The metric rows of every trial: of the rows of the samples with its number in `trials` (B,)."""
+    return [
+        {**row, "trial": int(trial)}
+        for trial in np.unique(trials)
+        for row in measure(np.flatnonzero(trials == trial))
+    ]
+
+
+def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """(trial, rows) of real data without repetition; a single trial if all rows are drawn."""
+    trials = settings.trials if settings.samples < len(rows) else 1
+    draws = []
+    for trial in range(trials):
+        order = rng.random_order(rng.stream_seed(settings.seed, "floor", split, trial), len(rows))
+        draws.append((trial, np.sort(rows[order[: settings.samples]])))
+    return draws

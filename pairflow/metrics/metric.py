@@ -1,6 +1,7 @@
 """How pages name, order and draw a metric; the lists of metrics are those of the kinds of data."""
 
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -28,3 +29,9 @@ class Metric:
     digits: int = 1
     compared: bool = True
     signed: bool = False
+
+
+# Of the paths that samples of a continuous flow take from their sources.
+_path = partial(Metric, real="held-out data", digits=3, group="paths")
+PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
+PATH_GROUP = {"paths": "Paths from source to sample"}

@@ -14,8 +14,8 @@ from pairflow.kinds import source_of
 from pairflow.kinds.images.data_sets import DATA_SETS as IMAGES
 from pairflow.kinds.images.settings import IMAGE_SOURCES, Images
 from pairflow.kinds.molecules.data_sets import DATA_SETS as MOLECULES
+from pairflow.kinds.molecules.data_sets import MoleculeFile, MoleculeTable
 from pairflow.kinds.molecules.settings import MOLECULE_SOURCES, Molecules
-from pairflow.kinds.molecules.sources import MoleculeFile, MoleculeTable
 
 pytestmark = pytest.mark.usefixtures("cache")
 CONTENT = b"smiles\nCCO\nc1ccccc1\n"

@@ -11,8 +11,8 @@ from rdkit.Chem import QED, Crippen
 
 from pairflow.artifacts import Metadata, read_table, token_column, write_table
 from pairflow.kinds.molecules import training_molecules
+from pairflow.kinds.molecules.counts import reason
 from pairflow.kinds.molecules.prepare import MASK, Vocabulary, prepare
-from pairflow.kinds.molecules.validity import reason
 
 TRAINED = ["CCO", "CC(=O)O", "c1ccccc1", "Cc1ccccc1", "CC1CC1", "CCN", "C#N", "CO"]
 TRIALS = [

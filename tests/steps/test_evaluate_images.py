@@ -28,8 +28,8 @@ from pairflow.kinds.images.settings import (
     floor_settings,
 )
 from pairflow.kinds.images.steps import classify, reference
-from pairflow.metrics.draws import draw_trials
 from pairflow.metrics.frechet import Moments, frechet_distance
+from pairflow.metrics.measured import draw_trials
 from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.steps import evaluate, floor, preprocess
 

@@ -13,10 +13,10 @@ import pytest
 
 from pairflow.artifacts import digest, read_table, token_array
 from pairflow.config import Experiment, check
+from pairflow.kinds.text.judge import TransformerJudge
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import mark_padding, token_entropy
 from pairflow.kinds.text.tokenisers import Characters, load_tokeniser
-from pairflow.kinds.text.transformer import TransformerJudge
 from pairflow.plan.jobs import jobs
 
 ROOT, N = Path("results/lines"), 12

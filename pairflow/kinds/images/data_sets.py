@@ -1,49 +1,212 @@
-"""The data sets of images. A new one is an entry here, and its name in the settings `Images.source`."""
+"""Sources of images. A new data set is an entry at the end, and its name in the settings `Images.source`."""
 
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pairflow.data.source import DatasetSize
+import numpy as np
+
+from pairflow.config import DataSettings
+from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
+from pairflow.data.source import DatasetSize, DataSource, RowFile, broken_copy, files
+from pairflow.data.status import Finding
+from pairflow.errors import InputError
 from pairflow.kinds.images import files as image_files
-from pairflow.kinds.images.settings import Images
-from pairflow.kinds.images.sources import (
-    EmbeddedDigits,
-    ImageFolder,
-    ImageSource,
-    PublishedFolder,
-    PublishedImages,
+from pairflow.kinds.images.files import LabelledImages, RawImages
+from pairflow.kinds.images.prepare import PreparedImages, prepare
+from pairflow.kinds.images.settings import FILES, Images
+
+
+class ImageSource(DataSource):
+    """Images of one shape, with or without labels."""
+
+    @abstractmethod
+    def load(self, progress: bool = True) -> RawImages:
+        """The pixels, downloaded if need be; InputError for files that are missing or not what they should
+        be."""
+
+    def read(self, settings: Images, progress: bool = True) -> PreparedImages:
+        """Load the images and turn them into token rows; InputError as `load` and `images.prepare`."""
+        raw = self.load(progress)
+        if raw.partial:
+            raw = replace(raw, partial=f"{self.name}: {raw.partial}")
+        levels = self.size.vocabulary_size if self.size else settings.levels or 256
+        options = settings.model_dump(include={"flips", "training_rows", "validation_fraction", "split_seed"})
+        return prepare(raw, levels, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedDigits(ImageSource):
+    """The digits that are part of the package, without a published test set."""
+
+    name: str
+    size: DatasetSize
+
+    def load(self, progress: bool = True) -> RawImages:
+        return image_files.read_digits()
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        return Finding.ok(f"part of pairflow, {len(self.load().images):,} images")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublishedImages(ImageSource):
+    """Images with a published test set, from a local copy or through torchvision, which downloads them.
+
+    `readers` has the name of a local copy -> what reads it; `copies` tells a user which one to provide,
+    `cached` is torchvision's folder in the cache, and `url` one file of its download. Images get a black
+    rim of `rim` pixels.
+    """
+
+    name: str
+    size: DatasetSize
+    torchvision: str
+    cached: str
+    url: str
+    copies: str
+    readers: Mapping[str, Callable[[Path], list[LabelledImages]]]
+    rim: int = 0
+
+    def load(self, progress: bool = True) -> RawImages:
+        if local := local_copy(self.readers):
+            return self._joined(self.readers[local.name](local), local.name if local.suffix else None)
+        try:
+            return self._joined(image_files.read_torchvision(self.torchvision, cache(), download=True))
+        except image_files.TorchvisionError as error:
+            raise InputError(
+                f"cannot download {self.torchvision} ({error}); "
+                f"try again, or put {self.copies} into a folder and set {DATA_DIR} to it"
+            ) from None
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        local, cached = local_copy(self.readers), cache() / self.cached
+        try:
+            if local and (torchvision or local.name != self.cached):
+                raw = self.load()
+                return Finding.ok(f"{local}{f': {raw.partial}' if raw.partial else ''}")
+            if not torchvision:
+                text = f"{local or self.torchvision}: torchvision reads it, and cannot be imported"
+                return Finding.attention(text, "pip install torchvision")
+            if cached.is_dir():
+                image_files.read_torchvision(self.torchvision, cache(), download=False)
+                return Finding.ok(str(cached))
+        except (InputError, image_files.TorchvisionError) as error:
+            return broken_copy(local or cached, str(error))
+        return downloadable([self.url], self.copies, offline)
+
+    def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
+        """Training and test images in one, the test set last; `partial` says what is missing of them."""
+        assert self.size.shape is not None
+        where = file or "the local copy"
+        rim = ((0, 0), (self.rim, self.rim), (self.rim, self.rim), (0, 0))
+        shape = (*(side - 2 * self.rim for side in self.size.shape[1:]), self.size.shape[0])
+        for images, labels in parts:
+            if images.shape[1:] != shape or len(images) != len(labels) or images.dtype != np.uint8:
+                raise InputError(
+                    f"{where}: expected images {shape} uint8 with a label each, found "
+                    f"{len(images)} images {images.shape[1:]} {images.dtype} and {len(labels)} labels"
+                )
+        (train, train_labels), (test, test_labels) = parts
+        partial = None
+        if (len(train), len(test)) != (self.size.rows, self.size.validation_rows):
+            partial = (
+                f"{where} has {len(train):,} of the {self.size.rows:,} training images "
+                f"and {len(test):,} of the {self.size.validation_rows:,} test images"
+            )
+        images = np.pad(np.concatenate([train, test]), rim)
+        labels = np.concatenate([train_labels, test_labels]).astype(np.int32)
+        return RawImages(images, labels, range(len(train), len(images)), partial)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublishedFolder(ImageSource):
+    """Published colour images without labels or a test set, as a folder of files that the user prepares,
+    under one of the names `folders`. Each image is resized to that of `size`."""
+
+    name: str
+    size: DatasetSize
+    folders: tuple[str, ...]
+
+    @property
+    def needed(self) -> str:
+        """What the user provides."""
+        folders = " or ".join(f"{name}/" for name in self.folders)
+        return f"expected {self.size.total:,} images in {folders}, in the folder that {DATA_DIR} names"
+
+    def load(self, progress: bool = True) -> RawImages:
+        assert self.size.shape is not None
+        folder = local_copy(self.folders)
+        if folder is None:
+            raise InputError(f"{self.name} is not downloaded: {self.needed}, found none")
+        raw = image_files.read_folder(folder, self.size.shape[1], "RGB", progress)
+        return replace(raw, partial=self._lack(folder, len(raw.images)))
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Images)
+        folder = local_copy(self.folders)
+        total = len(files(folder, *FILES)) if folder else self.size.total
+        held_out = math.ceil(total * settings.validation_fraction)
+        size = replace(self.size, rows=total - held_out, validation_rows=held_out)
+        return size.limited(settings)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        folder = local_copy(self.folders)
+        if folder is None:
+            return Finding.optional(f"not downloaded: {self.needed}")
+        try:
+            lack = self._lack(folder, len(files(folder, *FILES)))
+        except InputError as error:
+            return Finding.attention(str(error))
+        return Finding.ok(f"{folder}{f': {lack}' if lack else ''}")
+
+    def _lack(self, folder: Path, count: int) -> str | None:
+        whole = count == self.size.total
+        return None if whole else f"{folder.name} has {count:,} of the {self.size.total:,} images"
+
+
+@dataclass(frozen=True)
+class ImageFolder(RowFile, ImageSource):
+    """A user's own folder of images, cut to squares of `side` pixels and converted to `mode` where given."""
+
+    side: int | None = None
+    mode: str | None = None
+    name = "image_folder"
+    what = "folder"
+
+    def load(self, progress: bool = True) -> RawImages:
+        return image_files.read_folder(self.path, self.side, self.mode, progress)
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Images)
+        paths = files(self.path, *FILES)
+        height, width, channels = image_files.read_image(paths[0], self.side, self.mode).shape
+        held_out, levels = int(len(paths) * settings.validation_fraction), settings.levels or 256
+        size = DatasetSize.shaped(len(paths) - held_out, held_out, levels, (channels, height, width))
+        return size.limited(settings)
+
+
+_MNIST_BINARY = PublishedImages(
+    name="mnist_binary",
+    size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
+    torchvision="MNIST",
+    cached="MNIST",
+    url="https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
+    copies="mnist/*.gz",
+    readers={"mnist": image_files.read_idx_files},
 )
-
-_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz"
-_CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
-
 _IMAGES: tuple[ImageSource, ...] = (
     EmbeddedDigits("digits", DatasetSize.shaped(1_617, 180, 2, (1, 8, 8))),
-    PublishedImages(
-        name="mnist_binary",
-        size=DatasetSize.shaped(60_000, 10_000, 2, (1, 28, 28)),
-        torchvision="MNIST",
-        cached="MNIST",
-        url=_MNIST,
-        copies="mnist/*.gz",
-        readers={"mnist": image_files.read_idx_files},
-    ),
+    _MNIST_BINARY,
     # The same with 256 grey levels, in a black rim that makes them 32 x 32: for continuous flows.
-    PublishedImages(
-        name="mnist",
-        size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)),
-        torchvision="MNIST",
-        cached="MNIST",
-        url=_MNIST,
-        copies="mnist/*.gz",
-        readers={"mnist": image_files.read_idx_files},
-        rim=2,
-    ),
+    replace(_MNIST_BINARY, name="mnist", size=DatasetSize.shaped(60_000, 10_000, 256, (1, 32, 32)), rim=2),
     PublishedImages(
         name="cifar10",
         size=DatasetSize.shaped(50_000, 10_000, 256, (3, 32, 32)),
         torchvision="CIFAR10",
         cached="cifar-10-batches-py",
-        url=_CIFAR,
+        url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
         copies="cifar-10-batches-py",
         readers={
             "cifar-10-batches-py": image_files.read_batches,

@@ -27,13 +27,10 @@ class TransformerBlock(nn.Module):
         self.ls2 = nn.ParameterDict({"gamma": torch.ones(width)})
 
     def forward(self, x: Tensor) -> Tensor:  # (B, L, width)
-        x = x + self.ls1["gamma"] * self._attention(self.norm1(x))
+        qkv = self.attn["qkv"](self.norm1(x)).unflatten(-1, (3, self.heads, -1))
+        attended = F.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4))  # (B, heads, L, width / heads)
+        x = x + self.ls1["gamma"] * self.attn["proj"](attended.transpose(1, 2).flatten(2))
         return x + self.ls2["gamma"] * self.mlp["fc2"](F.gelu(self.mlp["fc1"](self.norm2(x))))
-
-    def _attention(self, x: Tensor) -> Tensor:
-        q, k, v = self.attn["qkv"](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(q, k, v)  # (B, heads, L, width / heads)
-        return self.attn["proj"](attended.transpose(1, 2).flatten(2))
 
 
 class DinoV2(nn.Module):

@@ -5,30 +5,34 @@ with its published weights. On any other they are `fd` and `kd`, beside the extr
 docs/method.md, "Distances between images".
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import pooch
-import requests
 import torch
 from torch import Tensor
 
 from pairflow.artifacts import digest
+from pairflow.data.download import RawFile
 from pairflow.errors import InputError
 from pairflow.kinds.images import classifier
 from pairflow.kinds.images.dinov2 import DinoV2
 from pairflow.kinds.images.settings import ExtractorSettings
 
-INCEPTION_FILE = "pt_inception-2015-12-05-6726825d.pth"
-INCEPTION_URL = f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILE}"
-INCEPTION_SHA256 = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2"
-DINOV2_FILE = "dinov2_vitl14_pretrain.pth"  # ViT-L/14, without registers
-DINOV2_URL = f"https://dl.fbaipublicfiles.com/dinov2/dinov2_vitl14/{DINOV2_FILE}"
-DINOV2_SHA256 = "d5383ea8f4877b2472eb973e0fd72d557c7da5d3611bd527ceeb1d7162cbf428"
+_INCEPTION = "pt_inception-2015-12-05-6726825d.pth"
+INCEPTION = RawFile(
+    (_INCEPTION,),
+    f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{_INCEPTION}",
+    sha256="6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2",
+)
+_DINOV2 = "dinov2_vitl14_pretrain.pth"  # ViT-L/14, without registers
+DINOV2 = RawFile(
+    (_DINOV2,),
+    f"https://dl.fbaipublicfiles.com/dinov2/dinov2_vitl14/{_DINOV2}",
+    sha256="d5383ea8f4877b2472eb973e0fd72d557c7da5d3611bd527ceeb1d7162cbf428",
+)
 
 # Images (B, channels, H, W) in [0, 1] -> features (B, D), and class probabilities (B, classes) or None.
 Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -70,10 +74,8 @@ class Extractor:
 def load(
     settings: ExtractorSettings, trained: Path | None = None, device: torch.device | str = "cpu"
 ) -> Extractor:
-    """The extractor that the settings name; `trained` is the classifier's file.
-
-    Raises InputError for weights that are absent, damaged, or not those of the checksum.
-    """
+    """The extractor that the settings name, `trained` being the file of a classifier; InputError for weights
+    that are absent, damaged, or not those of the checksum."""
     return EXTRACTORS[settings.extractor](settings, trained, device)
 
 
@@ -103,7 +105,7 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.
     """
     from pytorch_fid import inception
 
-    path, sha256 = _file(settings, INCEPTION_FILE, INCEPTION_URL, INCEPTION_SHA256)
+    path, sha256 = _file(settings, INCEPTION)
     weights = _read(path)
     try:
         # pytorch-fid would download them again, into its own cache and without a checksum.
@@ -117,7 +119,7 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.
         features = network(images)[0].flatten(1)
         return features, torch.softmax(features @ head, dim=1) if published else None
 
-    published = sha256 == INCEPTION_SHA256
+    published = sha256 == INCEPTION.sha256
     if published:
         return Extractor("inception", 2048, run, distance="fid", kernel="kid", device=device)
     return Extractor(f"inception-{sha256[:8]}", 2048, run, device=device)
@@ -125,7 +127,7 @@ def _inception(settings: ExtractorSettings, trained: Path | None, device: torch.
 
 def _dinov2(settings: ExtractorSettings, trained: Path | None, device: torch.device | str) -> Extractor:
     """DINOv2's class token, of ViT-L/14 by default: 1,024 features."""
-    path, sha256 = _file(settings, DINOV2_FILE, DINOV2_URL, DINOV2_SHA256)
+    path, sha256 = _file(settings, DINOV2)
     try:
         network = DinoV2.from_weights(_read(path)).to(device)
     except (KeyError, RuntimeError) as error:
@@ -137,30 +139,11 @@ def _dinov2(settings: ExtractorSettings, trained: Path | None, device: torch.dev
 EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _dinov2}
 
 
-def _file(settings: ExtractorSettings, name: str, url: str, sha256: str) -> tuple[Path, str]:
+def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
     """The file of weights, the user's own or the published one, and its SHA-256."""
-    path = Path(settings.weights) if settings.weights else _published(name, url, sha256)
+    path = Path(settings.weights) if settings.weights else published.fetch()
     whose = "features.sha256" if settings.sha256 else "the published weights"
-    return path, _verified(path, settings.sha256 or sha256, whose)
-
-
-def _published(name: str, url: str, sha256: str) -> Path:
-    """Published weights: from the folder PAIRFLOW_DATA_DIR, or the cache, where they are fetched to."""
-    folder = os.environ.get("PAIRFLOW_DATA_DIR")
-    if folder and Path(folder, name).is_file():
-        return Path(folder, name)
-    pooch.get_logger().setLevel("WARNING")
-    cache = pooch.os_cache("pairflow")
-    try:
-        path = pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=name, path=cache, progressbar=True)
-    except ValueError as error:
-        raise InputError(f"{url}: wrong checksum, expected SHA-256 {sha256}") from error
-    except (OSError, requests.RequestException) as error:
-        raise InputError(
-            f"cannot download {url} ({type(error).__name__}); try again, or name a copy in "
-            "features.weights, or compare by features.extractor: classifier"
-        ) from error
-    return Path(path)
+    return path, _verified(path, settings.sha256 or str(published.sha256), whose)
 
 
 _ADVICE = {

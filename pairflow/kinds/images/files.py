@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pairflow.artifacts.rows import named_when_damaged
-from pairflow.data.folders import files
+from pairflow.data.source import files
 from pairflow.data.unpack import gunzip
 from pairflow.errors import InputError
 from pairflow.kinds.images.settings import FILES
@@ -121,26 +121,22 @@ def read_folder(
     """All PNG and JPEG files below a folder, sorted by their path in it; without labels.
 
     With `size` every image is cut to its central square and resized (Lanczos); `mode` L or RGB converts it.
-    Without them all images must have one size and mode. Raises InputError that names the first file that
-    differs or cannot be read.
+    InputError names the first file that cannot be read, or without them has another size or mode.
     """
     paths = files(folder, *FILES)
     first = read_image(paths[0], size, mode)
     images = np.empty((len(paths), *first.shape), np.uint8)
     for row, path in enumerate(bar(paths, total=len(paths), desc="read", unit=" images", quiet=not progress)):
         pixels = read_image(path, size, mode)
-        _check_alike(pixels.shape, path, first.shape, paths[0])
+        (height, width, channels), (rows, columns, planes) = pixels.shape, first.shape
+        if (height, width) != (rows, columns):
+            sizes = f"{width} x {height} pixels, but {paths[0]} has {columns} x {rows}"
+            raise InputError(f"{path}: {sizes}; set `size`")
+        if channels != planes:
+            modes = {1: "grey", 3: "colour"}
+            raise InputError(f"{path}: {modes[channels]}, but {paths[0]} is {modes[planes]}; set `mode`")
         images[row] = pixels
     return RawImages(images)
-
-
-def _check_alike(shape: tuple[int, ...], path: Path, expected: tuple[int, ...], first: Path) -> None:
-    if shape[:2] != expected[:2]:
-        sizes = f"{shape[1]} x {shape[0]} pixels, but {first} has {expected[1]} x {expected[0]}"
-        raise InputError(f"{path}: {sizes}; set `size`")
-    if shape != expected:
-        modes = {1: "grey", 3: "colour"}
-        raise InputError(f"{path}: {modes[shape[2]]}, but {first} is {modes[expected[2]]}; set `mode`")
 
 
 def read_image(path: Path, size: int | None, mode: str | None) -> np.ndarray:

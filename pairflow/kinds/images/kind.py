@@ -1,21 +1,37 @@
 """Images, as pixels."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import Experiment
-from pairflow.data.folders import listing
+from pairflow.data.costs import Cost, ShortJob
+from pairflow.data.source import listing
 from pairflow.kinds.images import settings as images_settings
-from pairflow.kinds.images.metrics import GROUPS, METRICS
 from pairflow.kinds.images.settings import FILES, ComparisonSettings, FloorSettings, Images
 from pairflow.kinds.kind import Kind, Needs
+from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.metrics.measured import Machine, Measurement
+
+_by_features = partial(Metric, against="to the {} images", real="real images")
+_nearest = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
+METRICS = {
+    "fid": _by_features("FID", "lowest", "FID", log=True),
+    "fd": _by_features("FD", "lowest", "FD", log=True),
+    "is": _by_features("IS", "highest"),
+    "kid": _by_features("KID", "lowest", log=True, group="kernel", signed=True),
+    "kd": _by_features("KD", "lowest", log=True, group="kernel", signed=True),
+    "nn_l2": _nearest("L2", log=True, features=False),
+    "nn_cosine": _nearest("cosine"),
+    "nn_copies": _nearest("share of copies", against="of {} images", chart=False, features=False),
+    **PATHS,
+}
+GROUPS = {"kernel": "Kernel distances", "neighbours": "Distance to the nearest images", **PATH_GROUP}
 
 
 def references(root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
@@ -52,14 +68,10 @@ class RealImages(NamedTuple):
 
 
 class ImagesKind(Kind):
-    name, settings = "images", Images
-
-    # Raw data
-
-    def source(self, settings: Images, folder: Path = Path()) -> Any:
-        from pairflow.kinds.images.data_sets import source_of
-
-        return source_of(settings, folder)
+    name, settings, rows = "images", Images, "images"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = FloorSettings, RealImages, ComparisonSettings
+    shows_pairs, steps = True, ("classify", "reference")
 
     def prepare(
         self, settings: Images, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -69,9 +81,8 @@ class ImagesKind(Kind):
         The images come with the package, from your own folder or from a published data set. A published data
         set is taken from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
-        from pairflow.kinds.images.store import store
-
-        store(settings, files, progress)
+        images = self.source(settings).read(settings, progress)
+        self.load("prepare").store(images, settings, files)
 
     def own_raw(self, settings: Images) -> dict[str, str | None]:
         return {"data.folder": settings.folder}
@@ -81,12 +92,6 @@ class ImagesKind(Kind):
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000)
-
-    # Jobs on real data
-
-    steps = ("classify", "reference")
-    floor = FloorSettings
-    shows_pairs = True
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The training of the classifier, if there is one, and the statistics of real images."""
@@ -118,11 +123,6 @@ class ImagesKind(Kind):
         """The classifier, by which the page finds the images that are most alike."""
         return classifier_files(root, experiment).values()
 
-    # Metrics of samples
-
-    real = RealImages
-    comparison = ComparisonSettings
-
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> ComparisonSettings:
         return images_settings.comparison_settings(experiment, comparison)
 
@@ -135,9 +135,7 @@ class ImagesKind(Kind):
         """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
         kernel distance (`kid` or `kd`), Inception Score (`is`) and nearest images; average the energy and the
         straightness of a continuous flow's paths."""
-        from pairflow.kinds.images.measure import measure_samples
-
-        return measure_samples(settings, samples, real, machine)
+        return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
         """Compute the noise floor: the same distances as for samples, but measured between two sets of real
@@ -147,27 +145,29 @@ class ImagesKind(Kind):
         with all test images (test). For the distance to the nearest training image, test images take the
         place of samples, because no model has memorised them. Without test images only the first remains.
         """
-        from pairflow.kinds.images.floor import measure_floor
-
-        return measure_floor(settings, real, machine)
-
-    # The page
-
-    metrics, groups = METRICS, GROUPS
-
-    # On demand
-
-    rows = "images"
+        return self.load("measure").measure_floor(settings, real, machine)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols == "image" or description.get("shape") is not None
 
-    # Costs
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
+        """The times of Inception and DINOv2 are not known."""
+        sizes, samples = job.sizes, job.samples
+        pixels, compared = sizes.total * sizes.length, sizes.rows * sizes.length
+        known = getattr(job.settings, "extractor", None) == "classifier"
+        in_torch = 700.0 + 12e-6 * compared
 
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.kinds.images.costs import image_costs
+        def features(seconds: float, disk: float) -> Cost:
+            return Cost(3.0 + seconds, in_torch, disk) if known else Cost(None, None, disk)
 
-        return image_costs(job)
+        training = 9e-5 * sizes.length * getattr(job.settings, "iterations", 0)
+        return {
+            "preprocess": Cost(1.0 + 5e-8 * pixels, 150.0 + 1e-5 * pixels, sizes.total * sizes.row_bytes),
+            "classify": Cost(3.0 + training, 900.0, 1e6),
+            "reference": features(7e-4 * sizes.rows, 1e6),
+            "floor": features(7e-4 * samples, 1e6),
+            "evaluate": features(samples * (2e-11 * compared + 7e-4), 3e4),
+        }
 
 
 KIND = ImagesKind()

@@ -30,16 +30,13 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if len(probabilities) < splits:
         raise InputError(f"Inception Score: expected at least {splits} samples, found {len(probabilities)}")
-    return float(np.mean([_score(part) for part in np.array_split(probabilities, splits)]))
-
-
-def _score(probabilities: np.ndarray) -> float:
-    marginal = probabilities.mean(axis=0)
-    # 0 log 0 = 0: a class that one row rules out adds nothing, one that all rule out has p(y) = 0.
-    ratio = np.divide(
-        probabilities, marginal, out=np.ones_like(probabilities), where=(probabilities > 0) & (marginal > 0)
-    )
-    return float(np.exp((probabilities * np.log(ratio)).sum(axis=1).mean()))
+    scores = []
+    for part in np.array_split(probabilities, splits):
+        marginal = part.mean(axis=0)
+        # 0 log 0 = 0: a class that one row rules out adds nothing, one that all rule out has p(y) = 0.
+        ratio = np.divide(part, marginal, out=np.ones_like(part), where=(part > 0) & (marginal > 0))
+        scores.append(float(np.exp((part * np.log(ratio)).sum(axis=1).mean())))
+    return float(np.mean(scores))
 
 
 def kernel_distance(samples: ArrayLike, reference: ArrayLike, within: float | None = None) -> float:

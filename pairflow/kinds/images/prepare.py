@@ -9,17 +9,21 @@ So black is 0 and white is 255 at every K, K = 256 leaves values unchanged, and 
 image and back.
 """
 
-import hashlib
-import json
 import math
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from pairflow.artifacts import token_dtype
+from pairflow.artifacts import Metadata, identity, token_column, token_dtype
+from pairflow.data import prepared
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.images.files import RawImages, Shape
+from pairflow.kinds.images.settings import Images
 
 
 def to_tokens(images: np.ndarray, levels: int) -> np.ndarray:
@@ -42,13 +46,12 @@ def to_images(tokens: np.ndarray, shape: Shape, levels: int) -> np.ndarray:
 
 def contract(shape: Shape, levels: int) -> str:
     """The vocabulary.json of images: the shape and the levels, which token rows and models must agree on."""
-    facts = {"kind": "image", "shape": list(map(int, shape)), "levels": int(levels)}
-    return json.dumps(facts, separators=(",", ":"))
+    return prepared.contract(kind="image", shape=[*map(int, shape)], levels=int(levels))
 
 
 def contract_hash(shape: Shape, levels: int) -> str:
     """SHA-256 (hex) of the contract, which must be the same for a model and its token files."""
-    return hashlib.sha256(contract(shape, levels).encode()).hexdigest()
+    return prepared.hash_contract(contract(shape, levels))
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,29 @@ def prepare(
         source=raw.digest,
         partial=raw.partial,
     )
+
+
+def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -> None:
+    """Write images as token rows with their labels."""
+    if images.partial:
+        print(f"pairflow preprocess: note: {images.partial}", file=sys.stderr)
+    levels = images.levels
+    metadata = Metadata(
+        kind="tokens",
+        length=images.train.shape[1],
+        vocabulary_size=levels,
+        vocabulary=images.hash,
+        shape=list(images.shape),
+        data=identity(images.train, images.test),
+        split="train",
+        parameters={**settings.model_dump(mode="json"), "partial": images.partial},
+        inputs={"source": images.source},
+    )
+    train = _table(images.train, images.train_labels, levels)
+    test = _table(images.test, images.test_labels, levels)
+    prepared.write_rows(files, train, test, metadata, contract(images.shape, levels))
+
+
+def _table(tokens: np.ndarray, labels: np.ndarray | None, levels: int) -> pa.Table:
+    label = pa.nulls(len(tokens), pa.int32()) if labels is None else pa.array(labels, pa.int32())
+    return pa.table({"tokens": token_column(tokens, levels), "label": label})

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +13,11 @@ from pairflow.artifacts import Metadata, digest, read_table, row_column, token_a
 from pairflow.errors import InputError
 from pairflow.kinds.images import extractors
 from pairflow.kinds.images.extractors import Extractor
+from pairflow.kinds.images.kind import RealImages
 from pairflow.kinds.images.measures import mean_kernel
 from pairflow.kinds.images.rows import ImageRows, extract, read_images
 from pairflow.kinds.images.settings import ExtractorSettings
 from pairflow.metrics.frechet import Moments
-
-if TYPE_CHECKING:
-    from pairflow.kinds.images.kind import RealImages
 
 KERNEL_ROWS = 5000  # real images at most whose features the kernel distance sees
 
@@ -80,10 +77,8 @@ class ReferenceStatistics:
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Real images, the extractor that compares by their features, and their statistics by `train`, `test`.
-
-    Without test images there are only those of `train`.
-    """
+    """Real images, the extractor that compares by their features, and their statistics by `train` and, if
+    there are test images, `test`."""
 
     train: ImageRows
     test: ImageRows
@@ -92,7 +87,7 @@ class ImageComparison:
 
     @classmethod
     def read(
-        cls, real: "RealImages", settings: ExtractorSettings, device: torch.device | str
+        cls, real: RealImages, settings: ExtractorSettings, device: torch.device | str
     ) -> "ImageComparison":
         """Read the files; InputError unless they belong together. The extractor runs on `device`."""
         train, test = read_images(real.tokens), read_images(real.validation)
@@ -118,10 +113,8 @@ def kernel_rows(count: int) -> np.ndarray:
 
 
 def measure(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Measure all originals among `images`, in one pass.
-
-    The features of `KERNEL_ROWS` of them are stored, or of all where the extractor also compares by cosine.
-    """
+    """Measure all originals among `images`, in one pass. The features of `KERNEL_ROWS` of them are stored, or
+    of all where the extractor also compares by cosine."""
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")

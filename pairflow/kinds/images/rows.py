@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,13 @@ class ImageRows:
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         """Images uint8 (B, H, W, C)."""
+        return self.draw(self.tokens[rows])
+
+    def draw(self, tokens: np.ndarray) -> np.ndarray:
+        """Further token rows (B, N) as such images."""
         assert self.metadata.shape is not None  # `read_images` refuses rows without a shape
         channels, height, width = self.metadata.shape
-        return to_images(self.tokens[rows], (channels, height, width), self._levels)
+        return to_images(tokens, (channels, height, width), self.levels)
 
     @property
     def originals(self) -> int:
@@ -42,15 +46,15 @@ class ImageRows:
     @cached_property
     def values(self) -> np.ndarray:
         """Integers (M, N) that make pixel values when multiplied by `unit`."""
-        equidistant = 255 % (self._levels - 1) == 0
+        equidistant = 255 % (self.levels - 1) == 0
         return self.tokens if equidistant else self[:].reshape(len(self.tokens), -1)
 
     @property
     def unit(self) -> int:
-        return 255 // (self._levels - 1) if 255 % (self._levels - 1) == 0 else 1
+        return 255 // (self.levels - 1) if 255 % (self.levels - 1) == 0 else 1
 
     @property
-    def _levels(self) -> int:
+    def levels(self) -> int:
         assert self.metadata.vocabulary_size is not None
         return self.metadata.vocabulary_size
 
@@ -65,9 +69,10 @@ class ImageRows:
         test.metadata.require_split("validation", test.path)
 
 
-def read_images(path: Path) -> ImageRows:
-    """Read token rows of images, with their labels."""
-    table, metadata = read_table(path, "tokens")
+def read_images(path: Path, kind: str = "tokens", count: int | None = None) -> ImageRows:
+    """Read token rows of images, with their labels; only the first `count` if it is given."""
+    table, metadata = read_table(path, kind)
+    table = table.slice(0, count)
     if metadata.shape is None:
         raise InputError(f"{path}: holds no images; its metadata name no shape")
     labels = None
@@ -82,15 +87,14 @@ def read_samples(path: Path, real: ImageRows) -> tuple[ImageRows, Any]:
     metadata.require_same_vocabulary(real.metadata.vocabulary, path, real.path)
     metadata.require_same_data(real.metadata.data, path, real.path)
     tokens = token_array(table["tokens"])
-    expected, levels = real.tokens.shape[1], real._levels
+    expected, levels = real.tokens.shape[1], real.levels
     if tokens.shape[1] != expected:
         raise InputError(
             f"{path}: expected rows of {expected} tokens as in {real.path}, found {tokens.shape[1]}"
         )
     if tokens.max(initial=0) >= levels:
         raise InputError(f"{path}: token {tokens.max()} is not one of the {levels} levels of a pixel")
-    shaped = Metadata(**{**metadata.__dict__, "shape": real.metadata.shape})
-    return ImageRows(path, tokens, shaped), table
+    return ImageRows(path, tokens, replace(metadata, shape=real.metadata.shape)), table
 
 
 def extract(

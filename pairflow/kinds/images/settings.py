@@ -83,8 +83,7 @@ class ComparisonSettings(ExtractorSettings):
     """What the comparison of images depends on, besides the images."""
 
     pixels: bool = Field(
-        True,
-        description="Also measure the distance of pixels to the nearest training image.",
+        True, description="Also measure the distance of pixels to the nearest training image."
     )
 
 
@@ -94,13 +93,12 @@ class Features(ExtractorSettings):
     iterations: ClassifierIterations = 400
 
 
-def _with_settings(extractor: Any) -> Any:
-    """An extractor that is named without settings has their defaults."""
-    return {"extractor": extractor} if isinstance(extractor, str) else extractor
-
-
-Extractor = Annotated[
-    Features, BeforeValidator(_with_settings, json_schema_input_type=ExtractorName | Features)
+Extractor = Annotated[  # one that is named without settings has their defaults
+    Features,
+    BeforeValidator(
+        lambda value: {"extractor": value} if isinstance(value, str) else value,
+        json_schema_input_type=ExtractorName | Features,
+    ),
 ]
 # The tags' brackets tell them from keys of the configuration.
 Extractors = Annotated[

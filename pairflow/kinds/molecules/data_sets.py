@@ -1,11 +1,164 @@
-"""The data sets of molecules. A new one is an entry here, and its name in `settings.MOLECULE_SOURCES`."""
+"""Sources of molecules. A new data set is an entry at the end, and its name in MOLECULE_SOURCES."""
 
+import csv
+import io
+import json
+import zlib
+from abc import abstractmethod
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pairflow.data.download import RawFile
-from pairflow.data.source import DatasetSize
-from pairflow.kinds.molecules.settings import Molecules
-from pairflow.kinds.molecules.sources import MoleculeFile, MoleculeSource, MoleculeTable
+import numpy as np
+
+from pairflow.config import DataSettings
+from pairflow.data.download import RawFile, published_status
+from pairflow.data.source import DatasetSize, DataSource, RowFile, quoted
+from pairflow.data.status import Finding, described
+from pairflow.data.unpack import GzipFile
+from pairflow.errors import InputError
+from pairflow.kinds.molecules.settings import Molecules, Standardisation
+
+if TYPE_CHECKING:
+    from pairflow.kinds.molecules.prepare import PreparedMolecules, Vocabulary
+
+
+class MoleculeSource(DataSource):
+    """A table or another file, of which each row is one molecule. With `named` the names of the rows are
+    kept, in the column `name` of the prepared SMILES."""
+
+    named = False
+
+    @abstractmethod
+    def fetch(self) -> Path:
+        """A local path of the raw file; InputError if it is missing, or its download fails or has changed."""
+
+    def validation_rows(self) -> list[int] | None:
+        """Row numbers, from 0, of the published validation split; None where there is none."""
+        return None
+
+    def check_rows(self, number: int) -> None:
+        """InputError if the table has not the number of rows that its publisher states."""
+        if self.size and number != self.size.total:
+            raise InputError(f"data source {self.name!r}: expected {self.size.total} rows, found {number}")
+
+    def read(
+        self, settings: Molecules, progress: bool = True, parent: "Vocabulary | None" = None
+    ) -> "PreparedMolecules":
+        """Fetch the raw file and turn it into token rows; InputError as `fetch` and `molecules.prepare`."""
+        from pairflow.kinds.molecules import library
+        from pairflow.kinds.molecules import prepare as molecules
+
+        numbers, names = array("q"), []
+
+        def texts() -> Iterator[str | library.Unreadable]:
+            for row in library.numbered_rows(self.fetch(), settings.column, progress):
+                numbers.append(row.number)
+                names.append(row.name if self.named else "")
+                yield row.text
+
+        prepared = molecules.prepare(
+            texts(),
+            **settings.model_dump(exclude={"source", "column", "condition", *Standardisation.model_fields}),
+            standardisation=settings.standardisation,
+            validation_rows=self.validation_rows(),
+            parent=parent,
+        )
+        self.check_rows(len(prepared.smiles) + len(prepared.rejected))
+        lines = np.frombuffer(numbers, np.int64)[prepared.rejected["row"]]
+        smiles = prepared.smiles
+        if any(names):
+            smiles = smiles.assign(name=[names[row] for row in smiles["row"]])
+        return replace(prepared, smiles=smiles, rejected=prepared.rejected.assign(line=lines))
+
+
+@dataclass(frozen=True, eq=False)
+class MoleculeTable(MoleculeSource):
+    """A published table of molecules, with its validation split where there is one; or the embedded table."""
+
+    name: str
+    table: RawFile
+    size: DatasetSize | None = None
+    column: str = "smiles"
+    validation: RawFile | None = None
+
+    def fetch(self) -> Path:
+        return self.table.fetch()
+
+    def validation_rows(self) -> list[int] | None:
+        if self.validation is None:
+            return None
+        path = self.validation.fetch()
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: expected a JSON list of row numbers: {error}") from None
+        if not isinstance(rows, list) or not all(type(row) is int for row in rows):
+            raise InputError(f"{path}: expected a JSON list of row numbers")
+        return rows
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        files = [file for file in (self.table, self.validation) if file]
+        return published_status(files, offline, self._problem)
+
+    def _problem(self, path: Path) -> str | None:
+        """What is wrong with a copy of the table; None if it has the column and the published rows."""
+        try:
+            with path.open("rb") as raw:
+                unpacked: Any = GzipFile(path, raw) if path.suffix == ".gz" else raw
+                file = io.TextIOWrapper(unpacked, encoding="utf-8", newline="")
+                records = csv.reader(file)
+                header = next(records, [])
+                number = sum(1 for record in records if record)
+        except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
+            return f"not readable: {described(error)}"
+        if self.column not in header:
+            return f"no column '{self.column}'"
+        if self.size and number != self.size.total:
+            return f"{number:,} rows, expected {self.size.total:,}"
+        return None
+
+
+@dataclass(frozen=True)
+class MoleculeFile(RowFile, MoleculeSource):
+    """A user's own file of molecules."""
+
+    named = True
+
+    def fetch(self) -> Path:
+        if self.path.is_file():
+            return self.path
+        raise InputError(f"{self.path}: no such file")
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        from pairflow.kinds.molecules import library
+        from pairflow.kinds.molecules.survey import survey
+
+        assert isinstance(settings, Molecules)
+        rows = library.numbered_rows(self.path, settings.column, progress)
+        unit, notation = library.unit_of(self.path), settings.representation
+        counts = survey(rows, settings.standardisation, unit=unit, representation=notation)
+        total = int((counts.lengths <= settings.length).sum())
+        if not settings.drop_duplicates:
+            total += counts.duplicates
+        if not total:
+            raise InputError(f"{settings.source}: no molecule fits {settings.length} tokens")
+        held_out = int(total * settings.validation_fraction)
+        symbols = counts.vocabulary_size(settings.length)
+        return DatasetSize(total - held_out, held_out, symbols).limited(settings)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        try:
+            with self.path.open("rb") as file:
+                empty = not file.read(1)
+        except OSError as error:
+            return Finding.attention(f"{self.path}: {error.strerror}", f"ls {quoted(self.path.parent)}")
+        if empty:
+            return Finding.attention(f"{self.path}: empty", f"ls -l {quoted(self.path)}")
+        return Finding.ok(str(self.path))
+
 
 _GITHUB = "https://raw.githubusercontent.com"
 _QM9 = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets/molnet_publish/qm9.csv"

@@ -10,15 +10,24 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 from rdkit import Chem, DataStructs, rdBase
-from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator, rdMolDescriptors
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from pairflow.kinds.molecules.properties import COMPUTED
 from pairflow.kinds.molecules.similarity import BITS, WORDS
 from pairflow.runtime.progress import bar
 from pairflow.runtime.signals import end_with_parent
 
 _CHUNK = 512  # molecules that a process takes at once
+
+COMPUTED: dict[str, Callable[[Chem.Mol], float]] = {
+    "qed": QED.qed,
+    "logp": Crippen.MolLogP,
+    "weight": Descriptors.MolWt,
+    "rings": rdMolDescriptors.CalcNumRings,
+}
+"""What a model can be conditioned on: the quantitative estimate of drug-likeness, 0 to 1, higher is likelier
+(Bickerton et al. 2012); the octanol-water partition coefficient by atom contributions (Wildman and Crippen
+1999); molecular weight in g/mol; number of rings (of the smallest set of smallest rings)."""
 
 
 def _synthetic_accessibility(molecule: Chem.Mol) -> float:
@@ -33,7 +42,7 @@ PROPERTIES: dict[str, Callable[[Chem.Mol], float]] = {
     "logp": COMPUTED["logp"],
     "weight": COMPUTED["weight"],
 }
-"""As `data.properties` has them; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
+"""As in `COMPUTED`; and synthetic accessibility, 1 (easy) to 10 (Ertl and Schuffenhauer 2009,
 RDKit's Contrib)."""
 
 
@@ -50,6 +59,14 @@ def describe(molecule: Chem.Mol) -> dict[str, float | str]:
         return {name: value(molecule) for name, value in (PROPERTIES | IDENTIFIERS).items()}
 
 
+def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
+    """(M,) float64: the property of each molecule; NaN for a string that RDKit cannot read."""
+    with rdBase.BlockLogs():
+        molecules = map(Chem.MolFromSmiles, smiles)
+        values = [np.nan if molecule is None else COMPUTED[name](molecule) for molecule in molecules]
+    return np.array(values, np.float64)
+
+
 def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
     """(M, 4) float64: the `PROPERTIES` of each molecule."""
     chunks = mapped(_properties, smiles, threads, progress, "properties")
@@ -57,7 +74,7 @@ def properties(smiles: Sequence[str], threads: int = 1, progress: bool = False) 
 
 
 def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False) -> np.ndarray:
-    """(M, 32) uint64: the fingerprint of each molecule as `metrics.similarity` has it."""
+    """(M, 32) uint64: the fingerprint of each molecule as `similarity` has it."""
     chunks = mapped(_fingerprints, smiles, threads, progress, "fingerprints")
     return _unpacked(row for chunk in chunks for row in chunk)
 
@@ -65,11 +82,8 @@ def fingerprints(smiles: Sequence[str], threads: int = 1, progress: bool = False
 def structures(
     smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> tuple[np.ndarray, list[str]]:
-    """`fingerprints`, and Bemis-Murcko scaffolds.
-
-    A scaffold is the rings of a molecule and what links them, as canonical SMILES without stereochemistry;
-    it is empty where there is no ring.
-    """
+    """`fingerprints`, and Bemis-Murcko scaffolds: the rings of a molecule and what links them, as canonical
+    SMILES without stereochemistry, empty where there is no ring."""
     rows = [row for chunk in mapped(_structures, smiles, threads, progress, "scaffolds") for row in chunk]
     return _unpacked(fingerprint for fingerprint, _ in rows), [scaffold for _, scaffold in rows]
 
@@ -86,30 +100,24 @@ def _properties(smiles: Sequence[str]) -> list[list[float]]:
         ]
 
 
-def _fingerprinter() -> Callable[[Chem.Mol | None], bytes]:
-    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
-
-    def fingerprint(molecule: Chem.Mol | None) -> bytes:
-        if molecule is None:
-            return bytes(BITS // 8)
-        return DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
-
-    return fingerprint
-
-
 def _fingerprints(smiles: Sequence[str]) -> list[bytes]:
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
     with rdBase.BlockLogs():
-        return list(map(_fingerprinter(), map(Chem.MolFromSmiles, smiles)))
+        return [
+            bytes(BITS // 8)
+            if molecule is None
+            else DataStructs.BitVectToBinaryText(morgan.GetFingerprint(molecule))
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
 
 
 def _structures(smiles: Sequence[str]) -> list[tuple[bytes, str]]:
-    fingerprint, scaffold = _fingerprinter(), IDENTIFIERS["scaffold"]
-
-    def structure(molecule: Chem.Mol | None) -> tuple[bytes, str]:
-        return fingerprint(molecule), "" if molecule is None else scaffold(molecule)
-
     with rdBase.BlockLogs():
-        return list(map(structure, map(Chem.MolFromSmiles, smiles)))
+        scaffolds = [
+            "" if molecule is None else MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
+            for molecule in map(Chem.MolFromSmiles, smiles)
+        ]
+    return list(zip(_fingerprints(smiles), scaffolds, strict=True))
 
 
 def mapped(work: Callable, smiles: Sequence[str], threads: int, progress: bool, name: str) -> Iterator[list]:

@@ -1,5 +1,6 @@
-"""An experiment on a user's own molecules: what their file holds, and the rules that treat it."""
+"""An experiment on a user's own molecules: what their file holds, its rules, and what quality to expect."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -8,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pairflow.config import parse_method, suggest
+from pairflow.config import Experiment, parse_method, suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
-from pairflow.kinds.molecules import library, quality
+from pairflow.kinds.molecules import library
 from pairflow.kinds.molecules.representations import REPRESENTATIONS
 from pairflow.kinds.molecules.settings import (
     LONGEST,
@@ -35,6 +36,51 @@ from pairflow.training.model_files import read_description, read_symbols
 
 MINIMUM = 100  # distinct molecules
 _SAMPLED_LINES = 200
+
+
+class Precedent(NamedTuple):
+    """An experiment that was measured: N, training rows, iterations, and the share of the samples of its
+    method `pairflow` that were valid molecules, or useful ones, as docs/metrics.md has them.
+    """
+
+    length: int
+    rows: int
+    iterations: int
+    share: str
+    data: str
+    what: str = "valid"
+
+
+# The small network: docs/results.md, at its best number of steps. The small transformer: the records of
+# benchmarks/useful_molecules.py and fine_tune.py, likewise. The large one: the paper's tables.
+_ZINC = "molecules of ZINC-250k as SELFIES, at temperature 0.7"
+_INDOLES = "indoles of ZINC-250k, from the model zinc250k, at temperature 0.7"
+_FEW = 1000  # training rows; with fewer a start from a model of others was measured
+_FROM_SCRATCH = "1 %"  # of the samples were useful without that start, after as many iterations
+_PRECEDENTS: dict[str, tuple[Precedent, ...]] = {
+    "mlp": (
+        Precedent(16, 7561, 2000, "72 %", "molecules of up to 7 heavy atoms"),
+        Precedent(32, 127_190, 8000, "29 %", "molecules of QM9"),
+        Precedent(72, 2759, 900, "0.8 %", "molecules of ZINC-250k"),
+    ),
+    "small transformer": (
+        Precedent(72, 2849, 4923, "24 %", _ZINC, "useful"),
+        Precedent(72, 2849, 16_707, "31 %", _ZINC, "useful"),
+        Precedent(72, 2849, 33_834, "40 %", _ZINC, "useful"),
+        Precedent(72, 47_499, 32_656, "41 %", _ZINC, "useful"),
+    ),
+    "fine-tuned transformer": (Precedent(72, 450, 1000, "25 %", _INDOLES, "useful"),),
+    "transformer": (
+        Precedent(32, 127_190, 50_000, "98 %", "molecules of QM9"),
+        Precedent(74, 224_568, 200_000, "89 %", "molecules of ZINC-250k"),
+    ),
+}
+_NETWORKS = {
+    "mlp": "a small network (mlp)",
+    "small transformer": "a small transformer",
+    "fine-tuned transformer": "a small transformer, from the weights of another,",
+    "transformer": "the paper's transformer",
+}
 
 
 def holds_molecules(path: Path) -> bool:
@@ -68,9 +114,17 @@ def draft_molecules(request: DraftRequest) -> Draft:
                 f"--representation: {settings.representation}, but the model to start from has {kind}"
             )
         settings = settings.model_copy(update={"representation": kind})
-    title, column, counts = _read(request.file, settings, request.quiet)
+    file, column, remark = request.file, None, ""
+    if (format_name := library.format_of(file)) in library.TABLES:
+        column = settings.column or find_column(file)
+        names = library.name_column(library.columns(file, 1), column)
+        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
+    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
+    rows = library.numbered_rows(file, column or "smiles", progress=not request.quiet)
+    by_scaffold, unit = settings.split == "scaffold", library.unit_of(file)
+    counts = survey(rows, rules, by_scaffold, unit, settings.representation)
     if request.source in MOLECULE_SOURCES:
-        raise InputError(f"{request.file}: has the name of a data set of the workflow; rename the file")
+        raise InputError(f"{file}: has the name of a data set of the workflow; rename the file")
     data = {"source": request.source, **({"column": column} if column else {})}
     experiment, sizes = plan(counts, settings, data, device, start)
     length = experiment["data"]["length"]
@@ -83,12 +137,14 @@ def draft_molecules(request: DraftRequest) -> Draft:
         experiment=experiment,
         size=size,
         content=f"{counts.rows:,} rows, {len(counts.lengths):,} distinct molecules.",
-        table=table_lines(title, _lines(counts, experiment["data"], sizes, request.rejects)),
+        table=table_lines(
+            f"{file} ({format_name}{remark})", _lines(counts, experiment["data"], sizes, request.rejects)
+        ),
         rejected=counts.rejected.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
         hours=settings.hours or suggest.hours(length, device),
         scaled=scaled,
-        quality=lambda checked: quality.describe(checked, size),
+        quality=lambda checked: describe_quality(checked, size),
     )
 
 
@@ -108,27 +164,11 @@ def read_start(folder: Path, name: str) -> Start:
     return Start(name, facts["length"], facts["network"], kind)
 
 
-def _read(file: Path, settings: NewLibrary, quiet: bool) -> tuple[str, str | None, Survey]:
-    """A title for the table, the column of SMILES in a CSV file, and the counts over the file."""
-    kind, unit = library.format_of(file), library.unit_of(file)
-    column, remark = None, ""
-    if kind in library.TABLES:
-        column = settings.column or find_column(file)
-        names = library.name_column(library.columns(file, 1), column)
-        remark = f", column {column!r}" + f", names in {names!r}" * (names is not None)
-    rules = Standardisation(**{key: getattr(settings, key) for key in Standardisation.model_fields})
-    rows = library.numbered_rows(file, column or "smiles", progress=not quiet)
-    counts = survey(rows, rules, settings.split == "scaffold", unit, settings.representation)
-    return f"{file} ({kind}{remark})", column, counts
-
-
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, Counter[str]]:
-    """The experiment, and the numbers of molecules for training, for validation and only for reference.
-
-    Raises InputError if there are too few molecules, if they are too long, or if they cannot be split.
-    """
+    """The experiment, and the numbers of molecules for training, for validation and only for reference;
+    InputError if there are too few molecules, if they are too long, or if they cannot be split."""
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
     total = int(np.count_nonzero(fitting))
@@ -231,3 +271,58 @@ def _advice(counts: Survey, settings: NewLibrary) -> Iterator[str]:
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
         yield f"Consider --min-heavy-atoms {TINY}: solvents and ions are smaller ({tiny:,} here)."
+
+
+def describe_quality(experiment: Experiment, sizes: DatasetSize) -> str:
+    """Sentences on the quality to expect, from what was measured with the same kind of network."""
+    network, iterations = experiment.network, experiment.training.iterations
+    name = network.name
+    if name == "transformer" and network.width < suggest.WIDE:
+        name = "fine-tuned transformer" if experiment.parent else "small transformer"
+    selfies = isinstance(experiment.data, Molecules) and experiment.data.representation == "selfies"
+    precedent = "No experiment with such a network has been measured so far."
+    if name in _PRECEDENTS:
+        precedent = f"In the most similar experiment measured so far, {_result(name, iterations, sizes)}."
+    sentences = [
+        f"Quality: this trains {_NETWORKS.get(name, name)} for {iterations:,} iterations on {sizes.rows:,} "
+        f"molecules of up to {sizes.length} tokens.",
+        precedent,
+    ]
+    if selfies:
+        sentences.append(
+            "As SELFIES nearly all samples are valid molecules, which does not make them useful."
+        )
+    [tuned] = _PRECEDENTS["fine-tuned transformer"]
+    few = sizes.rows < _FEW and sizes.length <= tuned.length
+    if name == "small transformer" and selfies and few:
+        sentences.append(
+            "With few molecules consider `--from zinc250k`, to start from a model of many others: "
+            f"after {tuned.iterations:,} iterations on {tuned.rows} molecules {tuned.share} of the samples "
+            f"were useful, and {_FROM_SCRATCH} without it."
+        )
+    if name == "mlp" and sizes.length > _PRECEDENTS["mlp"][0].length:
+        sentences.append(
+            "For a useful model, run `new` where there is a GPU: it then suggests the paper's transformer, "
+            f"with which {_result('transformer', iterations, sizes)}. What a smaller library gives has not "
+            "been measured: expect fewer valid molecules, and more copies of yours."
+        )
+    return " ".join(sentences)
+
+
+def _result(network: str, iterations: int, sizes: DatasetSize) -> str:
+    """What a precedent gave: of those with the shortest rows of at least N tokens, or else the longest rows,
+    the one with about as many rows and iterations.
+    """
+    precedents = _PRECEDENTS[network]
+    length = min(
+        (one.length for one in precedents if one.length >= sizes.length), default=precedents[-1].length
+    )
+
+    def distance(one: Precedent) -> float:
+        return abs(math.log(one.rows / sizes.rows)) + abs(math.log(one.iterations / iterations))
+
+    one = min((one for one in precedents if one.length == length), key=distance)
+    return (
+        f"{one.share} of the samples were {one.what} ({one.rows:,} {one.data}, "
+        f"{one.iterations:,} iterations, N = {one.length})"
+    )

@@ -91,17 +91,14 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
     """Molecules as their conformers, or drawn in the plane; SMILES and properties are data items."""
     with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
         for number, row in enumerate(table.to_dict("records")):
-            molecule = row.pop("conformer", None) or _drawn(row["smiles"])
+            molecule = row.pop("conformer", None)
+            if molecule is None:
+                molecule = Chem.MolFromSmiles(row["smiles"])
+                rdDepictor.Compute2DCoords(molecule)
             molecule.SetProp("_Name", row.pop("name"))
             for key, value in row.items():
                 molecule.SetProp(str(key), _rounded(str(key), value))
             file.write(Chem.SDWriter.GetText(molecule, molid=number))
-
-
-def _drawn(smiles: str) -> Chem.Mol:
-    molecule = Chem.MolFromSmiles(smiles)
-    rdDepictor.Compute2DCoords(molecule)
-    return molecule
 
 
 _WRITERS = {".smi": _smi, ".csv": _csv, ".xlsx": _xlsx, ".sdf": _sdf, ".parquet": write_table}

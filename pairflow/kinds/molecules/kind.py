@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DemandSettings, Experiment
+from pairflow.data.costs import Cost, ShortJob
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.molecules import settings as molecules_settings
 from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
@@ -14,7 +15,6 @@ from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.data.source import DatasetSize
@@ -38,21 +38,18 @@ class MoleculeFiles(NamedTuple):
 
 
 class MoleculesKind(Kind):
-    name, settings = "molecules", Molecules
-
-    # Raw data
+    name, settings, rows = "molecules", Molecules, "molecules"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = None, MoleculeFiles, Chemistry
+    on_demand = keeps_symbols = True
+    demanded, chosen_by = frozenset(DemandSettings.model_fields), ("useful_strict", "valid")
+    steps = ("describe_molecules", "chemnet")
 
     prepared = ROWS | {
         "known.parquet": "Hashes of the molecules of the whole data set (Parquet).",
         "smiles.parquet": "Canonical SMILES of the whole data set (Parquet).",
         "rejected.parquet": "Rows that were left out, with reasons (Parquet).",
     }
-    keeps_symbols = True
-
-    def source(self, settings: Molecules, folder: Path = Path()) -> Any:
-        from pairflow.kinds.molecules.data_sets import source_of
-
-        return source_of(settings, folder)
 
     def prepare(
         self, settings: Molecules, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -62,18 +59,11 @@ class MoleculesKind(Kind):
         A published data set is read from the folder that the environment variable PAIRFLOW_DATA_DIR names;
         otherwise it is downloaded and verified.
         """
-        from pairflow.kinds.molecules.store import store
-
-        store(settings, files, parent, progress)
+        self.load("store").store(settings, files, parent, progress)
 
     def preparing(self, raw_mb: float) -> Needs:
         """1.4 kB a molecule, of which a packed file takes 12 bytes."""
         return Needs(memory_mb=int(4000 + 120 * raw_mb))
-
-    # Jobs on real data
-
-    steps = ("describe_molecules", "chemnet")
-    floor = None
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The description of the training molecules, and their ChemNet statistics if FCD is asked for."""
@@ -92,10 +82,6 @@ class MoleculesKind(Kind):
             files["chemnet"] = paths.reference(root, "chemnet.parquet")
         return files
 
-    # Metrics of samples
-
-    real = MoleculeFiles
-    comparison = Chemistry
     measured: ClassVar[dict[str, str]] = {
         **Kind.measured,
         "properties": "Output file for histograms of properties of samples and data (Parquet).",
@@ -109,13 +95,7 @@ class MoleculesKind(Kind):
     ) -> "Measurement":
         """Count each trial's valid, unique and novel molecules, give the reasons why the others are not
         valid, and compare the distinct molecules with the training molecules."""
-        from pairflow.kinds.molecules.measure import measure_samples
-
-        return measure_samples(settings, samples, real, machine)
-
-    # The page
-
-    metrics, groups = METRICS, GROUPS
+        return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def list_metrics(self, settings: Molecules) -> Mapping[str, Metric]:
         return {**METRICS, **OFF_RULES} if self.is_complete(settings) else METRICS
@@ -127,45 +107,41 @@ class MoleculesKind(Kind):
         """Whether the data hold every molecule that keeps their rules, so that any other one breaks these."""
         return settings.source == "small_molecules" and not self.is_partial(settings)
 
-    # On demand
-
-    rows = "molecules"
-    on_demand, demanded = True, frozenset(DemandSettings.model_fields)
-    chosen_by = ("useful_strict", "valid")
-
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return True  # an unknown model is taken for one of molecules, whose vocabulary is then asked for
 
     def takes(self, file: Path) -> bool:
-        from pairflow.kinds.molecules.draft import holds_molecules
-
-        return holds_molecules(file)
+        return self.load("draft").holds_molecules(file)
 
     def draft(self, request: "DraftRequest") -> "Draft":
-        from pairflow.kinds.molecules.draft import draft_molecules
-
-        return draft_molecules(request)
+        return self.load("draft").draft_molecules(request)
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        from pairflow.kinds.molecules.on_demand import MoleculeDelivery
-
-        return MoleculeDelivery(model, settings)
+        return self.load("on_demand").MoleculeDelivery(model, settings)
 
     def scored(self, model: "Model") -> "Scored":
-        from pairflow.kinds.molecules.on_demand import ScoredMolecules
-
-        return ScoredMolecules(model)
-
-    # Costs
+        return self.load("on_demand").ScoredMolecules(model)
 
     packages = ("RDKit",)
 
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.kinds.molecules.costs import molecule_costs
-
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
+        """The time of ChemNet is not known."""
         data = job.experiment.data
         assert isinstance(data, Molecules)
-        return molecule_costs(job, data)
+        sizes = job.sizes
+        rows, tokens = sizes.rows, sizes.total * sizes.length
+        per_token = 1e-5 if data.representation == "selfies" else 1.8e-6
+        seconds, memory = 1.0 + job.samples * (1.6e-4 + 1.5e-8 * rows), 450.0 + 3e-4 * rows
+        unknown = molecules_settings.chemistry_settings(job.experiment).fcd
+        described = 2.0 + 3e-4 * (rows + min(rows, 20_000)) / job.threads
+        return {
+            "preprocess": Cost(
+                1.0 + per_token * tokens, 200.0 + 1.4e-3 * sizes.total, sizes.total * (sizes.length / 4 + 12)
+            ),
+            "describe_molecules": Cost(described, 450.0, 60.0 * rows),
+            "chemnet": Cost(None, None, 1e6),
+            "evaluate": Cost(None, None, 3e4) if unknown else Cost(seconds, memory, 3e4),
+        }
 
     def stored_bytes(self, sizes: "DatasetSize") -> float:
         return 8.0 * sizes.rows  # a hash of each known molecule

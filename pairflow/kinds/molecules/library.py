@@ -181,7 +181,14 @@ def _sheet(binary: Any, path: Path) -> Iterator[str]:
 
     cells = 0
     try:
-        _require_small(binary, path)
+        with zipfile.ZipFile(binary) as archive:  # no more of a part is read than it claims
+            unpacked = sum(part.file_size for part in archive.infolist())
+        require_plausible(path, unpacked)
+        if unpacked > _MOST_UNPACKED:
+            raise InputError(
+                f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
+                f"{unpacked / 2**20:,.0f}; save it as CSV"
+            )
         with warnings.catch_warnings(action="ignore"):  # of formats that openpyxl leaves out
             sheet = load_workbook(binary, read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # a row ends at its last cell, whatever size the sheet claims to have
@@ -200,18 +207,6 @@ def _sheet(binary: Any, path: Path) -> Iterator[str]:
         raise
     except Exception as error:  # whatever a damaged file makes openpyxl raise
         raise InputError(f"{path}: not a readable Excel file: {error}") from None
-
-
-def _require_small(binary: Any, path: Path) -> None:
-    """InputError if the parts of an Excel file are too large; no more of a part is read than it claims."""
-    with zipfile.ZipFile(binary) as archive:
-        unpacked = sum(part.file_size for part in archive.infolist())
-    require_plausible(path, unpacked)
-    if unpacked > _MOST_UNPACKED:
-        raise InputError(
-            f"{path}: expected at most {_MOST_UNPACKED / 2**20:,.0f} MiB once it is unpacked, found "
-            f"{unpacked / 2**20:,.0f}; save it as CSV"
-        )
 
 
 def _smiles(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
@@ -253,10 +248,8 @@ def _table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[tuple[
 
 
 def _quoted_rightly(reader: Any, path: Path, first: int) -> Iterator[tuple[int, list[str]]]:
-    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`.
-
-    InputError, with the record's place, where a quote is out of place.
-    """
+    """The records of a csv.reader with the numbers of their first lines, the reader's first being `first`;
+    InputError where a quote is out of place."""
     while True:
         number = reader.line_num + first
         try:

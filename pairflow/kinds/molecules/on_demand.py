@@ -4,7 +4,7 @@ With SELFIES a prefix is a whole molecule, to whose last atom the rest is bonded
 a gap in SMILES is none in SELFIES.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from rdkit import Chem, rdBase
 from torch import Tensor
 
-from pairflow.artifacts import Metadata, read_metadata
+from pairflow.artifacts import Metadata, read_metadata, read_table
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Candidate, Delivery, Rows, Scored
 from pairflow.data.known import KnownMolecules
@@ -21,17 +21,17 @@ from pairflow.errors import InputError
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
 from pairflow.kinds.molecules import files, prepare
-from pairflow.kinds.molecules.conformers import embed
-from pairflow.kinds.molecules.descriptors import describe
-from pairflow.kinds.molecules.filters import filters_from
+from pairflow.kinds.molecules.descriptors import describe, fingerprints
 from pairflow.kinds.molecules.library import Unreadable, numbered_rows
-from pairflow.kinds.molecules.nearest import TrainingNeighbours, training_smiles
 from pairflow.kinds.molecules.prepare import BOS, EOS, PAD, Vocabulary
-from pairflow.kinds.molecules.selection import Selection
+from pairflow.kinds.molecules.selection import Selection, embed, filters_from
+from pairflow.kinds.molecules.similarity import Neighbours
 from pairflow.limits import USABLE
+from pairflow.plan import paths
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model import Model
 
+SMILES = "smiles.parquet"
 _ADVICE = {
     "invalid": "try a larger --nfe or a model trained longer",
     "known": "the model makes little beside what it was trained on; leave out --novel",
@@ -50,7 +50,12 @@ class MoleculeDelivery(Delivery):
         self.vocabulary = Vocabulary.load(model.vocabulary_file())
         self.given = given_molecule(settings, self.vocabulary, model.length)
         self.known: Any = KnownMolecules.load(model.known_file()) if settings.novel else None
-        self.inputs = (_training_smiles(model),) if settings.nearest else ()
+        if settings.nearest:
+            path = training_smiles(model.folder)
+            metadata = read_metadata(path)
+            metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
+            metadata.require_same_data(model.data, path, model.folder)
+            self.inputs = (path,)
         self.begin()
 
     def begin(self) -> None:
@@ -98,13 +103,26 @@ class MoleculeDelivery(Delivery):
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
     def summarise(self, rows: Rows, seconds: float) -> str:
-        smiles = [row["smiles"] for row in rows]
-        noun = "strings" if self.settings.raw else self.noun
-        kept = _describe_kept(self.settings, smiles)
-        return (
-            f"{noun}{self._describe_known(smiles)}{kept} from {_describe_shares(self.selection)}"
-            f"{self._describe_early_ends()}, {seconds:,.1f} s"
-        )
+        settings, smiles, counts = self.settings, [row["smiles"] for row in rows], self.selection.counts
+        text = "strings" if settings.raw else self.noun
+        if not (settings.raw or settings.novel or self.model.known is None):
+            known = KnownMolecules.load(self.model.known_file())
+            text += f" ({sum(own in known for own in smiles):,} of them in the data set)"
+        if settings.prefix is not None and not settings.raw and smiles:
+            with rdBase.BlockLogs():
+                start = Chem.MolFromSmiles(settings.prefix)
+            if start is None:
+                text += " (the prefix is no molecule by itself, so that no substructure is looked for)"
+            else:
+                share = sum(Chem.MolFromSmiles(own).HasSubstructMatch(start) for own in smiles) / len(smiles)
+                text += f" ({share:.1%} of them with the substructure {settings.prefix})"
+        (_, valid), *filters = self.selection.shares().items()
+        kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
+        shares = f"{valid:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
+        text += f" from {counts.total():,} samples ({shares})"
+        if settings.template is not None:  # their string ends in an open place
+            text += f", {self._early / counts.total():.1%} of them end within the template"
+        return f"{text}, {seconds:,.1f} s"
 
     def warn(self) -> str:
         valid = self.selection.shares()["valid"]
@@ -116,48 +134,6 @@ class MoleculeDelivery(Delivery):
             f"{culprit}: only {valid:.1%} of its samples are valid. Valid means that RDKit can read them, "
             "not that they are stable: look at the structures before you use them."
         )
-
-    def _describe_known(self, smiles: list[str]) -> str:
-        """How many of the molecules are in the model's data set, if the model has a list of those."""
-        if self.settings.raw or self.settings.novel or self.model.known is None:
-            return ""
-        known = KnownMolecules.load(self.model.known_file())
-        return f" ({sum(text in known for text in smiles):,} of them in the data set)"
-
-    def _describe_early_ends(self) -> str:
-        """The share of samples that lack the rest of a template, as their string ends in an open place."""
-        if self.settings.template is None:
-            return ""
-        return f", {self._early / self.selection.counts.total():.1%} of them end within the template"
-
-
-def _training_smiles(model: Model) -> Path:
-    """The file of the training molecules; InputError if there is none, or only that of other data."""
-    path = training_smiles(model.folder)
-    metadata = read_metadata(path)
-    metadata.require_same_vocabulary(model.vocabulary, path, model.folder)
-    metadata.require_same_data(model.data, path, model.folder)
-    return path
-
-
-def _describe_kept(settings: DemandSettings, smiles: Sequence[str]) -> str:
-    """How many of the molecules have the prefix as a substructure, if it is a molecule by itself."""
-    if settings.prefix is None or settings.raw or not smiles:
-        return ""
-    with rdBase.BlockLogs():
-        scaffold = Chem.MolFromSmiles(settings.prefix)
-    if scaffold is None:
-        return " (the prefix is no molecule by itself, so that no substructure is looked for)"
-    number = sum(Chem.MolFromSmiles(text).HasSubstructMatch(scaffold) for text in smiles)
-    return f" ({number / len(smiles):.1%} of them with the substructure {settings.prefix})"
-
-
-def _describe_shares(selection: Selection) -> str:
-    """The number of samples, the share of valid ones, and what each filter kept of those that reached it."""
-    valid, *filters = selection.shares().items()
-    kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-    shares = f"{valid[1]:.1%} valid" + f"; of those that reached each filter, {kept}" * bool(kept)
-    return f"{selection.counts.total():,} samples ({shares})"
 
 
 def given_molecule(settings: DemandSettings, vocabulary: Vocabulary, length: int) -> Tensor | None:
@@ -204,3 +180,40 @@ class ScoredMolecules(Scored):
                     yield Candidate(number, name, text, None, str(reason))
                     continue
                 yield Candidate(number, name, text, tokens)
+
+
+class TrainingNeighbours:
+    """Training molecules of a file `smiles.parquet`, to look up the most similar one."""
+
+    def __init__(self, path: Path, threads: int = 1, progress: bool = False):
+        frame = read_table(path, "smiles")[0].to_pandas()
+        trained = frame[frame["split"] == "train"].drop_duplicates("smiles")
+        self.smiles = list(trained["smiles"])
+        self.names = list(trained["name"]) if "name" in trained else [""] * len(trained)
+        self._rows = {smiles: row for row, smiles in enumerate(self.smiles)}
+        self._neighbours = Neighbours(fingerprints(self.smiles, threads, progress))
+
+    def describe(self, smiles: str) -> dict[str, float | str]:
+        """`nearest` (canonical SMILES), `nearest_name` and `similarity` for a molecule's canonical SMILES.
+
+        A training molecule is nearest to itself. Texts are empty where no molecule shares a bit.
+        """
+        row, similarity = self._rows.get(smiles, -1), 1.0
+        if row < 0:
+            [similarity], [row] = self._neighbours.nearest(fingerprints([smiles]))
+        nearest, name = (self.smiles[row], self.names[row]) if row >= 0 else ("", "")
+        return {"nearest": nearest, "nearest_name": name, "similarity": float(similarity)}
+
+
+def training_smiles(folder: Path) -> Path:
+    """The file of the training molecules of the model in `folder`: there, or in its experiment's data;
+    InputError if it is in neither place."""
+    beside = folder / SMILES
+    inside = [*folder.resolve().parents][2:3]  # results/<experiment>, of its seed0/models/<method>
+    present = [path for path in (beside, *(paths.data(root, SMILES) for root in inside)) if path.is_file()]
+    if not present:
+        raise InputError(
+            f"{beside}: no such file; --nearest needs the training molecules: "
+            f"copy {paths.data(Path(), SMILES)} of the experiment there"
+        )
+    return present[0]

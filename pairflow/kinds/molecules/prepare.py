@@ -77,10 +77,8 @@ class Vocabulary:
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
-        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids.
-
-        Raises InputError if they are too many, if one is not in the vocabulary, or if there are none for it.
-        """
+        """`<bos>`, the molecule's tokens, `<eos>`, then `<pad>` up to `length` ids; InputError if they are
+        too many, or if one is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
         _check_fits(tokens, length)
         unknown = next((token for token in tokens if token not in self._ids), None)
@@ -180,9 +178,16 @@ def prepare(
     """
     write = get_representation(representation).tokenize
     read = _Read(rows, standardisation, write, split == "scaffold", length, max_heavy_atoms, drop_duplicates)
-    _check_length(read.token_counts, length, max_too_long_share)
+    counts = read.token_counts
+    overlong = sum(count > length - 2 for count in counts)
+    if overlong > max_too_long_share * len(counts):
+        raise InputError(
+            f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
+            f"N = {length}; the largest share allowed is {max_too_long_share:.2%}; all fit N = "
+            f"{max(counts) + 2}"
+        )
     if not read.rows:
-        raise InputError(_nothing_left(read))
+        raise InputError(f"no molecule is left{read.summarise_rejected()}")
     vocabulary = Vocabulary.from_tokens(read.tokens, representation)
     if parent is not None:
         if parent.kind != representation:
@@ -257,6 +262,14 @@ class _Read:
                 self.ends.append(len(self.written))
                 self.scaffolds.append(group)
 
+    def summarise_rejected(self) -> str:
+        """The most frequent reason against rows, and its first row."""
+        if not self.rejected:
+            return ": there are no rows"
+        reason, number = Counter(reason for _, _, reason in self.rejected).most_common(1)[0]
+        row, text = next((row, text) for row, text, why in self.rejected if why == reason)
+        return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
+
     def table(self, vocabulary: Vocabulary, length: int) -> np.ndarray:
         """The rows (M, N) as `Vocabulary.encode` has them."""
         ids = {token: k for k, token in enumerate(vocabulary.tokens)}
@@ -286,22 +299,3 @@ def canonicalise(raw: Chem.Mol, rules: Standardisation) -> tuple[Chem.Mol, str]:
     """The standardised molecule and its SMILES; InputError says which rule rejects it."""
     molecule = standardise(raw, rules)
     return molecule, Chem.MolToSmiles(molecule)
-
-
-def _check_length(counts: Sequence[int], length: int, max_too_long_share: float) -> None:
-    """Refuse a length that excludes more than the stated share of the molecules."""
-    overlong = sum(count > length - 2 for count in counts)
-    if overlong > max_too_long_share * len(counts):
-        raise InputError(
-            f"length: {overlong} of {len(counts)} molecules ({overlong / len(counts):.2%}) do not fit "
-            f"N = {length}; the largest share allowed is {max_too_long_share:.2%}; all fit N = "
-            f"{max(counts) + 2}"
-        )
-
-
-def _nothing_left(read: _Read) -> str:
-    if not read.rejected:
-        return "no molecule is left: there are no rows"
-    reason, number = Counter(reason for _, _, reason in read.rejected).most_common(1)[0]
-    row, text = next((row, text) for row, text, why in read.rejected if why == reason)
-    return f"no molecule is left of {read.total} rows: {number} {reason} (the first: row {row}, {text!r})"

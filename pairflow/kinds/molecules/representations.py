@@ -32,10 +32,8 @@ class Representation(NamedTuple):
 
 
 def tokenize(smiles: str) -> list[str]:
-    """Split a SMILES string into its atoms, bonds, branches and ring closures.
-
-    Raises InputError where a character belongs to no token: the pieces always join back to the string.
-    """
+    """The atoms, bonds, branches and ring closures of a SMILES string, which join back to it; InputError
+    where a character belongs to no token."""
     tokens = _SMILES.findall(smiles)
     if "".join(tokens) != smiles:
         raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
@@ -43,10 +41,8 @@ def tokenize(smiles: str) -> list[str]:
 
 
 def tokenize_selfies(smiles: str) -> list[str]:
-    """The SELFIES symbols of a molecule.
-
-    Raises InputError if SELFIES cannot write it, or if another molecule comes back from what they write.
-    """
+    """The SELFIES symbols of a molecule; InputError if SELFIES cannot write it, or if another molecule comes
+    back from what they write."""
     import selfies
 
     try:

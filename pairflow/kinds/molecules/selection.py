@@ -1,12 +1,21 @@
-"""The choice of samples to keep, where only distinct, new or other chosen molecules are wanted."""
+"""The choice of samples to keep: distinct, new, or of certain properties, substructures and coordinates."""
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import lru_cache
+from typing import Any
 
-from rdkit import Chem
+from rdkit import Chem, rdBase
+from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 
+from pairflow.config import DemandSettings, parse_range
+from pairflow.errors import InputError
 from pairflow.kinds.molecules.counts import canonical
-from pairflow.kinds.molecules.filters import Filter
+from pairflow.kinds.molecules.descriptors import PROPERTIES
+
+_ITERATIONS = 2000  # of the force field, at most
+
+Filter = Callable[[Chem.Mol], bool]
 
 
 class Selection:
@@ -68,9 +77,55 @@ class Selection:
             return "known"
         if molecule in self._kept:
             return "repeated"
-        return self._refusal(Chem.MolFromSmiles(molecule)) if self.filters else "kept"
-
-    def _refusal(self, molecule: Chem.Mol) -> str:
-        """The verdict of the filters on a valid sample."""
-        refusing = next((name for name, passes in self.filters.items() if not passes(molecule)), None)
+        parsed = Chem.MolFromSmiles(molecule) if self.filters else None
+        refusing = next((name for name, passes in self.filters.items() if not passes(parsed)), None)
         return self._reasons[refusing] if refusing else "kept"
+
+
+def filters_from(settings: DemandSettings) -> dict[str, Filter]:
+    """The filters that the settings ask for, quick ones first, each under the option that asks for it;
+    InputError for a SMARTS pattern that RDKit cannot read."""
+    filters: dict[str, Filter] = {}
+    for name in ("weight", "logp"):
+        if text := getattr(settings, name):
+            filters[f"--{name} {text}"] = _within(name, *parse_range(text))
+    for pattern in settings.smarts:
+        filters[f"--smarts {pattern}"] = _read_smarts("smarts", pattern)
+    for pattern in settings.not_smarts:
+        filters[f"--not-smarts {pattern}"] = _read_smarts("not_smarts", pattern, present=False)
+    if settings.min_qed is not None:
+        filters[f"--min-qed {settings.min_qed:g}"] = _within("qed", settings.min_qed, 1.0)
+    if settings.three_d:
+        filters["--3d"] = lambda molecule: embed(Chem.MolToSmiles(molecule), settings.seed) is not None
+    return filters
+
+
+def _within(name: str, low: float, high: float) -> Filter:
+    return lambda molecule: low <= PROPERTIES[name](molecule) <= high
+
+
+def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
+    """Whether a molecule has the substructure, or lacks it."""
+    with rdBase.BlockLogs():
+        query: Any = Chem.MolFromSmarts(pattern)
+    if query is None or not query.GetNumAtoms():
+        raise InputError(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
+    return lambda molecule: molecule.HasSubstructMatch(query) == present
+
+
+@lru_cache(maxsize=16)  # a molecule is embedded when it is judged, and asked for again when it is written
+def embed(smiles: str, seed: int) -> Chem.Mol | None:
+    """The molecule with all hydrogens and one set of coordinates, a function of both arguments.
+
+    The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 where it has
+    parameters for all atoms. None if there are none, also from random ones.
+    """
+    parameters = rdDistGeom.ETKDGv3()
+    parameters.randomSeed = seed % 2**31  # RDKit's seed has a sign
+    with rdBase.BlockLogs():
+        molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
+        for parameters.useRandomCoords in (False, True):
+            if rdDistGeom.EmbedMolecule(molecule, parameters) == 0:
+                rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=_ITERATIONS)
+                return molecule
+    return None

@@ -52,14 +52,10 @@ class Standardisation(Settings):
         description="R groups, attachment points and other dummy atoms (`*`): keep them, or reject the row.",
     )
     metals: Literal["keep", "reject"] = Field(
-        "keep",
-        description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row.",
+        "keep", description="Metals other than lone ions of groups 1 and 2: keep them, or reject the row."
     )
     min_heavy_atoms: int = Field(
-        1,
-        ge=1,
-        le=LONGEST,
-        description="Leave out molecules with fewer heavy atoms.",
+        1, ge=1, le=LONGEST, description="Leave out molecules with fewer heavy atoms."
     )
 
 
@@ -146,8 +142,7 @@ class Molecules(Standardisation, DataSettings):
     )
     max_too_long_share: LongShare = 0.001
     condition: Conditioning | None = Field(
-        None,
-        description="Train conditional models, which can be guided, on the classes of a property.",
+        None, description="Train conditional models, which can be guided, on the classes of a property."
     )
 
     @classmethod

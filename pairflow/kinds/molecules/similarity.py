@@ -36,10 +36,9 @@ def _nearest(
 ) -> None:
     """`best[i]`: the largest similarity of samples[i] to a reference row; `rows[i]`: a row with it.
 
-    The reference rows lie in order of their size.
-
     Sizes a <= b bound the similarity by a / b (Swamidass and Baldi 2007): the search starts at rows of the
-    sample's own size and goes outwards until the bound is no larger than the similarity found so far.
+    sample's own size, as the reference is in order of size, and goes outwards until the bound is no larger
+    than the similarity found so far.
     """
     largest = len(starts) - 2
     for i in range(len(samples)):
@@ -89,17 +88,13 @@ class Neighbours:
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(sizes, minlength=BITS + 1))])
 
     def similarity(self, fingerprints: np.ndarray) -> np.ndarray:
-        """(B,) float64: the largest Tanimoto similarity of each of (B, 32) to a reference molecule.
-
-        It is 1 for a molecule of the reference (or one that its fingerprint does not tell from such).
-        """
+        """(B,) float64: the largest Tanimoto similarity of each of (B, 32) to a reference molecule; 1 for one
+        of these, or one that its fingerprint does not tell from such."""
         return self.nearest(fingerprints)[0]
 
     def nearest(self, fingerprints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same similarities (B,), and the rows (B,) of the most similar reference molecules.
-
-        The row is -1 where the similarity is 0.
-        """
+        """The same similarities (B,), and the rows (B,) of the most similar molecules, -1 where they are
+        0."""
         best, rows = np.empty(len(fingerprints)), np.empty(len(fingerprints), np.int64)
         samples = np.ascontiguousarray(fingerprints)
         _nearest(samples, _sizes(samples), self._rows, self._starts, best, rows)

@@ -28,10 +28,8 @@ def parse(text: str) -> Chem.Mol:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """The molecule after all rules; the same object if no rule changes it.
-
-    Raises InputError, with the reason against the row, where a rule rejects it.
-    """
+    """The molecule after all rules; the same object if no rule changes it. InputError, with the reason
+    against the row, where a rule rejects it."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError("with a metal")
@@ -46,7 +44,10 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
     if rules.charges == "neutralise" and any(atom.GetFormalCharge() for atom in changed.GetAtoms()):
         changed = rdMolStandardize.Uncharger().uncharge(changed)
     if rules.isotopes == "drop" and any(atom.GetIsotope() for atom in changed.GetAtoms()):
-        changed = _without_isotopes(changed)
+        changed = Chem.Mol(changed)
+        for atom in changed.GetAtoms():
+            atom.SetIsotope(0)
+        changed = Chem.RemoveHs(changed)  # [2H] has become an ordinary hydrogen
     if rules.stereo == "drop":
         changed = Chem.Mol(changed)
         Chem.RemoveStereochemistry(changed)
@@ -75,10 +76,3 @@ def has_metal(molecule: Chem.Mol) -> bool:
 def scaffold(molecule: Chem.Mol) -> str:
     """The Bemis-Murcko scaffold as SMILES without stereochemistry; empty for a molecule without rings."""
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
-
-
-def _without_isotopes(molecule: Chem.Mol) -> Chem.Mol:
-    plain = Chem.Mol(molecule)
-    for atom in plain.GetAtoms():
-        atom.SetIsotope(0)
-    return Chem.RemoveHs(plain)  # [2H] has become an ordinary hydrogen

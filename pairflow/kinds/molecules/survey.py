@@ -134,12 +134,9 @@ def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]
 
 
 def find_column(path: Path) -> str:
-    """The column of a CSV file that holds SMILES, judged by its first rows.
-
-    A column with a usual name (`SMILES_COLUMNS`) comes first, otherwise the only one in which most fields are
-    molecules. InputError names the columns where there is none or several, and where the header is a
-    molecule itself.
-    """
+    """The column of a CSV file that holds SMILES, judged by its first rows: one with a usual name
+    (`SMILES_COLUMNS`), or else the only one in which most fields are molecules. InputError where there is
+    none or several, and where the header is a molecule itself."""
     mostly_molecules = {
         name: sum(map(is_molecule, fields)) > len(fields) / 2
         for name, fields in columns(path, _SAMPLED_ROWS).items()

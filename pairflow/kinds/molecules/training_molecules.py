@@ -1,8 +1,10 @@
 """The description of an experiment's training molecules: written once, read by every evaluation."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +13,17 @@ from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, write_table
 from pairflow.artifacts.contents import COMPUTED, require_columns
 from pairflow.errors import InputError
+from pairflow.kinds.molecules.chemistry import TrainingMolecules
+from pairflow.kinds.molecules.descriptors import PROPERTIES
+from pairflow.kinds.molecules.similarity import WORDS, Neighbours
 from pairflow.metrics.frechet import Moments
-
-if TYPE_CHECKING:
-    from pairflow.kinds.molecules.chemistry import TrainingMolecules
+from pairflow.runtime.progress import bar
 
 PROPERTY_ROWS = 20_000  # training molecules, at most, whose properties are computed: QED takes the time
 HELD_OUT_ROWS = 2_000  # held-out molecules, at most, that samples are compared with
 CHEMNET_ROWS = 10_000  # training molecules, at most, whose ChemNet features are computed
+CHEMNET_DIMENSION = 512
+_CHEMNET_CHUNK = 1024  # molecules between two updates of the bar
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,6 @@ def write_training(
     properties: np.ndarray,
 ) -> None:
     """Write a row per molecule: smiles, scaffold, fingerprint (256 bytes), and its properties if computed."""
-    from pairflow.kinds.molecules.descriptors import PROPERTIES
-
     rows = some(len(known.trained), PROPERTY_ROWS)
     values = np.full((len(known.trained), len(PROPERTIES)), np.nan)
     values[rows] = properties
@@ -87,12 +90,8 @@ def write_training(
     write_table(path, table, known.describes("training molecules", properties_of=len(rows)))
 
 
-def read_training(path: Path, known: DatasetMolecules) -> "TrainingMolecules":
+def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
     """Read what samples are compared with; InputError if it was made from other molecules."""
-    from pairflow.kinds.molecules.chemistry import TrainingMolecules
-    from pairflow.kinds.molecules.descriptors import PROPERTIES
-    from pairflow.kinds.molecules.similarity import WORDS, Neighbours
-
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
@@ -107,8 +106,21 @@ def write_chemnet(path: Path, known: DatasetMolecules, moments: Moments) -> None
     write_table(path, pa.table(moments.columns()), known.describes("ChemNet statistics", count=moments.count))
 
 
-def read_chemnet(path: Path, known: DatasetMolecules) -> Moments:
-    """Read what `write_chemnet` wrote; InputError if it was made from other molecules."""
-    table, metadata = read_table(path, "ChemNet statistics")
-    known.require(metadata, path)
-    return Moments.from_columns(table, metadata.parameters["count"])
+def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
+    """ChemNet's last hidden layer on canonical SMILES, (M, 512), for the distance of Preuer et al. 2018.
+
+    InputError where the optional package `fcd` is not installed.
+    """
+    try:
+        import fcd
+    except ImportError:
+        raise InputError('fcd: the package is not installed; try: pip install "pairflow[fcd]"') from None
+    parts = [np.empty((0, CHEMNET_DIMENSION), np.float32)]
+    with warnings.catch_warnings(), bar(total=len(smiles), desc="ChemNet", quiet=not progress) as molecules:
+        warnings.simplefilter("ignore")  # on strings longer than 350, and on functions that NumPy will drop
+        network = fcd.load_ref_model()
+        for first in range(0, len(smiles), _CHEMNET_CHUNK):
+            chunk = list(smiles[first : first + _CHEMNET_CHUNK])
+            parts.append(fcd.get_predictions(network, chunk, n_jobs=0, device=device))
+            molecules.update(len(chunk))
+    return np.concatenate(parts)

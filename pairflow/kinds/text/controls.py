@@ -45,8 +45,4 @@ def draw_snippet(training: np.ndarray, count: int, random: np.random.Generator) 
     return np.repeat(random.choice(training, 1), count, axis=0)
 
 
-CONTROLS: dict[str, Control] = {
-    "shuffled": draw_shuffled,
-    "chain": draw_chain,
-    "snippet": draw_snippet,
-}
+CONTROLS: dict[str, Control] = {"shuffled": draw_shuffled, "chain": draw_chain, "snippet": draw_snippet}

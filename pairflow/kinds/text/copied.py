@@ -12,24 +12,17 @@ from pairflow.pairing.cpu.compiled import compiled
 
 def longest_copies(rows: np.ndarray, training: np.ndarray) -> np.ndarray:
     """(B,) int64: tokens in the longest span of each row (B, N) that a row of `training` (M, N) contains.
-
-    Missing tokens, which are negative, end a span.
-    """
-    order = _sorted_ends(rows)
+    Missing tokens, which are negative, end a span."""
+    length = rows.shape[1]
+    padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
+    ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
+    order = np.lexsort(ends.reshape(-1, length).T[::-1])  # row * N + first place of each end, by its tokens
     shared = np.zeros(len(order), np.int64)
     _look_up(rows, order, training, shared)
     _spread(rows, order, shared, np.zeros_like(shared))
     longest = np.zeros(len(rows), np.int64)
-    np.maximum.at(longest, order // rows.shape[1], shared)
+    np.maximum.at(longest, order // length, shared)
     return longest
-
-
-def _sorted_ends(rows: np.ndarray) -> np.ndarray:
-    """(B * N,) int64: row * N + first place of every end of a row, in the order of the tokens."""
-    length = rows.shape[1]
-    padded = np.pad(rows, ((0, 0), (0, length)), constant_values=np.iinfo(rows.dtype).min)
-    ends = np.lib.stride_tricks.sliding_window_view(padded, length, axis=1)[:, :length]
-    return np.lexsort(ends.reshape(-1, length).T[::-1])
 
 
 @compiled
@@ -65,9 +58,7 @@ def _look_up(rows: np.ndarray, order: np.ndarray, training: np.ndarray, shared: 
 @compiled
 def _spread(rows: np.ndarray, order: np.ndarray, shared: np.ndarray, equal: np.ndarray) -> None:
     """Pass what an end shares with the training text on to its neighbours, as far as they are equal to it.
-
-    `equal` is room for the tokens that an end shares with the one before it.
-    """
+    `equal` is room for the tokens that an end shares with the one before it."""
     length, count = rows.shape[1], len(order)
     for place in range(1, count):
         equal[place] = _match(rows, order[place - 1], rows, order[place] // length, order[place] % length)[0]

@@ -1,11 +1,230 @@
-"""The data sets of text. A new one is an entry here, and its name in `settings.TEXT_SOURCES`."""
+"""Sources of text. A new data set is an entry at the end, and its name in TEXT_SOURCES."""
 
+import hashlib
+import lzma
+import re
+import tarfile
+import zipfile
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
-from pairflow.data.download import RawFile
-from pairflow.kinds.text.lm1b import Lm1b
-from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.sources import EmbeddedText, OwnText, Text8, TextSource
+from pairflow.artifacts import digest
+from pairflow.config import DataSettings
+from pairflow.data.download import RawFile, published_status
+from pairflow.data.source import DatasetSize, DataSource, RowFile, files, quoted
+from pairflow.data.status import Finding, described
+from pairflow.data.unpack import require_plausible
+from pairflow.errors import InputError
+from pairflow.files import read_bytes, read_text, require_regular
+from pairflow.kinds.text.prepare import Parts, PreparedText, Rejected, cut_parts, normalise, prepare
+from pairflow.kinds.text.settings import FILES, Text
+from pairflow.kinds.text.tokenisers import Tokeniser
+
+MOST_BYTES = 2**32  # of a file of text, which is held in memory as a whole
+BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with the space
+
+TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
+HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
+# In word pieces of bert-base-uncased, [SEP] included: 30,301,028 and 306,688 sentences of about 29.
+_TOKENS, _HELD_OUT_TOKENS = 880_000_000, 8_900_000
+
+_RULES = [  # of words that the benchmark has set apart, in this order
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"(https?) : / / ", r"\1://"),
+        (r" '(\w+)", r"'\1"),
+        (r" (\w+) \.(?= |$)", r" \1."),
+        (r" ([?!])(?= |$)", r"\1"),
+        (r" ([,:;]) ", r"\1 "),
+        (r" / ", "/"),
+        (r'" ([^"]+) "', r'"\1"'),
+        (r"' ([^']+) '", r"'\1'"),
+        (r"\( ([^()]+) \)", r"(\1)"),
+        (r"\[ ([^\[\]]+) \]", r"[\1]"),
+        (r"([$£]) ", r"\1"),
+    )
+]
+
+
+class TextSource(DataSource):
+    """One text, and a name for it."""
+
+    @abstractmethod
+    def fetch(self) -> Path:
+        """A local path of the text, which is downloaded if need be."""
+
+    @abstractmethod
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        """The text in three parts; files that cannot be read are added to `rejected`."""
+
+    def digest(self) -> str:
+        """The hash of what is read."""
+        return digest(self.fetch())
+
+    def read(self, settings: Text, parent: Tokeniser | None = None) -> PreparedText:
+        """Read, tokenise and split the text, by the tokeniser of a parent if there is one."""
+        rejected: list[Rejected] = []
+        parts = self.parts(settings, rejected)
+        return prepare(parts, settings, rejected, parent)
+
+
+@dataclass(frozen=True)
+class PublishedText(TextSource):
+    """A text that is downloaded, or read from the folder that PAIRFLOW_DATA_DIR names."""
+
+    name: str
+    file: RawFile
+
+    def fetch(self) -> Path:
+        return self.file.fetch()
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        """The parts of a plain file in UTF-8; a file that is packed has a class of its own."""
+        return cut_parts(read_text(self.fetch(), MOST_BYTES), settings)
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        return published_status([self.file], offline)
+
+
+@dataclass(frozen=True)
+class EmbeddedText(PublishedText):
+    """A text that is part of the package, packed by xz, with the SHA-256 of its UTF-8 bytes."""
+
+    sha256: str
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        content = lzma.decompress(self.fetch().read_bytes())
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise InputError(f"{self.fetch()}: not the text of this package; install it again")
+        return cut_parts(content.decode("utf-8"), settings)
+
+
+@dataclass(frozen=True)
+class Text8(PublishedText):
+    """text8: the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006)."""
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        path = self.fetch()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                require_plausible(path, archive.getinfo("text8").file_size)
+                text = archive.read("text8").decode("ascii")
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise InputError(f"{path}: not the archive of text8: {described(error)}") from None
+        return cut_parts(text, settings)
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Text)
+        held_out = round(settings.validation_fraction * 10**8)
+        return expected_size(settings, 10**8 - held_out - round(settings.judge_fraction * 10**8), held_out)
+
+
+def expected_size(settings: Text, tokens: int, held_out: int) -> DatasetSize:
+    """About the size of packed rows of so many training and held-out tokens, of data that may not be here."""
+    bert = settings.tokeniser == "bert"
+    width = settings.length - 2 * bert
+    symbols = settings.vocabulary_size or (BERT_SIZE if bert else LETTERS)
+    return DatasetSize(tokens // (settings.stride or width), held_out // width, symbols).limited(settings)
+
+
+def detokenise(sentence: str) -> str:
+    """A sentence without most spaces that the benchmark has put before punctuation and inside brackets.
+
+    These are the rules that MDLM's authors use (Sahoo et al. 2024). They keep the one between `)` and `.`.
+    """
+    for pattern, replacement in _RULES:
+        sentence = pattern.sub(replacement, sentence)
+    return sentence
+
+
+@dataclass(frozen=True)
+class Lm1b(PublishedText):
+    """The One Billion Word Benchmark (Chelba et al. 2013): single sentences in a random order.
+
+    It has 99 files for training and 50 held-out ones, for validation. The last of the 99, as many as
+    `judge_fraction` says, are the judge's.
+    """
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        judge = ceil(Fraction(str(settings.judge_fraction)) * len(TRAINING))
+        names = {"train": TRAINING[:-judge], "validation": HELD_OUT, "judge": TRAINING[-judge:]}
+        return {part: self._sentences(set(own), settings) for part, own in names.items()}
+
+    def _sentences(self, names: set[str], settings: Text) -> Iterator[str]:
+        """The sentences of the files of these names, in the order of the archive."""
+        path = self.fetch()
+        try:
+            with tarfile.open(path, "r|gz") as archive:
+                for member in archive:
+                    if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
+                        require_plausible(path, member.size)
+                        for line in file.read().decode("utf-8").splitlines():
+                            yield normalise(detokenise(line), settings)
+        except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
+            raise InputError(f"{path}: not the archive of LM1B: {described(error)}") from None
+
+    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
+        assert isinstance(settings, Text)
+        return expected_size(settings, _TOKENS, _HELD_OUT_TOKENS)
+
+
+@dataclass(frozen=True)
+class OwnText(RowFile, TextSource):
+    """A user's own UTF-8 file, or a folder whose files are read in the order of their names."""
+
+    def fetch(self) -> Path:
+        if not self.path.exists():
+            raise InputError(f"{self.path}: no such file or folder")
+        if not self.path.is_dir():
+            require_regular(self.path)
+        return self.path
+
+    def files(self) -> list[Path]:
+        """The file, or those of the folder; InputError if there is none."""
+        return files(self.path, *FILES) if self.fetch().is_dir() else [self.path]
+
+    def digest(self) -> str:
+        content = hashlib.sha256()
+        for path in self.files():
+            content.update(bytes.fromhex(digest(path)))
+        return content.hexdigest()
+
+    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
+        texts = list(self._texts(rejected))
+        if not texts:
+            place = "" if self.path.is_file() else f"no text: {rejected[0].place}: "
+            raise InputError(f"{self.path}: {place}{rejected[0].reason}")
+        ends = (text if text.endswith("\n") else f"{text}\n" for text in texts[:-1])
+        return cut_parts("".join([*ends, texts[-1]]), settings)
+
+    def _texts(self, rejected: list[Rejected]) -> Iterator[str]:
+        for path in self.files():
+            content = read_bytes(path, MOST_BYTES)
+            try:
+                text = content.decode("utf-8-sig")
+                if not text.strip():
+                    raise InputError("empty")
+            except UnicodeDecodeError as error:
+                reason = f"not UTF-8 text (byte {error.start} is {content[error.start]:#04x})"
+                start = content.decode("utf-8", errors="replace")
+                rejected.append(Rejected.piece(path.name, start, reason))
+            except InputError as error:
+                rejected.append(Rejected.piece(path.name, "", str(error)))
+            else:
+                yield text
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        try:
+            files = self.files()
+        except InputError as error:
+            return Finding.attention(str(error), f"ls {quoted(self.path.parent)}")
+        return Finding.ok(str(self.path) + f", {len(files):,} files" * (files != [self.path]))
+
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
 _EMBEDDED = Path(__file__).with_name("shakespeare.txt.xz")

@@ -52,7 +52,9 @@ class GPT2:
         transformers.logging.disable_progress_bar()
         try:
             config = transformers.GPT2Config.from_pretrained(folder, local_files_only=True)
-            _require_large(config, folder)
+            for key, expected in LARGE.items():  # only under it the metric is `gen_ppl`
+                if (actual := getattr(config, key)) != expected:
+                    raise InputError(f"{folder}: not GPT-2 large: {key} is {actual}, expected {expected}")
             network = transformers.GPT2LMHeadModel.from_pretrained(
                 folder, config=config, local_files_only=True, use_safetensors=True, dtype=torch.float32
             )
@@ -88,13 +90,6 @@ class GPT2:
         logits = self.network(tokens.clamp(min=0)).logits[:, :-1].float()
         losses = F.cross_entropy(logits.transpose(1, 2), tokens[:, 1:], ignore_index=_NONE, reduction="none")
         return float(losses.sum(dtype=torch.float64))
-
-
-def _require_large(config: Any, folder: Path) -> None:
-    """InputError unless the sizes are those of GPT-2 large: only under it the metric is `gen_ppl`."""
-    for key, expected in LARGE.items():
-        if (actual := getattr(config, key)) != expected:
-            raise InputError(f"{folder}: not GPT-2 large: {key} is {actual}, expected {expected}")
 
 
 def _download() -> Path:

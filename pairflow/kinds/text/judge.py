@@ -1,13 +1,22 @@
 """The second judge of text: a small autoregressive transformer, on text that no generator has seen."""
 
 import copy
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pairflow import rng
+from pairflow.artifacts import digest, read_object
 from pairflow.config import Optimisation
+from pairflow.errors import InputError
 from pairflow.kinds.text.settings import JudgeTransformer
 from pairflow.networks.causal import CausalTransformer, mean_nll
 from pairflow.training.loop import optimise
@@ -15,6 +24,8 @@ from pairflow.training.objectives import WHOLE, Batches, Objective
 
 HELD_BACK = 0.1  # of the judge's rows, at their end: they choose the weights
 VALIDATIONS = 20  # of a training
+FORMAT = 1
+SIZES = ("length", "vocabulary_size", "width", "blocks", "heads", "dropout")  # in the description
 
 
 class NextToken(Objective):
@@ -50,9 +61,7 @@ def train(
     rows: np.ndarray, vocabulary_size: int, settings: JudgeTransformer, running: bool, progress: bool
 ) -> tuple[CausalTransformer, float]:
     """A judge of text from its rows (J, N), -1 for padding, and its NLL of those that were held back.
-
-    `running`: rows follow one another in the text, so that those to learn may begin anywhere.
-    """
+    `running`: rows follow one another in the text, so that those to learn may begin anywhere."""
     held_back = max(1, round(HELD_BACK * len(rows)))
     learnt, best = rows[:-held_back], Best(rows[-held_back:])
     if running:
@@ -70,3 +79,50 @@ def train(
     optimise(network, objective, optimisation, seed=settings.seed, validate=best, progress=progress)
     network.load_state_dict(best.weights)
     return network.eval(), best.nll
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerJudge:
+    """The network, on the CPU, and the file's hash."""
+
+    network: CausalTransformer
+    weights: str
+
+    @property
+    def name(self) -> str:
+        """What metric rows call it."""
+        return f"transformer-{self.weights[:8]}"
+
+    @classmethod
+    def load(cls, weights: Path, judge: str) -> Self:
+        """The judge that learnt from the rows with the hash `judge`; InputError if the files do not fit."""
+        description = weights.with_suffix(".json")
+        try:
+            facts = read_object(description)
+            sizes = {key: facts[key] for key in SIZES}
+            learnt, expected = facts["inputs"]["judge"], facts["weights"]
+        except FileNotFoundError as error:
+            raise InputError(f"{description}: no such file; `pairflow train_judge` writes it") from error
+        except (ValueError, LookupError, TypeError) as error:
+            raise InputError(f"{description}: not the description of a judge") from error
+        if learnt != judge:
+            raise InputError(f"{description}: this judge learnt from other rows than those of --judge")
+        if not weights.is_file() or digest(weights) != expected:
+            raise InputError(f"{weights}: these are not the weights that {description} describes")
+        try:
+            network = CausalTransformer(**sizes)
+            network.load_state_dict(load_file(weights))
+        except (SafetensorError, RuntimeError, TypeError) as error:
+            raise InputError(f"{weights}: not the weights of a judge") from error
+        return cls(network.eval(), expected)
+
+    def perplexity(self, rows: np.ndarray) -> float:
+        """exp of the mean negative log-probability of all tokens of the rows (B, N), -1 for none."""
+        return math.exp(mean_nll(self.network, rows))
+
+
+def save(weights: Path, description: Path, network: CausalTransformer, facts: dict[str, Any]) -> None:
+    """Write the weights, and `facts`, with the sizes and inputs that `TransformerJudge.load` needs."""
+    save_file(network.state_dict(), weights)
+    text = json.dumps({"format": FORMAT, **facts, "weights": digest(weights)}, indent=1, sort_keys=True)
+    description.write_text(text + "\n", encoding="utf-8")

@@ -1,24 +1,43 @@
 """Text, as characters or pieces of words."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pairflow.config import DEMANDED, DemandSettings, Experiment
-from pairflow.data.folders import listing
+from pairflow.data.costs import Cost, ShortJob, token_costs
+from pairflow.data.source import listing
 from pairflow.kinds.kind import ROWS, Kind, Needs
 from pairflow.kinds.text import settings as text_settings
-from pairflow.kinds.text.metrics import GROUPS, METRICS
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
+from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.data.delivery import Delivery, Scored
     from pairflow.data.draft import Draft, DraftRequest
     from pairflow.metrics.measured import Machine, Measurement
     from pairflow.training.model import Model
+
+_text = partial(Metric, real="held-out text")
+_ngrams = partial(_text, best="lowest", against="to held-out text", group="ngrams")
+_repeats = partial(_text, chart=False, group="repeats")
+METRICS = {
+    "judge_ppl": _text("judge perplexity", "lowest", "the judge’s perplexity", log=True),
+    "gen_ppl": _text("generative perplexity", "lowest", log=True),
+    "entropy": _text("entropy (nats)", digits=2),
+    "known_words": _text("share of known words", "highest"),
+    "js_trigram": _ngrams("trigram distance"),
+    "js_bigram": _ngrams("bigram distance"),
+    "js_unigram": _ngrams("unigram distance"),
+    "rep_4": _repeats("repeated 4-grams of a sample"),
+    "distinct_4": _repeats("distinct 4-grams of a trial"),
+    "copied_span": _repeats("longest copied span", against="of {} text"),
+    "copied_span_max": _repeats("longest copied span of a trial", against="of {} text"),
+}
+GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of training text"}
 
 
 def _judge(root: Path) -> dict[str, Path]:
@@ -44,20 +63,17 @@ class TextFiles(NamedTuple):
 
 
 class TextKind(Kind):
-    name, settings = "text", Text
-
-    # Raw data
+    name, settings, rows = "text", Text, "text"
+    metrics, groups = METRICS, GROUPS
+    floor, real, comparison = JudgedDraws, TextFiles, Judge
+    shows_pairs = on_demand = keeps_symbols = True
+    demanded, chosen_by = DEMANDED | {"prefix", "template"}, ("judge_ppl",)
+    steps = ("train_judge",)
 
     prepared = ROWS | {
         "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
         "rejected.parquet": "Pieces of text that were left out, with reasons (Parquet).",
     }
-    keeps_symbols = True
-
-    def source(self, settings: Text, folder: Path = Path()) -> Any:
-        from pairflow.kinds.text.data_sets import source_of
-
-        return source_of(settings, folder)
 
     def prepare(self, settings: Text, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.
@@ -65,9 +81,7 @@ class TextKind(Kind):
         The text comes with the package, from your own file or folder, or from a published data set. A
         published data set is read from the folder that PAIRFLOW_DATA_DIR names, or downloaded and verified.
         """
-        from pairflow.kinds.text.store import store
-
-        store(settings, files, parent)
+        self.load("prepare").store(self.source(settings), settings, files, parent)
 
     def own_raw(self, settings: Text) -> dict[str, str | None]:
         return {"data.source": settings.own}
@@ -77,12 +91,6 @@ class TextKind(Kind):
 
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
-
-    # Jobs on real data
-
-    steps = ("train_judge",)
-    floor = JudgedDraws
-    shows_pairs = True
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
         """The training of the second judge, if there is one."""
@@ -95,12 +103,8 @@ class TextKind(Kind):
         return paths.real_files(root) | _judge_text(root) | judge
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
-        return text_settings.judged_draws(experiment, evaluation)
-
-    # Metrics of samples
-
-    real = TextFiles
-    comparison = Judge
+        draws, judge = experiment.real_draws(evaluation), text_settings.judge_settings(experiment)
+        return JudgedDraws(**judge.model_dump(), **draws.model_dump())
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
         return text_settings.judge_settings(experiment)
@@ -113,9 +117,7 @@ class TextKind(Kind):
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
         """Measure each trial's samples of text: their perplexity under judges of text that no generator
         has seen, their entropy, their words, repeats and copies of training text, and their n-grams."""
-        from pairflow.kinds.text.measure import measure_samples
-
-        return measure_samples(settings, samples, real, machine)
+        return self.load("measure").measure_samples(settings, samples, real, machine)
 
     def measure_floor(self, settings: JudgedDraws, real: TextFiles, machine: "Machine") -> "Measurement":
         """Compute the floor and the controls: the same metrics as for samples, but of other rows.
@@ -123,23 +125,11 @@ class TextKind(Kind):
         Rows of the method 'data' are held-out text. Those of 'shuffled', 'chain' and 'snippet' are drawn from
         the training text without a model: tokens in no order, a chain of trigrams, one training row repeated.
         """
-        from pairflow.kinds.text.measure import measure_floor
-
-        return measure_floor(settings, real, machine)
-
-    # The page
-
-    metrics, groups = METRICS, GROUPS
+        return self.load("measure").measure_floor(settings, real, machine)
 
     def is_partial(self, settings: Text) -> bool:
         """The paper takes 3.5 million rows of LM1B; protocol.yaml of its page has their number."""
         return settings.source != "lm1b" and super().is_partial(settings)
-
-    # On demand
-
-    rows = "text"
-    on_demand, demanded = True, DEMANDED | {"prefix", "template"}
-    chosen_by = ("judge_ppl",)
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "subwords", "bert")
@@ -148,26 +138,25 @@ class TextKind(Kind):
         return file.is_dir() or file.suffix.lower() == ".txt"
 
     def draft(self, request: "DraftRequest") -> "Draft":
-        from pairflow.kinds.text.survey import draft_text
-
-        return draft_text(request)
+        return self.load("survey").draft_text(request)
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        from pairflow.kinds.text.on_demand import TextDelivery
-
-        return TextDelivery(model, settings)
+        return self.load("on_demand").TextDelivery(model, settings)
 
     def scored(self, model: "Model") -> "Scored":
-        from pairflow.kinds.text.on_demand import ScoredText
+        return self.load("on_demand").ScoredText(model)
 
-        return ScoredText(model)
-
-    # Costs
-
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.kinds.text.costs import text_costs
-
-        return text_costs(job)
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
+        """The time of GPT-2 is not known."""
+        costs, settings = token_costs(job), text_settings.judge_settings(job.experiment)
+        if settings.gen_ppl:
+            costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
+        if judge := settings.transformer:  # measured on the same machine on 2026-11-23
+            tokens = judge.iterations * judge.batch_size * job.sizes.length
+            in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
+            seconds = tokens * judge.width * (in_blocks + 2e-10 * job.sizes.vocabulary_size)
+            costs["train_judge"] = Cost(3.0 + seconds, 950.0, 1e6)
+        return costs
 
 
 KIND = TextKind()

@@ -47,10 +47,8 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Level:
-    """The k-grams of the text: context's number * K + last token, sorted, and their counts.
-
-    `continued` counts the different tokens before each; the highest order has none.
-    """
+    """The k-grams of the text: context's number * K + last token, sorted, and their counts. `continued`
+    counts the different tokens before each; the highest order has none."""
 
     codes: np.ndarray
     counted: _Counts
@@ -98,7 +96,9 @@ class KneserNey:
         """(B, N) float64: of each token given those before it in its row; NaN where there is no token."""
         result = np.full(rows.shape, np.nan)
         lower = np.full(rows.shape, 1 / self.vocabulary_size)
-        lengths = _context_lengths(rows)
+        places = np.arange(rows.shape[1])
+        gaps = np.maximum.accumulate(_before(np.where(rows < 0, places, -1)), axis=1)
+        lengths = places - 1 - gaps  # of the tokens before each place, without a gap
         for size, (level, numbers, contexts) in enumerate(self._look_up(rows)):
             longest = level.counted.probabilities(numbers, contexts, lower)
             last = level.continued is None
@@ -127,10 +127,3 @@ class KneserNey:
 def _before(numbers: np.ndarray) -> np.ndarray:
     """What stands one place to the left, -1 at the beginning of a row."""
     return np.pad(numbers[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
-
-
-def _context_lengths(rows: np.ndarray) -> np.ndarray:
-    """(B, N): how many tokens stand before each place, without a gap."""
-    places = np.arange(rows.shape[1])
-    gaps = np.where(rows < 0, places, -1)
-    return places - 1 - np.maximum.accumulate(_before(gaps), axis=1)

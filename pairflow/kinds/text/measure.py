@@ -1,6 +1,6 @@
 """The metric rows of samples of text, of real text, and of the controls. See docs/metrics.md, "Text"."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -10,30 +10,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pairflow import rng
-from pairflow.artifacts import Metadata, Provenance, digest, read_table, token_array
-from pairflow.config import RealDraws
+from pairflow.artifacts import Metadata, digest, read_table, token_array
 from pairflow.errors import InputError
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.copied import longest_copies
+from pairflow.kinds.text.kind import TextFiles
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import (
     distinct_share,
     jensen_shannon,
+    known_share,
+    list_words,
     mark_padding,
     repeated_share,
     token_entropy,
 )
 from pairflow.kinds.text.settings import Judge, JudgedDraws
-from pairflow.kinds.text.tokenisers import load_tokeniser
-from pairflow.kinds.text.words import known_share, list_words
-from pairflow.metrics.draws import draw_trials
-from pairflow.metrics.measured import Machine, Measurement
-from pairflow.metrics.real_rows import RealRows
+from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
+from pairflow.metrics.measured import Machine, Measurement, RealRows, draw_trials
 
 if TYPE_CHECKING:
     from pairflow.kinds.text.gpt2 import GPT2
-    from pairflow.kinds.text.kind import TextFiles
-    from pairflow.kinds.text.transformer import TransformerJudge
 
 SPAN = 4  # tokens of the n-grams whose repeats are counted
 _SIZES = {1: "js_unigram", 2: "js_bigram", 3: "js_trigram"}
@@ -53,63 +50,69 @@ class TextJudge(Protocol):
 class RealText:
     """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `judges` has the judges by what metric rows call them; the n-gram model comes first and leads. `decode`
-    makes text of a row, and `cut` says that rows may begin and end within words. `gpt2` reads that text
-    without the symbol `mask`, if the settings ask for it.
+    `judges` has the judges by what metric rows call them; the n-gram model comes first and leads. `gpt2`
+    reads the text of samples, if the settings ask for it.
     """
 
     real: RealRows
     judges: dict[str, TextJudge]
-    decode: Callable[[np.ndarray], str]
-    padding: int | None
-    cut: bool
+    tokeniser: Tokeniser
     inputs: dict[str, str]
-    mask: int | None = None
     gpt2: "GPT2 | None" = None
 
     @classmethod
-    def read(
-        cls, files: "TextFiles", settings: Judge, device: str, threads: int | None, provenance: Provenance
-    ) -> "RealText":
-        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set.
-
-        Device and threads are for the networks among the judges.
-        """
+    def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
+        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set. Of
+        the networks among the judges, the transformer always runs on the CPU."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
         judged.require_same_data(real.metadata.data, files.judge, files.tokens)
         judged.require_split("judge", files.judge)
-        padding, size = tokeniser.padding, real.metadata.dimensions[1]
         # Rows of the judge follow one another in the text, so that their n-grams may cross rows.
-        stream = mark_padding(token_array(table["tokens"]), padding).reshape(1, -1)
+        stream = mark_padding(token_array(table["tokens"]), tokeniser.padding).reshape(1, -1)
         inputs = {**real.inputs, "judge": digest(files.judge)}
         name = f"kneser-ney-{settings.order}-{inputs['judge'][:8]}"
+        size = real.metadata.dimensions[1]
         judges: dict[str, TextJudge] = {name: KneserNey.fit(stream, size, settings.order)}
         if settings.transformer:
-            second = _load_transformer(files.judge_weights, inputs["judge"], threads)
+            from pairflow.kinds.text.judge import TransformerJudge  # imports torch, as the next ones
+            from pairflow.runtime.device import choose
+
+            choose("cpu", machine.threads)
+            if files.judge_weights is None:
+                raise InputError(
+                    "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
+                )
+            second = TransformerJudge.load(files.judge_weights, inputs["judge"])
             judges[second.name] = second
             inputs["judge_weights"] = second.weights
-        gpt2 = _load_gpt2(device, threads, provenance) if settings.gen_ppl else None
-        if gpt2:
+        gpt2 = None
+        if settings.gen_ppl:
+            from pairflow.kinds.text.gpt2 import GPT2
+            from pairflow.runtime.device import choose
+
+            gpt2 = GPT2.load(choose(machine.device, machine.threads, machine.provenance))
             inputs["gpt2"] = gpt2.sha256
-        cut = not tokeniser.lines
-        return cls(real, judges, tokeniser.decode, padding, cut, inputs, tokeniser.mask, gpt2)
+        return cls(real, judges, tokeniser, inputs, gpt2)
 
     @cached_property
     def train(self) -> np.ndarray:
         """The training rows (M, N)."""
-        return mark_padding(self.real.train, self.padding)
+        return mark_padding(self.real.train, self.tokeniser.padding)
 
     @cached_property
     def held_out(self) -> np.ndarray:
         """The held-out rows (V, N)."""
-        return mark_padding(self.real.held_out, self.padding)
+        return mark_padding(self.real.held_out, self.tokeniser.padding)
 
     def read_samples(self, path: Path) -> tuple[Trials, Metadata]:
         """The samples (B, N) of a model of these data by trial, and their metadata."""
-        rows, trials, metadata = self.real.read_samples(path)
-        marked = mark_padding(rows, self.padding)
+        table, metadata = self.real.read_samples(path)
+        marked, trials = (
+            mark_padding(token_array(table["tokens"]), self.tokeniser.padding),
+            table["trial"].to_numpy(),
+        )
         return {int(trial): marked[trials == trial] for trial in np.unique(trials)}, metadata
 
     @cached_property
@@ -117,22 +120,26 @@ class RealText:
         """The words of the training rows."""
         return list_words(self._spell(self.train), self.cut)
 
-    def _spell(self, rows: np.ndarray) -> Iterator[str]:
-        """The texts of rows, without padding."""
-        return (self.decode(row[row >= 0]) for row in rows)
+    @property
+    def cut(self) -> bool:
+        """Whether rows may begin and end within words."""
+        return not self.tokeniser.lines
 
-    def measure(self, rows: np.ndarray) -> Iterator[Row]:
-        """The metric rows of a trial's samples (B, N)."""
-        yield from self.measure_rows(rows)
-        yield from self.compare_ngrams(rows)
+    def _spell(self, rows: np.ndarray) -> Iterator[str]:
+        """The texts of rows, without padding and masks."""
+        return (self.tokeniser.decode(row[row >= 0]) for row in rows)
+
+    def measure(self, trials: Trials) -> Iterator[Row]:
+        """The metric rows of samples (B, N) by their trial."""
+        yield from _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_ngrams(rows)))
+        yield from self.measure_copies(trials)
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
         """Those metrics for which held-out rows can stand in place of samples."""
         for name, judge in self.judges.items():
             yield _row("judge_ppl", judge.perplexity(rows), extractor=name)
         if self.gpt2:
-            texts = [self.decode(row[(row >= 0) & (row != self.mask)]) for row in rows]
-            value = self.gpt2.perplexity(texts, rows.shape[1])
+            value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
             yield _row("gen_ppl", value, extractor=self.gpt2.name)
         yield _row("entropy", float(token_entropy(rows).mean()))
         yield _row("known_words", known_share(self._spell(rows), self.known_words, self.cut), "train")
@@ -155,80 +162,43 @@ class RealText:
             yield {**_row("copied_span_max", float(own.max()), "train"), **counted}
 
 
-def _load_transformer(weights: Path | None, judge: str, threads: int | None) -> "TransformerJudge":
-    """The second judge, on the CPU; `judge` is the hash of the rows that it must have learnt from."""
-    from pairflow.kinds.text.transformer import TransformerJudge  # imports torch, as the next one
-    from pairflow.runtime.device import choose
-
-    choose("cpu", threads)
-    if weights is None:
-        raise InputError(
-            "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
-        )
-    return TransformerJudge.load(weights, judge)
-
-
-def _load_gpt2(device: str, threads: int | None, provenance: Provenance) -> "GPT2":
-    from pairflow.kinds.text.gpt2 import GPT2  # imports torch, as the next one
-    from pairflow.runtime.device import choose
-
-    return GPT2.load(choose(device, threads, provenance))
-
-
 def _row(metric: str, value: float, reference: str | None = None, extractor: str | None = None) -> Row:
     return {"metric": metric, "value": value, "reference": reference, "extractor": extractor}
 
 
-def measure_samples(settings: Judge, samples: Path, files: "TextFiles", machine: Machine) -> Measurement:
+def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: Machine) -> Measurement:
     """The metric rows of samples, trial by trial."""
-    text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
+    text = RealText.read(files, settings, machine)
     trials, metadata = text.read_samples(samples)
     inputs = {"samples": digest(samples), **text.inputs}
-    return Measurement(measure_trials(trials, text), metadata.vocabulary, inputs, metadata.parameters)
+    return Measurement(text.measure(trials), metadata.vocabulary, inputs, metadata.parameters)
 
 
-def measure_floor(settings: JudgedDraws, files: "TextFiles", machine: Machine) -> Measurement:
-    """The metric rows of held-out text and of the controls."""
-    text = RealText.read(files, settings, machine.device, machine.threads, machine.provenance)
-    return Measurement(measure_real(text, settings), text.real.metadata.vocabulary, text.inputs)
-
-
-def measure_trials(trials: Trials, real: RealText) -> Iterator[Row]:
-    """The metric rows of samples (B, N) by their trial."""
-    yield from _by_trial(trials, real.measure)
-    yield from real.measure_copies(trials)
-
-
-def measure_real(real: RealText, settings: RealDraws) -> Iterator[Row]:
-    """The floor, method `data`, and the controls, each by its name: as many rows as samples have.
+def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
+    """The metric rows of real text, method `data`, and of the controls: as many rows as samples have.
 
     Held-out rows take the place of samples, but for the frequencies of n-grams, where training rows do.
     """
+    text = RealText.read(files, settings, machine)
     held_out, train = (
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}
-        for split, rows in (("test", real.held_out), ("train", real.train))
+        for split, rows in (("test", text.held_out), ("train", text.train))
     )
     floor = chain(
-        _by_trial(held_out, real.measure_rows),
-        real.measure_copies(held_out),
-        _by_trial(train, real.compare_ngrams),
+        _by_trial(held_out, text.measure_rows),
+        text.measure_copies(held_out),
+        _by_trial(train, text.compare_ngrams),
     )
-    controls = {name: measure_trials(draw_control(name, real.train, settings), real) for name in CONTROLS}
-    for method, rows in {"data": floor, **controls}.items():
-        for row in rows:
-            yield {**row, "method": method}
+    controls = {}
+    for name, draw in CONTROLS.items():
+        seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
+        drawn = [draw(text.train, settings.samples, np.random.default_rng(seed)) for seed in seeds]
+        controls[name] = text.measure(dict(enumerate(drawn)))
+    rows = ({**row, "method": method} for method, own in {"data": floor, **controls}.items() for row in own)
+    return Measurement(rows, text.real.metadata.vocabulary, text.inputs)
 
 
-def _by_trial(trials: Trials, measure: Callable[[np.ndarray], Iterator[Row]]) -> Iterator[Row]:
+def _by_trial(trials: Trials, measure: Callable[[np.ndarray], Iterable[Row]]) -> Iterator[Row]:
     for trial, rows in trials.items():
         for row in measure(rows):
             yield {**row, "trial": trial, "samples": len(rows)}
-
-
-def draw_control(name: str, training: np.ndarray, settings: RealDraws) -> Trials:
-    """The rows of a control, trial by trial."""
-    seeds = [rng.stream_seed(settings.seed, "control", name, trial) for trial in range(settings.trials)]
-    return {
-        trial: CONTROLS[name](training, settings.samples, np.random.default_rng(seed))
-        for trial, seed in enumerate(seeds)
-    }

@@ -1,6 +1,10 @@
-"""N-grams of token rows: their numbers, distributions and repeats, and the entropy of single rows."""
+"""N-grams of token rows: their numbers, distributions and repeats; the entropy of rows; known words."""
+
+from collections.abc import Iterable
 
 import numpy as np
+
+_SIGNS = ".,;:!?\"'`()[]{}-_"
 
 
 def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
@@ -10,11 +14,8 @@ def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
-    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on.
-
-    Those that contain a missing token have the number -1. Symbols and sizes may be as large as they like,
-    because each size is numbered from the one before.
-    """
+    """(B, N - size + 1) int64: equal n-grams of `size` tokens have equal numbers, from 0 on, and those with a
+    missing token -1. Each size is numbered from the one before, so that no number is too large."""
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     numbers = rows.astype(np.int64)
     for offset in range(1, size):
@@ -44,22 +45,18 @@ def token_entropy(rows: np.ndarray) -> np.ndarray:
 def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
     """Distance, from 0 to 1, between the n-gram frequencies p and q of two sets of rows (B, N) and (V, N).
 
-    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2. The n-grams may
-    begin anywhere.
+    It is the square root of 1/2 KL(p || m) + 1/2 KL(q || m) in bits, with m = (p + q) / 2, over all places.
     """
     numbers = number_ngrams(np.concatenate([rows, others]), size)
     length = numbers.max(initial=0) + 1
     parts = (part[part >= 0] for part in np.split(numbers, [len(rows)]))
     p, q = (np.bincount(part, minlength=length) / max(part.size, 1) for part in parts)
     middle = (p + q) / 2
-    bits = sum(_divergence(one, middle) for one in (p, q)) / 2
+    bits = 0.0
+    for one in (p, q):  # KL in bits
+        held = one > 0
+        bits += float((one[held] * np.log2(one[held] / middle[held])).sum()) / 2
     return float(np.sqrt(np.clip(bits, 0, 1)))
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """KL(p || q) in bits."""
-    held = p > 0
-    return float((p[held] * np.log2(p[held] / q[held])).sum())
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
@@ -77,3 +74,22 @@ def distinct_share(rows: np.ndarray, size: int) -> float:
     numbers = number_ngrams(rows, size)
     present = numbers[numbers >= 0]
     return len(np.unique(present)) / present.size if present.size else float("nan")
+
+
+def whole_words(text: str, cut: bool = True) -> list[str]:
+    """The words between white space, in small letters, without the signs around them; with `cut`, for rows
+    that may begin or end within a word, without the first and the last one."""
+    words = text.split()
+    stripped = (word.strip(_SIGNS).lower() for word in (words[1:-1] if cut else words))
+    return [word for word in stripped if word]
+
+
+def list_words(texts: Iterable[str], cut: bool = True) -> frozenset[str]:
+    """The different words of some texts."""
+    return frozenset(word for text in texts for word in whole_words(text, cut))
+
+
+def known_share(texts: Iterable[str], known: frozenset[str], cut: bool = True) -> float:
+    """The share of the words of all texts, with repeats, that are among `known`; NaN without any word."""
+    words = [word for text in texts for word in whole_words(text, cut)]
+    return sum(word in known for word in words) / len(words) if words else float("nan")

@@ -11,7 +11,7 @@ from pairflow.errors import InputError
 from pairflow.files import read_text
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
-from pairflow.kinds.text.sources import MOST_BYTES
+from pairflow.kinds.text.data_sets import MOST_BYTES
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 
@@ -39,19 +39,15 @@ class TextDelivery(Lines):
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
-    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template.
-
-    InputError for what the tokeniser lacks, and if the row is too short.
-    """
+    """The symbols (N,) of a row of text, FREE where it is open; None without a prefix or template. InputError
+    for what the tokeniser lacks, and if the row is too short."""
     start, option = given_start(settings)
     if start is None:
         return None
     tokens: list[int] = []
     for number, piece in enumerate(start.split(OPEN) if settings.template else [start]):
         try:
-            encoded = tokeniser.encode(piece).tolist() if piece else []
-            if tokeniser.unknown in encoded:
-                raise InputError("unknown symbol")
+            encoded = tokeniser.encode_known(piece).tolist() if piece else []
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
         tokens += [*([FREE] if number else []), *encoded]
@@ -79,9 +75,7 @@ class ScoredText(Scored):
         tokeniser = self.tokeniser
         for number, line in enumerate(text.splitlines(), 1):
             try:
-                row = tokeniser.line(tokeniser.encode(line), self.length)
-                if tokeniser.unknown is not None and tokeniser.unknown in row:
-                    raise InputError("unknown symbol")
+                row = tokeniser.line(tokeniser.encode_known(line), self.length)
             except InputError as reason:
                 yield Candidate(number, "", line, None, str(reason))
                 continue

@@ -1,21 +1,26 @@
 """Text to token rows: normalised, cut in three parts, tokenised, and cut into rows."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pairflow.artifacts import token_dtype
+from pairflow.artifacts import Metadata, atomic, identity, token_column, token_dtype, write_table
+from pairflow.data.prepared import parent_digest, write_no_molecules
 from pairflow.data.split import split_rows
 from pairflow.errors import InputError
 from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces
+from pairflow.kinds.text.tokenisers import BERT, Characters, Subwords, Tokeniser, WordPieces, load_tokeniser
 
 PARTS = ("train", "validation", "judge")  # in the order of the text
 Parts = Mapping[str, Iterable[str]]
@@ -41,8 +46,8 @@ class Rejected(NamedTuple):
 class PreparedText:
     """Text that is ready for pairing and training, in the order of the text.
 
-    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not. `rejected`
-    has `place`, `text` and `reason`.
+    `train` (M, N) may overlap, as `stride` says; `validation` (V, N) and `judge` (J, N) do not: without their
+    margins, one after the other, they are their part of it. `rejected` has `place`, `text` and `reason`.
     """
 
     train: np.ndarray
@@ -51,6 +56,10 @@ class PreparedText:
     tokeniser: Tokeniser
     rejected: pd.DataFrame
 
+    @property
+    def symbols(self) -> int:
+        return self.tokeniser.size
+
 
 def prepare(
     parts: Parts, settings: Text, rejected: Sequence[Rejected] = (), parent: Tokeniser | None = None
@@ -58,18 +67,22 @@ def prepare(
     """Turn the parts of a text into token rows; `rejected` are files that could not be read.
 
     The symbols `characters` are those of all parts, subwords are learnt from the training part only. With the
-    tokeniser of a `parent` they are its own, and pieces with others are rejected.
-
-    Raises InputError if a part gives no row, and for fewer rows than `training_rows`.
+    tokeniser of a `parent` they are its own, and pieces with others are rejected. InputError if a part gives
+    no row, and for fewer rows than `training_rows`.
     """
     texts = {name: list(parts[name]) for name in PARTS} if settings.tokeniser != "bert" else parts
-    tokeniser = _tokeniser(texts, settings) if parent is None else _parents(parent, settings)
+    tokeniser = _choose_tokeniser(texts, settings, parent)
     cut = _lines if settings.rows == "lines" else _packed
     rows, reasons = {}, list(rejected)
     for name in PARTS:
         rows[name] = cut(name, texts[name], tokeniser, settings, reasons)
         if not len(rows[name]):
-            raise InputError(_nothing_left(name, settings, reasons[len(rejected) :]))
+            unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
+            problem = f"too little text: its part for {name} has no {unit}"
+            own = [reject for reject in reasons[len(rejected) :] if reject.place.endswith(f" of {name}")]
+            if own:
+                problem = f"no row is left for {name}: {summarise(pd.DataFrame(own))}"
+            raise InputError(f"{settings.source}: {problem}")
     chosen = split_rows(
         range(len(rows["train"])),
         validation_fraction=0,
@@ -87,30 +100,31 @@ def normalise(text: str, settings: Text) -> str:
 
 
 def cut_parts(text: str, settings: Text) -> dict[str, list[str]]:
-    """Training, validation and judge, one after the other, of a normalised text.
-
-    It is cut between characters, or between lines where these are rows. Each of the last two parts has its
-    share, rounded up.
-    """
-    units: str | list[str] = text
-    if settings.rows == "lines":
-        units = [normalise(line, settings) for line in text.splitlines()]
-    else:
-        units = normalise(text, settings)
+    """Training, validation and judge, one after the other, of a normalised text, cut between characters, or
+    between lines where these are rows. Each of the last two parts has its share, rounded up."""
+    packed = settings.rows == "packed"
+    units: Any = (
+        normalise(text, settings) if packed else [normalise(line, settings) for line in text.splitlines()]
+    )
     # Fraction of the printed decimal, so that 0.05 is not a binary 0.05000...03.
     shares = [Fraction(str(share)) for share in (settings.validation_fraction, settings.judge_fraction)]
     held_out, judge = (ceil(share * len(units)) for share in (sum(shares), shares[1]))
     places = [0, len(units) - held_out, len(units) - judge, len(units)]
-    spans = zip(PARTS, places, places[1:], strict=False)
-    return {name: _as_list(units[max(0, first) : max(0, last)]) for name, first, last in spans}
+    parts = [units[max(0, first) : max(0, last)] for first, last in pairwise(places)]
+    return {name: [part] if packed else part for name, part in zip(PARTS, parts, strict=True)}
 
 
-def _as_list(units: str | list[str]) -> list[str]:
-    return [units] if isinstance(units, str) else units
-
-
-def _tokeniser(parts: Parts, settings: Text) -> Tokeniser:
+def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) -> Tokeniser:
+    """That of a model to start from, which must have these settings, or else one of the text."""
     lines = settings.rows == "lines"
+    if parent and (parent.kind, parent.lines) != (settings.tokeniser, lines):
+        rows = "lines" if parent.lines else "packed"
+        raise InputError(
+            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {parent.kind}, "
+            f"rows: {rows}"
+        )
+    if parent:
+        return parent
     if settings.tokeniser == "characters":
         return Characters.from_texts((text for texts in parts.values() for text in texts), lines)
     if settings.vocabulary_size:
@@ -118,28 +132,11 @@ def _tokeniser(parts: Parts, settings: Text) -> Tokeniser:
     return WordPieces.read(BERT.fetch(), lines)
 
 
-def _parents(tokeniser: Tokeniser, settings: Text) -> Tokeniser:
-    """The tokeniser of a model to start from; InputError if it is none of these settings."""
-    kind, lines = tokeniser.kind, settings.rows == "lines"
-    if (kind, tokeniser.lines) != (settings.tokeniser, lines):
-        rows = "lines" if tokeniser.lines else "packed"
-        raise InputError(
-            f"tokeniser: {settings.tokeniser}, rows: {settings.rows}; but the parent has {kind}, rows: {rows}"
-        )
-    return tokeniser
-
-
 def _packed(
-    name: str,
-    texts: Iterable[str],
-    tokeniser: Tokeniser,
-    settings: Text,
-    rejected: list[Rejected],
+    name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Pieces (M, N) of the texts one after the other; the remainder is dropped.
-
-    Pieces with text that the tokeniser does not know are rejected.
-    """
+    """Pieces (M, N) of the texts one after the other without the remainder; those with text that the
+    tokeniser does not know are rejected."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)
@@ -153,29 +150,18 @@ def _packed(
 
 
 def _lines(
-    name: str,
-    texts: Iterable[str],
-    tokeniser: Tokeniser,
-    settings: Text,
-    rejected: list[Rejected],
+    name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
     """A row (M, N) for each line that fits; the others are rejected."""
-    rows = []
+    rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]
     for number, text in enumerate(texts, 1):
         try:
-            rows.append(_line(text, tokeniser, settings.length))
+            if not text.strip():
+                raise InputError("empty")
+            rows.append(tokeniser.line(tokeniser.encode_known(text), settings.length)[None])
         except InputError as reason:
             rejected.append(Rejected.piece(f"line {number} of {name}", text, str(reason)))
-    return np.stack(rows) if rows else np.empty((0, settings.length), token_dtype(tokeniser.size))
-
-
-def _line(text: str, tokeniser: Tokeniser, length: int) -> np.ndarray:
-    if not text.strip():
-        raise InputError("empty")
-    tokens = tokeniser.encode(text)
-    if tokeniser.unknown is not None and tokeniser.unknown in tokens:
-        raise InputError("unknown symbol")
-    return tokeniser.line(tokens, length)
+    return np.concatenate(rows)
 
 
 def summarise(rejected: pd.DataFrame) -> str:
@@ -190,19 +176,25 @@ def summarise(rejected: pd.DataFrame) -> str:
     return f"{pieces} left out: {'; '.join(parts)}"
 
 
-def _nothing_left(name: str, settings: Text, rejected: Sequence[Rejected]) -> str:
-    own = [reject for reject in rejected if reject.place.endswith(f" of {name}")]
-    if own:
-        return f"{settings.source}: no row is left for {name}: {summarise(pd.DataFrame(own))}"
-    unit = "line" if settings.rows == "lines" else f"piece of {settings.length} tokens"
-    return f"{settings.source}: too little text: its part for {name} has no {unit}"
-
-
-def join(texts: Iterable[str]) -> Iterator[str]:
-    """Texts with a line break after each that has none, but for the last."""
-    before = ""
-    for text in texts:
-        if before:
-            yield before if before.endswith("\n") else f"{before}\n"
-        before = text
-    yield before
+def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path | None) -> None:
+    """Read a source of text, and write its token rows, its tokeniser, and the pieces that were left out."""
+    prepared = source.read(settings, load_tokeniser(parent) if parent else None)
+    if len(prepared.rejected):
+        print(f"pairflow preprocess: note: {summarise(prepared.rejected)}", file=sys.stderr)
+    shared: dict[str, Any] = {
+        "vocabulary": prepared.tokeniser.hash,
+        "data": identity(prepared.train, prepared.validation),
+        "parameters": settings.model_dump(mode="json"),
+        "inputs": {"source": source.digest(), **parent_digest(parent)},
+    }
+    tokeniser = prepared.tokeniser
+    row_format = {"length": prepared.train.shape[1], "vocabulary_size": tokeniser.size}
+    row_format |= {"padding": tokeniser.padding, "mask": tokeniser.mask}
+    with atomic(*files.values()) as temporary:
+        paths = dict(zip(files, temporary, strict=True))
+        for split in PARTS:
+            table = pa.table({"tokens": token_column(getattr(prepared, split), tokeniser.size)})
+            write_table(paths[split], table, Metadata(kind="tokens", split=split, **row_format, **shared))
+        tokeniser.save(paths["vocabulary"])
+        write_no_molecules(paths["known"], shared["vocabulary"], shared["data"], shared["inputs"])
+        write_table(paths["rejected"], prepared.rejected, Metadata(kind="rejected rows", **shared))

@@ -55,8 +55,7 @@ class Judge(Settings):
         "transformer with these settings; {} for the defaults.",
     )
     gen_ppl: bool = Field(
-        False,
-        description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text].",
+        False, description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text]."
     )
 
 
@@ -91,7 +90,7 @@ class Text(DataSettings):
     )
     tokeniser: Literal["characters", "subwords", "bert"] = Field(
         description="`characters`: each character is a symbol; `subwords`: byte-level pieces of words, "
-        "learnt from the training text; `bert`: the word pieces of bert-base-uncased.",
+        "learnt from the training text; `bert`: the word pieces of bert-base-uncased."
     )
     normalisation: Literal["none", "letters"] = Field(
         "none",
@@ -124,9 +123,7 @@ class Text(DataSettings):
         "it.",
     )
     judge_fraction: Share = Field(
-        0.05,
-        gt=0,
-        description="Share of the text, at its end, that only the judge of samples learns from.",
+        0.05, gt=0, description="Share of the text, at its end, that only the judge of samples learns from."
     )
     split_seed: Seed = Field(42, description="Seed of the random subset of training rows.")
     training_rows: TrainingRows = None
@@ -179,12 +176,6 @@ def judge_settings(experiment: Any) -> Judge:
     if isinstance(experiment.data, Text) and "order" not in judge.model_fields_set:
         return judge.model_copy(update={"order": 6 if experiment.data.tokeniser == "characters" else 3})
     return judge
-
-
-def judged_draws(experiment: Any, evaluation: str) -> JudgedDraws:
-    """Settings of the floor and of the controls of text."""
-    draws = experiment.real_draws(evaluation)
-    return JudgedDraws(**judge_settings(experiment).model_dump(), **draws.model_dump())
 
 
 DATA = Text

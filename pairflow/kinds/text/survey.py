@@ -6,9 +6,9 @@ from pairflow.config import suggest
 from pairflow.data.draft import Draft, DraftRequest, Entry, table_lines
 from pairflow.data.source import DatasetSize
 from pairflow.errors import InputError
+from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.prepare import PARTS, PreparedText
 from pairflow.kinds.text.settings import Text
-from pairflow.kinds.text.sources import OwnText
 
 LENGTH, SUBWORDS = 32, 1024  # N, and K of subwords, of a suggested experiment
 MOST_CHARACTERS = 256  # a text of more distinct ones is cut into subwords

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -31,13 +31,15 @@ _PIECES = re.compile(r"[^\n]{1,9999}\n?|\n")  # what is encoded at once: a line,
 _BATCH = 1000  # pieces that `tokenizers` encodes in one call
 
 
+def _role(name: str, text: str) -> Any:
+    """A property of a tokeniser: a special symbol, None where the vocabulary has none for that."""
+    return property(lambda tokeniser: tokeniser._roles.get(name), doc=text)
+
+
 @dataclass(frozen=True)
 class Tokeniser(ABC):
-    """The symbols of text; a token is the place of its symbol in `tokens`.
-
-    With `lines` every row is one line: its tokens, an end symbol, then padding. Otherwise rows are pieces of
-    running text.
-    """
+    """The symbols of text; a token is the place of its symbol in `tokens`. With `lines` every row is one
+    line: its tokens, an end symbol, then padding. Otherwise rows are pieces of running text."""
 
     tokens: tuple[str, ...]
     lines: bool = False
@@ -50,29 +52,16 @@ class Tokeniser(ABC):
         """K: the number of symbols, special ones included."""
         return len(self.tokens)
 
-    @property
-    def padding(self) -> int | None:
-        return self.size - 1 if self.lines else None
+    @cached_property
+    def _roles(self) -> dict[str, int]:
+        """The special symbols by what they are for; only those that the vocabulary has."""
+        return {"end": self.size - 2, "padding": self.size - 1} if self.lines else {}
 
-    @property
-    def end(self) -> int | None:
-        """The symbol after which a row holds no more text."""
-        return self.size - 2 if self.lines else None
-
-    @property
-    def mask(self) -> int | None:
-        """The vocabulary's own mask symbol, if it has one."""
-        return None
-
-    @property
-    def start(self) -> int | None:
-        """The symbol that each row begins with, if there is one."""
-        return None
-
-    @property
-    def unknown(self) -> int | None:
-        """The symbol of text that cannot be encoded, if there can be such text."""
-        return None
+    padding = _role("padding", "The symbol that fills rows up.")
+    end = _role("end", "The symbol after which a row holds no more text.")
+    mask = _role("mask", "The vocabulary's own mask.")
+    start = _role("start", "The symbol that each row begins with.")
+    unknown = _role("unknown", "The symbol of text that cannot be encoded.")
 
     @property
     def hash(self) -> str:
@@ -82,6 +71,13 @@ class Tokeniser(ABC):
     @abstractmethod
     def encode(self, text: str) -> np.ndarray:
         """The tokens (L,) of a text; InputError for a symbol that is not in the vocabulary."""
+
+    def encode_known(self, text: str) -> np.ndarray:
+        """`encode`; InputError also for a text of which a part is unknown."""
+        tokens = self.encode(text)
+        if self.unknown is not None and self.unknown in tokens:
+            raise InputError("unknown symbol")
+        return tokens
 
     @abstractmethod
     def spell(self, symbols: list[str]) -> str:
@@ -107,10 +103,8 @@ class Tokeniser(ABC):
         return row
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a row, without padding; with `lines` it is cut at the first end symbol.
-
-        A symbol beyond the vocabulary is the mask that absorbing noise adds; it is left out as well.
-        """
+        """The text of a row, without padding and masks (also that which absorbing noise adds to the
+        vocabulary); with `lines` it is cut at the first end symbol."""
         symbols = []
         for token in map(int, ids):
             if token == self.end:
@@ -248,25 +242,11 @@ class WordPieces(Tokeniser):
     def _places(self) -> dict[str, int]:
         return {token: place for place, token in enumerate(self.tokens)}
 
-    @property
-    def padding(self) -> int | None:
-        return self._places["[PAD]"]
-
-    @property
-    def end(self) -> int | None:
-        return self._places["[SEP]"] if self.lines else None
-
-    @property
-    def mask(self) -> int | None:
-        return self._places["[MASK]"]
-
-    @property
-    def start(self) -> int | None:
-        return self._places["[CLS]"]
-
-    @property
-    def unknown(self) -> int | None:
-        return self._places["[UNK]"]
+    @cached_property
+    def _roles(self) -> dict[str, int]:
+        names = {"padding": "[PAD]", "mask": "[MASK]", "start": "[CLS]", "unknown": "[UNK]"}
+        names |= {"end": "[SEP]"} if self.lines else {}
+        return {role: self._places[symbol] for role, symbol in names.items()}
 
     @cached_property
     def _encoder(self) -> Any:
@@ -321,19 +301,13 @@ def load_tokeniser(path: str | Path) -> Tokeniser:
 
 def _encode_pieces(encoder: Any, pieces: Iterable[str], size: int, end: int | None = None) -> np.ndarray:
     """The tokens of pieces, one after the other, with `end` after each if it is given."""
-    dtype = token_dtype(size)
+    dtype, iterator = token_dtype(size), iter(pieces)
     tail = [] if end is None else [end]
     parts = [np.empty(0, dtype)]
-    for batch in _batches(pieces):
+    while batch := list(islice(iterator, _BATCH)):
         encoded = encoder.encode_batch(batch, add_special_tokens=False)
         parts.append(np.array([token for piece in encoded for token in (*piece.ids, *tail)], dtype))
     return np.concatenate(parts)
-
-
-def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(pieces)
-    while batch := list(islice(iterator, _BATCH)):
-        yield batch
 
 
 def _library() -> Any:

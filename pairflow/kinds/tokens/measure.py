@@ -11,8 +11,7 @@ import numpy as np
 
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import RowFiles
-from pairflow.metrics.measured import Machine, Measurement
-from pairflow.metrics.real_rows import RealRows
+from pairflow.metrics.measured import Machine, Measurement, RealRows
 from pairflow.pairing.cpu.compiled import compiled
 
 
@@ -83,10 +82,8 @@ def _nearest(rows: np.ndarray, data: np.ndarray, best: np.ndarray) -> None:
 
 
 def ngram_distance(rows: np.ndarray, others: np.ndarray, size: int) -> float:
-    """Mean over positions of the total variation between n-gram frequencies of (B, N) and (V, N).
-
-    The n-gram of a position is the `size` tokens that begin there, so that there are N - size + 1 positions.
-    """
+    """Mean over the N - size + 1 positions of the total variation between the frequencies of the n-grams of
+    `size` tokens that begin there, of (B, N) and (V, N)."""
     symbols = int(max(rows.max(), others.max())) + 1
     distances = [
         total_variation(_codes(rows, start, size, symbols), _codes(others, start, size, symbols))

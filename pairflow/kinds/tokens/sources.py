@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairflow.artifacts import read_rows
-from pairflow.config import DataSettings
-from pairflow.data.download import RawFile
+from pairflow.data.download import RawFile, published_status
 from pairflow.data.prepared import PreparedRows
-from pairflow.data.source import DatasetSize, DataSource, RowFile
+from pairflow.data.source import DataSource, RowFile
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import Tokens
@@ -43,12 +42,8 @@ class PublishedTokens(DataSource):
     def read(self, settings: Tokens) -> PreparedRows:
         return TokenFile(self.fetch()).read(settings)
 
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Tokens)
-        return self.read(settings).size
-
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return self.file.status(offline)
+        return published_status([self.file], offline)
 
 
 _PUBLISHED: tuple[PublishedTokens, ...] = ()

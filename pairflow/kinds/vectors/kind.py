@@ -1,28 +1,32 @@
 """Vectors of real numbers."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairflow.config import RealDraws
+from pairflow.data.costs import Cost, ShortJob
 from pairflow.kinds.kind import Kind, RowFiles
-from pairflow.kinds.vectors.metrics import GROUPS, METRICS
 from pairflow.kinds.vectors.settings import Vectors
+from pairflow.metrics.metric import PATH_GROUP, PATHS, Metric
 
 if TYPE_CHECKING:
-    from pairflow.data.costs import Cost, ShortJob
     from pairflow.metrics.measured import Machine, Measurement
+
+_distance = partial(Metric, best="lowest", against="to training data", real="held-out data", log=True)
+METRICS = {
+    "chamfer": _distance("Chamfer distance", headline="the Chamfer distance", digits=4),
+    "chamfer_all": _distance("Chamfer distance, all coordinates", digits=4),
+    "w2": _distance("2-Wasserstein distance", digits=3),
+    **PATHS,
+}
 
 
 class VectorsKind(Kind):
-    name, settings = "vectors", Vectors
-
-    # Raw data
-
-    def source(self, settings: Vectors, folder: Path = Path()) -> Any:
-        from pairflow.kinds.vectors.sources import source_of
-
-        return source_of(settings, folder)
+    name, settings, sources, rows = "vectors", Vectors, "sources", "vectors"
+    metrics, groups = METRICS, PATH_GROUP
+    shows_pairs = True
 
     def prepare(
         self, settings: Vectors, files: Mapping[str, Path], parent: Path | None, progress: bool
@@ -32,43 +36,27 @@ class VectorsKind(Kind):
 
         Your own come from a .npy file with a two-dimensional array of floating-point numbers.
         """
-        from pairflow.kinds.vectors.store import store
-
-        store(settings, files)
-
-    # Jobs on real data
-
-    shows_pairs = True
-
-    # Metrics of samples
+        file = Path(settings.file) if settings.file else None
+        self.source(settings).read(settings).write(files, settings, file)
 
     def measure(self, settings: Any, samples: Path, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compare each trial's vectors with the training vectors, and average the energy and the straightness
         of the paths on which they were made."""
-        from pairflow.kinds.vectors.measure import measure_samples
-
-        return measure_samples(samples, real)
+        return self.load("measure").measure_samples(samples, real)
 
     def measure_floor(self, settings: RealDraws, real: RowFiles, machine: "Machine") -> "Measurement":
         """Compute the floor: the same metrics as for samples, with draws of held-out vectors instead."""
-        from pairflow.kinds.vectors.measure import measure_floor
+        return self.load("measure").measure_floor(settings, real)
 
-        return measure_floor(settings, real)
-
-    # The page
-
-    metrics, groups = METRICS, GROUPS
-
-    # On demand
-
-    rows = "vectors"
-
-    # Costs
-
-    def costs(self, job: "ShortJob") -> dict[str, "Cost"]:
-        from pairflow.kinds.vectors.costs import vector_costs
-
-        return vector_costs(job)
+    def costs(self, job: ShortJob) -> dict[str, Cost]:
+        sizes = job.sizes
+        numbers, compared = sizes.total * sizes.length, sizes.rows * sizes.length
+        seconds, memory = 1.5 + job.samples * (1e-5 + 1e-9 * compared), 250.0 + 2e-5 * compared
+        return {
+            "preprocess": Cost(1.0 + 1e-7 * numbers, 200.0 + 3e-5 * numbers, sizes.total * sizes.row_bytes),
+            "evaluate": Cost(seconds, memory, 3e4),
+            "floor": Cost(seconds, memory, 1e6),
+        }
 
 
 KIND = VectorsKind()

@@ -19,7 +19,7 @@ class Vectors(DataSettings):
 
     source: Literal["two_moons", "vectors"] = Field(
         description="`two_moons`: a product of d / 2 independent pairs of half-circles, drawn at random; "
-        "`vectors`: your own, from `file`.",
+        "`vectors`: your own, from `file`."
     )
     file: OwnFile | None = Field(
         None, description="File of your own vectors: .npy with a two-dimensional array of numbers."

@@ -8,8 +8,6 @@ each:
 plus normal noise. The N-fold product has N independent pairs of coordinates, d = 2N.
 """
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 
 from pairflow.artifacts import read_array
 from pairflow.config import DataSettings
+from pairflow.data.prepared import PreparedRows
 from pairflow.data.source import DatasetSize, DataSource, RowFile
 from pairflow.data.status import Finding
 from pairflow.errors import InputError
@@ -25,28 +24,6 @@ from pairflow.kinds.vectors.settings import Vectors
 from pairflow.points import checked_points
 
 TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # of two moons, where the settings name none
-
-
-@dataclass(frozen=True)
-class PreparedVectors:
-    """Vectors for training (M, d) and held-out vectors (V, d), float32."""
-
-    train: np.ndarray
-    validation: np.ndarray
-
-    @property
-    def contract(self) -> str:
-        """The vocabulary.json of vectors: d, on which models and data must agree."""
-        facts = {"kind": "vectors", "length": self.train.shape[1]}
-        return json.dumps(facts, separators=(",", ":"))
-
-    @property
-    def size(self) -> DatasetSize:
-        return DatasetSize(len(self.train), len(self.validation), 0, self.train.shape[1])
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.contract.encode()).hexdigest()
 
 
 def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
@@ -66,11 +43,11 @@ class DrawnVectors(DataSource):
     name: str
     draw: Callable[[int, int, float, np.random.Generator], np.ndarray]
 
-    def read(self, settings: Vectors) -> PreparedVectors:
+    def read(self, settings: Vectors) -> PreparedRows:
         size, noise = self.measure(settings), NOISE if settings.noise is None else settings.noise
         generator = np.random.default_rng(settings.split_seed)
         points = self.draw(size.total, size.length, noise, generator)
-        return PreparedVectors(points[: size.rows], points[size.rows :])
+        return PreparedRows("vectors", points[: size.rows], points[size.rows :])
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Vectors)
@@ -86,7 +63,7 @@ class DrawnVectors(DataSource):
 class VectorFile(RowFile):
     """A user's own .npy file of vectors."""
 
-    def read(self, settings: Vectors) -> PreparedVectors:
+    def read(self, settings: Vectors) -> PreparedRows:
         """Read and split the vectors; InputError if they cannot be read, or are too few."""
         vectors = self._load()
         order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
@@ -98,7 +75,7 @@ class VectorFile(RowFile):
                 f"{held_out:,} that are held out; found {len(vectors):,}"
             )
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
-        return PreparedVectors(vectors[train], vectors[validation])
+        return PreparedRows("vectors", vectors[train], vectors[validation])
 
     def _load(self) -> np.ndarray:
         """The array (rows, d) float32 in the file."""

@@ -1,6 +1,7 @@
 """Extractors: a classifier that learns, Inception and DINOv2 with random weights on disk, checksums."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ import requests
 import torch
 
 from pairflow.artifacts import digest
+from pairflow.data import download
 from pairflow.errors import InputError
 from pairflow.kinds.images import classifier, extractors
 from pairflow.kinds.images.dinov2 import DEVIATION, MEAN, DinoV2
 from pairflow.kinds.images.files import read_digits
 from pairflow.kinds.images.settings import CLASSIFIERS, ExtractorSettings
 
-FILE = extractors.INCEPTION_FILE
+[FILE] = extractors.INCEPTION.names
 DIGITS, LABELS = read_digits().images, read_digits().labels.astype(np.int64)
 HELD_OUT = np.arange(len(DIGITS)) % 5 == 0
 
@@ -168,7 +170,7 @@ def test_inception_is_pytorch_fids(inception_file, monkeypatch, float32_error):
 
 def test_the_published_weights_make_it_fid_kid_and_is(inception_file, monkeypatch, tmp_path, float32_error):
     """From a path, or from the data directory under the published name; the logits go without a bias."""
-    monkeypatch.setattr(extractors, "INCEPTION_SHA256", digest(inception_file))
+    monkeypatch.setattr(extractors, "INCEPTION", replace(extractors.INCEPTION, sha256=digest(inception_file)))
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     (tmp_path / FILE).symlink_to(inception_file)
     for weights in (str(inception_file), None):
@@ -193,7 +195,7 @@ def test_weights_of_another_checksum_are_refused(tmp_path):
         extractors.load(ExtractorSettings(extractor="inception", weights=str(path)))
     assert str(mistake.value) == (
         f"{path}: SHA-256 {digest(path)} is not that of the published weights, "
-        f"{extractors.INCEPTION_SHA256}; to use other weights, give their checksum as features.sha256"
+        f"{extractors.INCEPTION.sha256}; to use other weights, give their checksum as features.sha256"
     )
     for name in ("inception", "dinov2"):
         with pytest.raises(InputError, match=r"is not that of features.sha256, 0{64}$"):
@@ -220,24 +222,24 @@ def test_files_that_hold_other_weights_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["inception", "dinov2"])
-def test_a_failed_download_is_one_line_that_says_what_to_do(monkeypatch, name):
-    def fail(error):
-        def retrieve(url, known_hash, **_):
-            expected = (getattr(extractors, f"{name.upper()}_{fact}") for fact in ("URL", "SHA256"))
-            assert [url, known_hash.removeprefix("sha256:")] == [*expected]
-            raise error
+def test_a_failed_download_is_one_line_that_says_what_to_do(cache, monkeypatch, name):
+    published = getattr(extractors, name.upper())
 
-        monkeypatch.setattr(extractors.pooch, "retrieve", retrieve)
+    def fail(url, **_):
+        assert url == published.url
+        raise requests.ConnectionError()
+
+    monkeypatch.setattr(download.pooch, "retrieve", fail)
+    message = (
+        r"cannot download http.*\.pth \(ConnectionError: \); try again, or put the file, named .*\.pth, into"
+    )
+    with pytest.raises(InputError, match=message):
         extractors.load(ExtractorSettings(extractor=name))
-
-    monkeypatch.setenv("PAIRFLOW_DATA_DIR", "")
-    with pytest.raises(
-        InputError, match=r"cannot download http.*\.pth \(ConnectionError\); try again, or name"
-    ):
-        fail(requests.ConnectionError())
-    start = {"inception": "6726825d", "dinov2": "d5383ea8"}[name]
-    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {start}"):
-        fail(ValueError("hash mismatch"))
+    cache.mkdir()
+    published.cached_copy.write_bytes(b"other weights")
+    monkeypatch.setattr(download.pooch, "retrieve", lambda *_, **__: None)
+    with pytest.raises(InputError, match=rf"\.pth: wrong checksum, expected SHA-256 {published.sha256}"):
+        extractors.load(ExtractorSettings(extractor=name))
 
 
 @pytest.mark.parametrize(
@@ -318,14 +320,14 @@ def test_dinov2s_positions_come_from_a_grid_of_another_size(float32_error):
 
 def test_dinov2_from_a_file(tmp_path, monkeypatch, float32_error):
     """Weights of one's own with their checksum, or the published ones in the data directory."""
-    path = tmp_path / extractors.DINOV2_FILE
+    path = tmp_path / extractors.DINOV2.names[0]
     network = random_dinov2(grid=5)
     torch.save(network.state_dict(), path)
     extractors.load(ExtractorSettings(extractor="dinov2", weights=str(path), sha256=digest(path)))
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
-    with pytest.raises(InputError, match=f"is not that of the published weights, {extractors.DINOV2_SHA256}"):
+    with pytest.raises(InputError, match=f"is not that of the published weights, {extractors.DINOV2.sha256}"):
         extractors.load(ExtractorSettings(extractor="dinov2"))
-    monkeypatch.setattr(extractors, "DINOV2_SHA256", digest(path))
+    monkeypatch.setattr(extractors, "DINOV2", replace(extractors.DINOV2, sha256=digest(path)))
     extractor = extractors.load(ExtractorSettings(extractor="dinov2"))
     assert extractor.name == f"dinov2-{digest(path)[:8]}"
     assert (extractor.dimension, extractor.all_rows, extractor.distance) == (128, True, "fd")

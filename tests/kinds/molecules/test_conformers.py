@@ -5,7 +5,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import rdForceFieldHelpers, rdMolTransforms
 
-from pairflow.kinds.molecules.conformers import embed
+from pairflow.kinds.molecules.selection import embed
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 

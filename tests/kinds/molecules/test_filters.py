@@ -5,7 +5,7 @@ from rdkit import Chem
 
 from pairflow.config import DemandSettings, check, parse_range
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.filters import filters_from
+from pairflow.kinds.molecules.selection import filters_from
 
 # logP and weight as RDKit prints them: ethanol -0.001, 46.069; benzene 1.687, 78.114; aspirin 1.310, 180.159
 MOLECULES = {"ethanol": "CCO", "benzene": "c1ccccc1", "aspirin": "CC(=O)Oc1ccccc1C(=O)O"}

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pairflow.kinds.molecules import chemistry, descriptors, moses
+from pairflow.kinds.molecules import chemistry, descriptors
 from pairflow.kinds.molecules.similarity import Neighbours, internal_diversity, root_mean_square_diversity
 
 TRAINED = ["CCO", "c1ccccc1CC"]
@@ -22,26 +22,28 @@ def training():
 @pytest.fixture(scope="module")
 def measure(training):
     """The metrics of molecules beside HELD_OUT."""
-    held_out = moses.describe_held_out(HELD_OUT, training)
+    held_out = chemistry.describe_held_out(HELD_OUT, training)
 
     def run(smiles):
         described = chemistry.DescribedMolecules.from_smiles(smiles, training)
         rows = np.arange(len(smiles))
-        return moses.compare(described, moses.Pieces.from_smiles(smiles), rows, held_out)
+        return chemistry.compare_as_moses(described, chemistry.Pieces.from_smiles(smiles), rows, held_out)
 
     return run
 
 
 def test_the_angle_between_counts_leaves_the_empty_name_out():
-    assert moses.cosine(Counter("aab"), Counter("aab")) == pytest.approx(1)
-    assert moses.cosine(Counter("ab"), Counter("ac")) == pytest.approx(0.5)
-    assert moses.cosine(Counter("a"), Counter("b")) == 0
-    assert moses.cosine(Counter({"a": 3, "": 5}), Counter({"a": 1, "": 1, "b": 1})) == pytest.approx(0.5**0.5)
-    assert np.isnan(moses.cosine(Counter({"": 2}), Counter("a")))
+    assert chemistry.cosine(Counter("aab"), Counter("aab")) == pytest.approx(1)
+    assert chemistry.cosine(Counter("ab"), Counter("ac")) == pytest.approx(0.5)
+    assert chemistry.cosine(Counter("a"), Counter("b")) == 0
+    assert chemistry.cosine(Counter({"a": 3, "": 5}), Counter({"a": 1, "": 1, "b": 1})) == pytest.approx(
+        0.5**0.5
+    )
+    assert np.isnan(chemistry.cosine(Counter({"": 2}), Counter("a")))
 
 
 def test_molecules_are_cut_at_brics_bonds():
-    fragments = moses.Pieces.from_smiles([ANISOLE, AMIDE, "CCCC"]).fragments
+    fragments = chemistry.Pieces.from_smiles([ANISOLE, AMIDE, "CCCC"]).fragments
     assert [sorted(pieces) for pieces in fragments] == [
         ["[16*]c1ccccc1", "[3*]OC"],
         ["[1*]C(C)=O", "[4*]CC", "[5*]N[5*]"],
@@ -67,15 +69,15 @@ def test_only_scaffolds_that_no_training_molecule_has_are_unseen(measure):
 def test_reactive_groups_do_not_pass_the_filters(measure):
     """An azo compound and an acyl chloride beside paracetamol and ethanol."""
     smiles = ["c1ccccc1N=Nc1ccccc1", "CC(=O)Cl", "CC(=O)Nc1ccc(O)cc1", "CCO"]
-    assert moses.Pieces.from_smiles(smiles).passes.tolist() == [False, False, True, True]
+    assert chemistry.Pieces.from_smiles(smiles).passes.tolist() == [False, False, True, True]
     assert measure(smiles)["filters"] == 0.5
 
 
 def test_what_rdkit_cannot_read_has_no_pieces_and_does_not_pass(training):
-    pieces = moses.Pieces.from_smiles(["CC(C)(C)(C)C", "CCO"])
+    pieces = chemistry.Pieces.from_smiles(["CC(C)(C)(C)C", "CCO"])
     assert [*pieces.fragments] == [[], ["CCO"]]
     assert pieces.passes.tolist() == [False, True]
-    [held_out] = moses.describe_held_out(["CC(C)(C)(C)C", "CCO"], training).values()
+    [held_out] = chemistry.describe_held_out(["CC(C)(C)(C)C", "CCO"], training).values()
     assert held_out.fragments == {"CCO": 1}
 
 

@@ -7,7 +7,7 @@ from rdkit.Chem import rdFingerprintGenerator
 
 from pairflow.artifacts import Metadata, write_table
 from pairflow.errors import InputError
-from pairflow.kinds.molecules.nearest import TrainingNeighbours, training_smiles
+from pairflow.kinds.molecules.on_demand import TrainingNeighbours, training_smiles
 
 TRAINED = ["CCO", "C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O", "c1ccccc1O", "CC(=O)Oc1ccccc1C(=O)O", "CCO"]
 SMILES = [Chem.CanonSmiles(text) for text in TRAINED]

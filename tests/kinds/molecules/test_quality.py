@@ -11,7 +11,7 @@ from benchmarks.paper import printed
 from pairflow.config import Experiment, check
 from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH, scale
 from pairflow.data.source import DatasetSize
-from pairflow.kinds.molecules.quality import _FROM_SCRATCH, _PRECEDENTS, describe
+from pairflow.kinds.molecules.draft import _FROM_SCRATCH, _PRECEDENTS, describe_quality
 
 ROOT = Path(__file__).parents[3]
 TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
@@ -21,7 +21,7 @@ def expected(length: int, device: str, rows: int = 2759, parent: str | None = No
     data = {"source": "x.smi", "length": length, **data}
     entry = {"description": "x", "scale": "reduced", "data": data, "from": parent}
     entry |= scale(length, 54, rows, device, compare=False)
-    return describe(check(Experiment, entry, "x"), DatasetSize(rows, 145, 54, length))
+    return describe_quality(check(Experiment, entry, "x"), DatasetSize(rows, 145, 54, length))
 
 
 def largest(dataset: str) -> float:

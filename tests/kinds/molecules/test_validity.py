@@ -6,9 +6,8 @@ import random
 import pytest
 from rdkit import Chem, rdBase
 
-from pairflow.kinds.molecules.counts import canonical
+from pairflow.kinds.molecules.counts import REASONS, canonical, count_reasons, reason
 from pairflow.kinds.molecules.representations import tokenize
-from pairflow.kinds.molecules.validity import REASONS, count_reasons, reason
 
 WRONG = {
     "empty": [""],

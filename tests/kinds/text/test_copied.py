@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairflow.kinds.text.copied import longest_copies
-from pairflow.kinds.text.words import known_share, list_words, whole_words
+from pairflow.kinds.text.ngrams import known_share, list_words, whole_words
 
 
 def plain(row: np.ndarray, training: np.ndarray) -> int:

@@ -10,7 +10,7 @@ from pairflow.data.status import Condition
 from pairflow.errors import InputError
 from pairflow.kinds.text import tokenisers
 from pairflow.kinds.text.data_sets import DATA_SETS as TEXTS
-from pairflow.kinds.text.lm1b import HELD_OUT, TRAINING, detokenise
+from pairflow.kinds.text.data_sets import HELD_OUT, TRAINING, detokenise
 from pairflow.kinds.text.settings import TEXT_SOURCES, Text
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", ".", ","]

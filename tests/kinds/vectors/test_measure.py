@@ -8,13 +8,14 @@ import pytest
 
 from pairflow.artifacts import Metadata
 from pairflow.kinds.vectors import measure as vectors
-from pairflow.kinds.vectors.measure import RealVectors, draw_floor
+from pairflow.kinds.vectors.measure import draw_floor
+from pairflow.metrics.measured import RealRows
 
 
-def real(held_out: int) -> RealVectors:
+def real(held_out: int) -> RealRows:
     random = np.random.default_rng(0)
     train, others = random.normal(size=(300, 2)), random.normal(size=(held_out, 2))
-    return RealVectors(train, others, Path("train.parquet"), Metadata(kind="vectors"), {})
+    return RealRows(train, others, Path("train.parquet"), Metadata(kind="vectors"), {})
 
 
 def test_the_floor_has_ten_draws_of_as_many_vectors_as_samples():

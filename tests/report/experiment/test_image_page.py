@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from pages import given_table
 
-from pairflow.kinds.images.metrics import METRICS
+from pairflow.kinds.images.kind import METRICS
 from pairflow.kinds.images.page.page import name_extractor
 from pairflow.report import figures
 from pairflow.report.drawing import choose_ticks

@@ -6,7 +6,7 @@ import pytest
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.kneser_ney import KneserNey
 from pairflow.kinds.text.ngrams import distinct_share, jensen_shannon, token_entropy
-from pairflow.kinds.text.page.nonsense import find_warnings
+from pairflow.kinds.text.page.details import find_warnings
 
 RANDOM = np.random.default_rng(0)
 WORDS = [RANDOM.integers(1, 27, RANDOM.integers(2, 7)).tolist() for _ in range(60)]

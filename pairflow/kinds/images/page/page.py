@@ -1,18 +1,18 @@
 """What pages show of images."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pairflow.artifacts import Metadata, read_table, token_array
+from pairflow.artifacts import Metadata
 from pairflow.config import Experiment
-from pairflow.errors import InputError
-from pairflow.kinds.images.page import drawings
-from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart, read_images
+from pairflow.kinds.images.page import pictures
+from pairflow.kinds.images.page.pictures import SAMPLES, ImagePart
 from pairflow.kinds.images.prepare import to_images
+from pairflow.kinds.images.rows import read_images
 from pairflow.report.contents import Contents
 from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
 from pairflow.report.grid import Grid, list_grids
@@ -44,18 +44,13 @@ class ImagesPage(KindPage):
     things, section, shown, bounded = "images", "kinds/images/page/section.html", SAMPLES, False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
-        return read_images(root, experiment, samples)
+        return pictures.read_images(root, experiment, samples)
 
     def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
         return {"shape": metadata.shape, "partial": metadata.parameters["partial"]}
 
     def read_row(self, path: Path, count: int) -> np.ndarray:
-        table, metadata = read_table(path, "samples")
-        if metadata.shape is None or metadata.vocabulary_size is None:
-            raise InputError(f"{path}: expected samples of images, found no image size in it")
-        channels, height, width = metadata.shape
-        first = token_array(table["tokens"].slice(0, count))  # the first trial stands first
-        return to_images(first, (channels, height, width), metadata.vocabulary_size)
+        return read_images(path, "samples", count)[:]  # the first trial stands first
 
     def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         measures = {"distance": measure_grid(leading, leading.label)}
@@ -104,10 +99,15 @@ class ImagesPage(KindPage):
     ) -> ImageDetails:
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
-        accuracies = contents.part.accuracies
+        accuracies, features = contents.part.accuracies, []
+        for grid in tables:  # whose features it compares, and from how many samples; of pixels, the number
+            if grid.extractor:
+                by = f" by the features of {name_extractor(grid.extractor, accuracies)}"
+                own = f"{grid.about.label}{by if grid.about.features else ''}"
+                features.append(f"{own}, from {grid.samples} samples")
         return ImageDetails(
-            features=_once(_name_features(grid, accuracies) for grid in tables if grid.extractor),
-            deficient=_once(name_extractor(extractor, accuracies) for extractor in deficient),
+            features=list(dict.fromkeys(features)),
+            deficient=list(dict.fromkeys(name_extractor(extractor, accuracies) for extractor in deficient)),
         )
 
     def draw(self, contents: Contents) -> dict[str, Any]:
@@ -115,26 +115,26 @@ class ImagesPage(KindPage):
         states = contents.trajectory.states if contents.trajectory else {}
         shape, levels = tuple(contents.data["shape"]), contents.data["vocabulary_size"]
         return {
-            "examples": None if examples is None else drawings.draw_grid(examples, "the training data"),
+            "examples": None if examples is None else pictures.draw_grid(examples, "the training data"),
             "grids": {
                 method: {
-                    nfe: drawings.draw_grid(images, f"{method} at {join_steps([nfe])}")
+                    nfe: pictures.draw_grid(images, f"{method} at {join_steps([nfe])}")
                     for nfe, images in sorted(part.images[method].items())
                 }
                 for method in contents.methods
                 if part.images.get(method)
             },
             "pairs": {
-                name: drawings.draw_pairs(ends[0], ends[1], ends[2], name)
+                name: pictures.draw_pairs(ends[0], ends[1], ends[2], name)
                 for name, ends in part.pairs.items()
             },
             "neighbours": {
-                name: drawings.draw_neighbours(*part.neighbours[name])
+                name: pictures.draw_neighbours(*part.neighbours[name])
                 for name in contents.methods
                 if name in part.neighbours
             },
             "states": {
-                name: drawings.draw_states(to_images(tokens, shape, levels), name)
+                name: pictures.draw_states(to_images(tokens, shape, levels), name)
                 for name, tokens in states.items()
             },
         }
@@ -158,17 +158,6 @@ def name_extractor(extractor: str, accuracies: Mapping[str, float | None]) -> st
     name = f"{_EXTRACTORS.get(kind, kind)} {weights}".strip()
     accuracy = accuracies.get(extractor)
     return name if accuracy is None else f"{name} (accuracy {100 * accuracy:.1f} %)"
-
-
-def _name_features(grid: Grid, accuracies: Mapping[str, float | None]) -> str:
-    """Whose features a metric compares, and from how many samples; of pixels, only the number."""
-    extractor = name_extractor(grid.extractor, accuracies)
-    by = f" by the features of {extractor}" if grid.about.features else ""
-    return f"{grid.about.label}{by}, from {grid.samples} samples"
-
-
-def _once(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
 
 
 PAGE = ImagesPage()

@@ -1,4 +1,4 @@
-"""Reads what the page shows of images: samples, pairs with states between, nearest training images."""
+"""What the page shows of images: samples, pairs with states between, nearest training images."""
 
 import json
 from dataclasses import dataclass, field
@@ -6,18 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
-from pairflow.artifacts import read_metadata, read_table, token_array
+from pairflow.artifacts import read_metadata
 from pairflow.artifacts.points import from_points
 from pairflow.config import Experiment
-from pairflow.errors import InputError
+from pairflow.kinds.images import rows as image_rows
+from pairflow.kinds.images.classifier import SHIPPED
 from pairflow.kinds.images.kind import classifier_files
+from pairflow.kinds.images.measures import nearest
+from pairflow.kinds.images.rows import ImageRows
+from pairflow.kinds.images.settings import extractors
 from pairflow.plan import paths
+from pairflow.report import kind_page
 from pairflow.report.contents import PagePart
-from pairflow.report.kind_page import Samples, choose_examples, draw_pairs
+from pairflow.report.kind_page import Samples, choose_examples
+from pairflow.report.pixels import ROOM, Png, encode, enlarge, tile
 
 SAMPLES = 64  # at most, for each method and NFE
 _PAIRS = 6
 _NEIGHBOURS = 12
+_SHOWN = 64  # images of a grid, if they are small
+_BYTES = 2**18  # most raw pixels of a grid
+_COLUMNS = 8
+_LEAST = 40  # CSS pixels of an image in a grid
+_STRIP = 90  # CSS pixels of an image in a row of neighbours
 
 
 @dataclass(frozen=True)
@@ -40,88 +51,97 @@ class ImagePart(PagePart):
     accuracies: dict[str, float | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TrainingImages:
-    """Token rows (M, N) of the training images, and how they become images."""
-
-    tokens: np.ndarray
-    shape: tuple[int, int, int]
-    levels: int
-
-    @classmethod
-    def read(cls, root: Path) -> "TrainingImages":
-        path = paths.data(root, "train.parquet")
-        table, metadata = read_table(path, "tokens")
-        if metadata.shape is None or metadata.vocabulary_size is None:
-            raise InputError(f"{path}: expected token rows of images, found no image size in it")
-        channels, height, width = metadata.shape
-        return cls(token_array(table["tokens"]), (channels, height, width), metadata.vocabulary_size)
-
-    def to_images(self, tokens: np.ndarray) -> np.ndarray:
-        """Token rows (B, N) as images (B, H, W, C) uint8."""
-        from pairflow.kinds.images.prepare import to_images
-
-        return to_images(tokens, self.shape, self.levels)
-
-
 def read_images(root: Path, experiment: Experiment, samples: Samples) -> ImagePart:
     """What only the page of images shows."""
-    train, seed = TrainingImages.read(root), experiment.seeds[0]
+    train, seed = image_rows.read_images(paths.data(root, "train.parquet")), experiment.seeds[0]
+    accuracies = {}
+    if classifier := extractors(experiment).get("classifier"):
+        trained = classifier_files(root, experiment).get("description")
+        facts = json.loads((trained or SHIPPED / f"{classifier.weights}.json").read_text())
+        accuracies[f"classifier-{facts['weights'][:8]}"] = facts["accuracy"]
     return ImagePart(
-        training_images=train.to_images(train.tokens[choose_examples(len(train.tokens), SAMPLES, seed)]),
+        training_images=train[choose_examples(len(train.tokens), SAMPLES, seed)],
         images={
-            method: {nfe: train.to_images(tokens) for nfe, tokens in by_nfe.items()}
+            method: {nfe: train.draw(tokens) for nfe, tokens in by_nfe.items()}
             for method, by_nfe in samples.items()
         },
         pairs={name: _pairs(root, seed, name, train) for name in experiment.couplings()},
         neighbours=_neighbours(samples, train),
-        accuracies=_accuracies(root, experiment),
+        accuracies=accuracies,
     )
 
 
-def draw_token_pairs(root: Path, seed: int, coupling: str, number: int) -> tuple[np.ndarray, ...]:
-    """`draw_pairs` as tokens: in a continuous flow those that are nearest to the pixel values."""
-    parts = draw_pairs(root, seed, coupling, number)
-    if not np.issubdtype(parts[0].dtype, np.floating):
-        return parts
-    levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
-    return tuple(from_points(part, levels) for part in parts)
+def _pairs(root: Path, seed: int, coupling: str, train: ImageRows) -> tuple[np.ndarray, ...]:
+    """Some pairs as images: x1, states between (B, S, H, W, C) and x0; of real numbers the nearest tokens."""
+    parts = kind_page.draw_pairs(root, seed, coupling, _PAIRS)
+    if np.issubdtype(parts[0].dtype, np.floating):
+        levels = read_metadata(paths.pairs(root, seed, coupling)).dimensions[1]
+        parts = tuple(from_points(part, levels) for part in parts)
+    x1, states, x0 = parts
+    images = train.draw(states.reshape(-1, x1.shape[1]))
+    return train.draw(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.draw(x0)
 
 
-def _pairs(root: Path, seed: int, coupling: str, train: TrainingImages) -> tuple[np.ndarray, ...]:
-    """Some pairs as images: x1, states between (B, S, H, W, C) and x0."""
-    x1, states, x0 = draw_token_pairs(root, seed, coupling, _PAIRS)
-    images = train.to_images(states.reshape(-1, x1.shape[1]))
-    return train.to_images(x1), images.reshape(*states.shape[:2], *images.shape[1:]), train.to_images(x0)
-
-
-def _neighbours(samples: Samples, train: TrainingImages) -> dict[str, tuple[np.ndarray, ...]]:
+def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarray, ...]]:
     """Method -> first samples of its highest NFE, their nearest training images, L2 distances of pixels."""
-    from pairflow.kinds.images.measures import nearest
-
     first = {
-        method: train.to_images(by_nfe[max(by_nfe)][:_NEIGHBOURS])
-        for method, by_nfe in samples.items()
-        if by_nfe
+        method: train.draw(by_nfe[max(by_nfe)][:_NEIGHBOURS]) for method, by_nfe in samples.items() if by_nfe
     }
     if not first:
         return {}
     images = np.concatenate(list(first.values()))
-    data = train.to_images(train.tokens)
+    data = train[:]
     distance, row = nearest(images.reshape(len(images), -1), data.reshape(len(data), -1))
     ends = np.cumsum([len(samples) for samples in first.values()])[:-1]
     by_method = zip(*(np.split(rows, ends) for rows in (images, data[row], distance)), strict=True)
     return dict(zip(first, by_method, strict=True))
 
 
-def _accuracies(root: Path, experiment: Experiment) -> dict[str, float | None]:
-    """The share of test images that the classifier names correctly, where images are compared by one."""
-    from pairflow.kinds.images.classifier import SHIPPED
-    from pairflow.kinds.images.settings import extractors
+@dataclass(frozen=True)
+class Pairs:
+    """Some pairs of a coupling, one a row, under the times of its columns."""
 
-    settings = extractors(experiment).get("classifier")
-    if settings is None:
-        return {}
-    trained = classifier_files(root, experiment).get("description")
-    classifier = json.loads((trained or SHIPPED / f"{settings.weights}.json").read_text())
-    return {f"classifier-{classifier['weights'][:8]}": classifier["accuracy"]}
+    png: Png
+    times: list[float]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A sample above the training image nearest to it, and how far apart they are."""
+
+    png: Png
+    distance: float
+
+
+def draw_grid(images: np.ndarray, title: str) -> Png:
+    """The first samples (B, H, W, C) in the order they were drawn, row by row. None is picked by hand."""
+    size, width = images[0].size, images.shape[2] + 1
+    least = -(-_LEAST // width) * width
+    columns = max(1, min(_COLUMNS, ROOM // least))
+    rows = max(1, min(_SHOWN, _BYTES // size) // columns)
+    first = images[: rows * columns]
+    return encode(tile(first, min(columns, len(first))), f"{len(first)} samples of {title}")
+
+
+def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: str) -> Pairs:
+    """Rows x1 (B, H, W, C), states between (B, S, H, W, C), x0: times fall evenly from t = 1 to t = 0."""
+    states = np.concatenate([x1[:, None], between, x0[:, None]], axis=1)
+    times = np.linspace(1, 0, states.shape[1]).tolist()
+    listed = ", ".join(f"{time:.3g}" for time in times[1:-1])
+    alt = f"{len(x1)} pairs of {coupling}, one a row: data x1, states at t = {listed}, source x0"
+    return Pairs(encode(tile(states.reshape(-1, *x1.shape[1:]), states.shape[1]), alt), times)
+
+
+def draw_states(states: np.ndarray, title: str) -> Png:
+    """States (S, H, W, C) of one image side by side."""
+    return encode(tile(states, len(states)), f"{len(states)} states of a training image, {title}")
+
+
+def draw_neighbours(samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray) -> list[Neighbour]:
+    """Each sample (B, H, W, C) above its nearest training image; distances (B,)."""
+    factor = enlarge(_STRIP, samples.shape[2] + 2)
+    alt = "A sample above the training image nearest to it, at {:,.0f}"
+    return [
+        Neighbour(encode(tile(np.stack(both), 1), alt.format(distance), factor), float(distance))
+        for *both, distance in zip(samples, nearest, distances, strict=True)
+    ]

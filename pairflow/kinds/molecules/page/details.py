@@ -3,18 +3,24 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
 from markupsafe import Markup
 
+from pairflow.kinds.molecules.metrics import METRICS
 from pairflow.kinds.molecules.page import charts
-from pairflow.kinds.molecules.page.guidance import GuidanceDetails, describe_guidance
-from pairflow.kinds.molecules.page.speed import Speed, measure_speed
 from pairflow.report.contents import Contents
+from pairflow.report.costs import RUN, sampling_times
 from pairflow.report.drawing import Picture, swatch
 from pairflow.report.grid import Grid
 from pairflow.report.kind_page import Details
 from pairflow.report.words import name_file
 
 PROPERTIES = {"qed": "QED", "sa": "SA score", "logp": "logP", "weight": "molecular weight (g/mol)"}
+YIELDS = {  # counts of molecules -> the same per second
+    "valid": "valid_per_second",
+    "unique_strict": "unique_per_second",
+    "novel_strict": "novel_per_second",
+}
 
 
 @dataclass(frozen=True)
@@ -27,15 +33,35 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Property:
-    """Distributions of one property at one NFE, and every method's distance from the training molecules.
-
-    `metric` is that distance.
-    """
+    """Distributions of one property at one NFE, and every method's distance (`metric`) from training
+    molecules."""
 
     label: str
     metric: str
     picture: Picture
     distances: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Valid molecules against time: a chart, the tables of molecules per second, and the devices."""
+
+    picture: Picture
+    tables: list[Grid]
+    devices: str
+
+
+@dataclass(frozen=True)
+class GuidanceDetails:
+    """Charts of an evaluation that is repeated at several weights of guidance.
+
+    `trades`: NFE -> the share of novel molecules against that of the class. `shapes`: NFE -> method -> the
+    property's distribution at each weight, where the page shows it.
+    """
+
+    condition: str
+    trades: dict[int, Picture]
+    shapes: dict[int, dict[str, Picture]]
 
 
 @dataclass(frozen=True)
@@ -63,57 +89,119 @@ def describe_molecules(
 ) -> MoleculeDetails:
     """The details of one evaluation from its tables; `prefix` tells its drawings apart from others."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
-    properties = _properties(contents, evaluation, measured, prefix)
+    properties: dict[int, list[Property]] = {}  # by NFE, the most steps first
+    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
+        properties[nfe] = []
+        for name, label in PROPERTIES.items():
+            shown = [method for method in contents.methods if method in methods]
+            counts = {method: methods[method][methods[method].property == name] for method in shown}
+            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
+            table, distances = measured.get(f"{name}_wasserstein"), {}
+            if table and nfe in table.columns:  # each method's mean distance, as it is printed
+                place = table.columns.index(nfe)
+                distances = {method: cells[place].text for method, cells in table.rows.items()}
+            properties[nfe].append(Property(label, f"{name}_wasserstein", picture, distances))
+    reasons = None
+    if members := [table for table in measured.values() if table.about.group == "reasons"]:
+        samples, colours = int(rows.samples.max()), charts.REASONS
+        reasons = Reasons(
+            {
+                method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
+                for i, method in enumerate(members[0].rows)
+            },
+            [(swatch(colours[own.metric], f"{prefix}-{own.metric}"), own.label) for own in members],
+        )
     speed = measure_speed(contents, evaluation, rows, prefix, complete)
     shown = [own.metric for shapes in properties.values() for own in shapes]
     return MoleculeDetails(
         metrics=[*shown, *(table.metric for table in speed.tables)] if speed else shown,
         tables={"Molecules per second": speed.tables} if speed else {},
         training=swatch(charts.TRAINING, f"{prefix}-training"),
-        reasons=_reasons(measured, int(rows.samples.max()), prefix),
+        reasons=reasons,
         properties=properties,
         speed=speed,
         guidance=describe_guidance(contents, evaluation, PROPERTIES, prefix),
     )
 
 
-def _reasons(measured: Mapping[str, Grid], samples: int, prefix: str) -> Reasons | None:
-    members = [table for table in measured.values() if table.about.group == "reasons"]
-    if not members:
+def sampling_yields(metrics: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
+    """Rows evaluation, method, nfe, seed, metric, value: molecules per second, for the metrics of `YIELDS`.
+
+    Unique and novel ones are counted within each trial, by canonical SMILES, and added up over the trials.
+    """
+    counts = metrics[metrics.metric.isin(YIELDS)].groupby([*RUN, "metric"])["value"].sum().reset_index()
+    both = counts.merge(sampling_times(timings), on=RUN)
+    return both[RUN].assign(metric=both.metric.map(YIELDS), value=both.value / both.seconds)
+
+
+def measure_speed(
+    contents: Contents, evaluation: str, rows: pd.DataFrame, prefix: str, complete: bool
+) -> Speed | None:
+    """Molecules per second of the step `sample`, and its wall time per trial."""
+    yields = sampling_yields(rows, contents.timings)
+    if yields.empty:
         return None
-    by_method = {
-        method: charts.reasons(members, method, samples, f"{prefix}-reasons{i}")
-        for i, method in enumerate(members[0].rows)
-    }
-    legend = [
-        (swatch(charts.REASONS[table.metric], f"{prefix}-{table.metric}"), table.label) for table in members
+    shown = [name for name in YIELDS.values() if name in set(yields.metric)]
+    if complete:  # a novel molecule breaks the rules of the data, and is no yield
+        shown = [name for name in shown if name != "novel_per_second"]
+    seeds = yields.dropna(subset="value").seed.nunique()
+    made = [
+        contents.add_calls(
+            Grid(evaluation, name, METRICS[name], yields[yields.metric == name], all_seeds=seeds)
+        )
+        for name in shown
     ]
-    return Reasons(by_method, legend)
+    keys = ["method", "nfe", "seed"]
+    valid = rows[rows.metric == "valid"].groupby(keys)["value"].agg(["mean", "count"]).reset_index()
+    times = sampling_times(contents.timings)
+    times = times[times.evaluation == evaluation]
+    both = valid.merge(times, on=keys)
+    per_trial = both.assign(valid=both["mean"], seconds=both.seconds / both["count"])
+    means = per_trial.groupby(["method", "nfe"])[["seconds", "valid"]].mean().reset_index()
+    count = contents.experiment.count_calls
+    means["calls"] = [count(row.method, int(row.nfe), evaluation) for row in means.itertuples()]
+    lines = {method: means[means.method == method] for method in made[0].rows}
+    return Speed(
+        charts.trade(lines, int(rows.samples.max()), evaluation, f"{prefix}-trade"),
+        made,
+        " and ".join(sorted(both.device.dropna().unique())) or "unknown device",
+    )
 
 
-def _properties(
-    contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
-) -> dict[int, list[Property]]:
-    """NFE -> its properties, the most steps first."""
-    properties: dict[int, list[Property]] = {}
-    for nfe, methods in sorted(contents.part.properties.get(evaluation, {}).items(), reverse=True):
-        properties[nfe] = []
-        for name, label in PROPERTIES.items():
-            metric = f"{name}_wasserstein"
-            counts = {
-                method: methods[method][methods[method].property == name]
-                for method in contents.methods
-                if method in methods
-            }
-            picture = charts.histograms(counts, label, f"{prefix}-{name}{nfe}")
-            distances = _distances(measured[metric], nfe) if metric in measured else {}
-            properties[nfe].append(Property(label, metric, picture, distances))
-    return properties
-
-
-def _distances(table: Grid, nfe: int) -> dict[str, str]:
-    """Method -> its mean distance at one NFE, as it is printed."""
-    if nfe not in table.columns:
-        return {}
-    place = table.columns.index(nfe)
-    return {method: cells[place].text for method, cells in table.rows.items()}
+def describe_guidance(
+    contents: Contents, evaluation: str, labels: dict[str, str], prefix: str
+) -> GuidanceDetails | None:
+    """The details of one evaluation; None without several weights, or where no class was counted. `labels`
+    are the properties that have histograms, and their names in charts."""
+    weights = contents.experiment.guided().get(evaluation, {})
+    rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
+    rows = rows[rows.metric.isin(["in_class", "novel_strict", "valid"])]
+    if "in_class" not in set(rows.metric):
+        return None
+    rows = rows.assign(weight=rows.evaluation.map(weights), share=rows.value / rows.samples)
+    means = rows.groupby(["nfe", "method", "weight", "metric"])["share"].mean().unstack().reset_index()
+    means = means.assign(in_class=means.in_class / means.valid)
+    condition = str(contents.experiment.evaluations[evaluation].condition)
+    trades = {
+        int(nfe): charts.guidance(
+            {method: points[points.method == method] for method in points.method.unique()},
+            f"{condition}, NFE {int(nfe):,}",
+            f"{prefix}-guidance{int(nfe)}",
+        )
+        for nfe, points in means.groupby("nfe")
+    }
+    name = condition.partition("=")[0]
+    by_nfe: dict[int, dict[str, dict[str, pd.DataFrame]]] = {}
+    for evaluation, weight in sorted(weights.items(), key=lambda item: item[1]) if name in labels else ():
+        for nfe, methods in contents.part.properties.get(evaluation, {}).items():
+            for method, counts in methods.items():
+                own = by_nfe.setdefault(nfe, {}).setdefault(method, {})
+                own[f"guidance {weight:g}"] = counts[counts.property == name]
+    shapes = {
+        nfe: {
+            method: charts.histograms(counts, labels[name], f"{prefix}-guided{nfe}-{place}")
+            for place, (method, counts) in enumerate(methods.items())
+        }
+        for nfe, methods in sorted(by_nfe.items(), reverse=True)
+    }
+    return GuidanceDetails(condition, trades, shapes)

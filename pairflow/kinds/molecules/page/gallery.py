@@ -49,18 +49,13 @@ def _draw(molecule: Chem.Mol) -> Markup:
     options.clearBackground = False
     options.fixedBondLength = 24
     options.bondLineWidth = 1.4
-    options.setAtomPalette({number: _rgb(HEX[name]) for number, name in _ATOMS.items()})
+    palette = {number: bytes.fromhex(HEX[name][1:]) for number, name in _ATOMS.items()}
+    options.setAtomPalette(
+        {number: tuple(value / 255 for value in colour) for number, colour in palette.items()}
+    )
     rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule)
     canvas.FinishDrawing()
-    return Markup(_embed(canvas.GetDrawingText()))
-
-
-def _rgb(colour: str) -> tuple[float, ...]:
-    return tuple(value / 255 for value in bytes.fromhex(colour[1:]))
-
-
-def _embed(svg: str) -> str:
-    """The drawing as an element that scales with the page."""
-    svg = svg[svg.index("<svg") :]
-    svg = svg.replace(f"width='{_WIDTH}px' height='{_HEIGHT}px' ", "aria-hidden='true' ", 1)
-    return themed(svg)
+    text = canvas.GetDrawingText()
+    # An element that scales with the page.
+    size = f"width='{_WIDTH}px' height='{_HEIGHT}px' "
+    return Markup(themed(text[text.index("<svg") :].replace(size, "aria-hidden='true' ", 1)))

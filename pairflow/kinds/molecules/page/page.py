@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, read_table, token_array
 from pairflow.config import Experiment
 from pairflow.kinds import kind_of
-from pairflow.kinds.molecules.page.boxes import write_boxes
-from pairflow.kinds.molecules.page.details import MoleculeDetails, describe_molecules
-from pairflow.kinds.molecules.page.headline import describe, measure
+from pairflow.kinds.molecules.page.details import MoleculeDetails, describe_molecules, sampling_yields
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.ranking import leading_evaluation
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
-from pairflow.report.flaws import Evidence, Flaw, Run, find_copies
-from pairflow.report.grid import Grid
-from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality
+from pairflow.report.flaws import Evidence, Flaw, Run, end_losses, find_copies
+from pairflow.report.grid import Grid, choose_digits, list_grids
+from pairflow.report.headline import Box, Headline, Measure, MethodLine, Quality, Values, measure_bound
 from pairflow.report.kind_page import (
+    EXPECTED_COPIES,
     Flawed,
     KindPage,
     Samples,
@@ -31,10 +31,13 @@ from pairflow.report.kind_page import (
     find_means,
 )
 from pairflow.report.results import FinishedExperiment
-from pairflow.report.words import format_percent
+from pairflow.report.words import format_count, format_number, format_percent, join_steps
 
 _EXAMPLES = 12  # training molecules
 _SHOWN = 12  # molecules of a gallery
+_DISTANCES = {"fcd": "FCD", "logp_wasserstein": "logP distance"}  # the first one measured
+_MEMORISED = 0.2  # training loss over validation loss of a network that has nothing left to learn
+FEW = 100  # valid molecules of a trial: of fewer, the share of unique ones says little
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,17 @@ class MoleculesPage(KindPage):
         rows = choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
         examples = [vocabulary.decode(row) for row in token_array(table["tokens"].take(rows))]
         symbols = dict(enumerate(vocabulary.tokens)) | {PAD: "·"}
-        properties = _read_properties(root, experiment)
-        return MoleculePart(symbols=symbols, samples=decoded, examples=examples, properties=properties)
+        part = MoleculePart(symbols=symbols, samples=decoded, examples=examples)
+        for run in paths.runs(experiment):
+            if run.nfe in paths.shown_nfe(experiment, run.evaluation):
+                table = read_table(paths.measured(root, run, "properties"), "property histograms")[
+                    0
+                ].to_pandas()
+                by_method = part.properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
+                if run.method in by_method:  # of another seed; the training molecules are the same
+                    table["samples"] += by_method[run.method]["samples"]
+                by_method[run.method] = table
+        return part
 
     def read_data(self, root: Path, metadata: Metadata) -> dict[str, Any]:
         return {
@@ -77,12 +89,62 @@ class MoleculesPage(KindPage):
         }
 
     def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        return measure(contents, leading, is_complete(contents.experiment))
+        """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
+        complete = is_complete(contents.experiment)
+        measured = list_grids(contents.metrics, contents.experiment, leading.evaluation)
+        means = {grid.metric: grid.means for grid in measured}
+        samples = dict.fromkeys(means["valid"], float(leading.frame.samples.max()))
+        valid = _divide(means["valid"], samples)
+        measures = {"valid": Measure("valid", "valid", valid, format_percent(1.0))}
+        fewest, most = (choose(nfe for _, nfe in valid) for choose in (min, max))
+        if fewest < most:
+            few = {(method, nfe): valid.get((method, fewest), np.nan) for method, nfe in valid}
+            measures["few"] = Measure(f"valid at NFE {fewest}", "valid", few, format_percent(1.0))
+        if useful := means.get("useful_strict"):
+            measures = {"useful": Measure("useful", "useful_strict", _divide(useful, samples)), **measures}
+        if unique := means.get("unique_strict"):
+            measures["unique"] = Measure("unique", "unique_strict", _divide(unique, means["valid"]))
+            if novel := means.get("novel_strict"):
+                heading = "off the rules" if complete else "novel"
+                real = format_percent(0.0) if complete else "–"
+                measures["novel"] = Measure(heading, "novel_strict", _divide(novel, unique), real)
+        for metric, heading in _DISTANCES.items():
+            if values := means.get(metric):
+                digits = choose_digits([*values.values()])
+                measures[metric] = Measure(heading, metric, values, digits=digits)
+                break
+        return measures | measure_bound(contents, leading)
 
     def describe(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
-        return describe(leading, best, measures, contents, is_complete(contents.experiment))
+        complete = is_complete(contents.experiment)
+        share = measures["valid"].value(best)
+        steps, only = join_steps([best.nfe]), "Only " * (share < USABLE)
+        text = (
+            f"{only}{format_percent(share)} of the samples of the best method, {best.method} at {steps}, are "
+            "valid molecules; all of the data are valid."
+        )
+        if "useful" in measures:
+            text += (
+                f" {measures['useful'].text(best)} are useful: different, novel and as drug-like as the data."
+            )
+        if complete and "novel" in measures:
+            off = measures["novel"].text(best)
+            text += f" Of its distinct molecules {off} break the rules that all of the data keep."
+        rows = contents.measured[contents.measured.evaluation == leading.evaluation]
+        yields = sampling_yields(rows, contents.timings)
+        own = yields[(yields.method == best.method) & (yields.nfe == best.nfe)]
+        means = own.groupby("metric")["value"].mean()
+        if "unique_per_second" not in means:
+            return text
+        novel = ""
+        if "novel_per_second" in means and not complete:
+            novel = f", {format_number(means['novel_per_second'], 1)} of them novel"
+        return (
+            f"{text} A second of sampling gives {format_number(means['unique_per_second'], 1)} valid and "
+            f"different molecules{novel}, by {best.calls} calls of the network for each sample."
+        )
 
     def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
         measures = self.measure(finished, leading)
@@ -125,7 +187,27 @@ class MoleculesPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, contents: Contents
     ) -> Iterator[Box]:
-        return write_boxes(flawed, headline, contents)
+        """Invalid, useless and known molecules, and trials with too few of them."""
+        if invalid := flawed.get("invalid"):
+            named = headline.name_shares(invalid)
+            text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, contents)}"
+            yield _warn_of_use(headline.best in invalid, text)
+        if useless := flawed.get("useless"):  # valid as they may be
+            text = (
+                f"Under {HOPELESS:.0%} of the samples are useful molecules: {headline.name_shares(useless)}. "
+                f"Valid SELFIES can be nonsense: look at the molecules. {_advise(headline, contents)}"
+            )
+            yield _warn_of_use(headline.best in useless, text)
+        if known := flawed.get("copies"):
+            text = f"distinct molecules are in the data set: {headline.name_shares(known)}. {EXPECTED_COPIES}"
+            yield Box("Mostly copies.", f"More than half of the {text}")
+        counts = {line: headline.samples * headline.value("valid", line) for line in headline.lines}
+        if few := {line: count for line, count in counts.items() if count < FEW}:
+            yield Box(
+                "Too few to judge.",
+                f"A trial has fewer than {FEW} valid molecules: {headline.name_values(few, format_count)}. "
+                "The share of unique ones among so few says little. Draw more samples per trial.",
+            )
 
     def list_facts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [
@@ -165,20 +247,25 @@ def is_complete(experiment: Experiment) -> bool:
     return bool(kind.is_complete(experiment.data))
 
 
-def _read_properties(root: Path, experiment: Experiment) -> dict[str, dict[int, dict[str, pd.DataFrame]]]:
-    """The histograms at the NFE shown, added up over the seeds."""
-    properties: dict[str, dict[int, dict[str, pd.DataFrame]]] = {}
-    for run in paths.runs(experiment):
-        if run.nfe in paths.shown_nfe(experiment, run.evaluation):
-            table, _ = read_table(paths.measured(root, run, "properties"), "property histograms")
-            by_method = properties.setdefault(run.evaluation, {}).setdefault(run.nfe, {})
-            by_method[run.method] = _add_counts(by_method.get(run.method), table.to_pandas())
-    return properties
+def _divide(counts: Values, whole: Values) -> Values:
+    return {key: count / whole[key] for key, count in counts.items() if whole.get(key)}
 
 
-def _add_counts(before: pd.DataFrame | None, counts: pd.DataFrame) -> pd.DataFrame:
-    """Histograms of another seed's samples added to those before; the training molecules are the same."""
-    return counts if before is None else before.assign(samples=before["samples"] + counts["samples"])
+def _warn_of_use(severe: bool, text: str) -> Box:
+    return Box("Not usable yet." if severe else "Not every method is usable.", text, severe)
+
+
+def _advise(headline: Headline, contents: Contents) -> str:
+    """What would give more valid molecules: no longer training where the network has memorised its data."""
+    method = headline.best.method.partition("+")[0]  # a distillation has another loss
+    log = contents.training_logs.get(method) if contents.experiment.training.loss == "nelbo" else None
+    loss, nll = (1.0, 1.0) if log is None else end_losses(log)
+    if loss < _MEMORISED * nll:
+        return (
+            f"{method} has memorised its training data (training loss {loss:.2f}, validation loss "
+            f"{nll:.2f}): longer training will not help. Use more molecules, and on a GPU the transformer."
+        )
+    return "Train longer (training.iterations), use a larger network, or draw samples with more steps."
 
 
 PAGE = MoleculesPage()

@@ -14,7 +14,7 @@ from pairflow.steps.options import existing, on_device, out
 def main(smiles: Path, out: Path, device, threads, quiet):
     """Compute the statistics that the Fréchet ChemNet Distance (FCD) compares: mean and covariance of
     ChemNet's features of up to 10,000 training molecules."""
-    from pairflow.kinds.molecules import chemnet, training_molecules
+    from pairflow.kinds.molecules import training_molecules
     from pairflow.metrics.frechet import Moments
     from pairflow.runtime.device import choose
 
@@ -22,7 +22,8 @@ def main(smiles: Path, out: Path, device, threads, quiet):
     known = training_molecules.DatasetMolecules.read(smiles)
     chosen = training_molecules.some(len(known.trained), training_molecules.CHEMNET_ROWS)
     device = choose(device, threads, provenance)
-    features = chemnet.features([known.trained[row] for row in chosen], str(device), not quiet)
+    smiles_of_rows = [known.trained[row] for row in chosen]
+    features = training_molecules.chemnet_features(smiles_of_rows, str(device), not quiet)
     with atomic(out) as [temporary]:
         training_molecules.write_chemnet(temporary, known, Moments.from_features(features))
     provenance.write(out)

@@ -1,31 +1,29 @@
 """Samples of text beside real text and beside rows that anyone can draw: a table, charts and warnings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from pairflow.kinds.text.controls import CONTROLS
-from pairflow.kinds.text.metrics import METRICS
+from pairflow.kinds.text.kind import METRICS
 from pairflow.kinds.text.page.charts import MARKS, plane
-from pairflow.kinds.text.page.nonsense import (
-    HELD_OUT,
-    SECOND,
-    TextValues,
-    find_points,
-    find_warnings,
-    is_second,
-    mean_values,
-)
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.downloads import Part, Sheet
 from pairflow.report.drawing import Legend, Picture, legend
-from pairflow.report.grid import choose_digits
+from pairflow.report.flaws import Flaw, Run
+from pairflow.report.grid import REAL, choose_digits
 from pairflow.report.kind_page import Details
 from pairflow.report.words import format_number, pluralise
 
+HELD_OUT = "held-out text"
+SECOND = "second_ppl"  # what `TextValues` call the perplexity under the second judge
+_LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
+_LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
+
+TextValues = Mapping[str, float]  # metric -> mean
 _COLUMNS = {
     "judge_ppl": "Perplexity",
     SECOND: "Transformer’s",
@@ -42,10 +40,8 @@ _METRIC_OF = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS
 
 @dataclass(frozen=True)
 class TextRow:
-    """A row of the table: its name and setting, its values by metric, and what they give warning of.
-
-    `nfe` and `calls` of the network are None for real text and controls.
-    """
+    """A row of the table: its name and setting, its values by metric, and what they give warning of; `nfe`
+    and `calls` of the network are None for real text and controls."""
 
     name: str
     setting: str
@@ -115,12 +111,16 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     others = [TextRow(name, "", values) for name, values in points.items()]
     values = [row.values for row in (*others, *rows)]
     methods = list(dict.fromkeys(row.name for row in rows))
+    judged = contents.measured
+    judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
+    *_, order, number = judged.extractor[~is_second(judged)].iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
+    seconds = [name.replace("-", ", ") for name in judged.extractor[is_second(judged)].unique()]
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
         keys.add(MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
         evaluation=evaluation,
-        judges=_name_judges(contents.measured, evaluation),
+        judges=[f"a Kneser-Ney model of {order}-grams, {number}", *(f"a {own}" for own in seconds)],
         parts=[others, rows],
         digits={
             name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
@@ -155,17 +155,6 @@ def measured_rows(contents: Contents, evaluation: str) -> list[TextRow]:
     return sorted(rows, key=lambda row: (order[row.name], row.nfe or 0))
 
 
-def _name_judges(rows: pd.DataFrame, evaluation: str) -> list[str]:
-    """`kneser-ney-6-1a2b3c4d` in words, and the second judge, if there is one."""
-    own = rows[(rows.evaluation == evaluation) & (rows.metric == "judge_ppl")]
-    *_, order, digits = own.extractor[~is_second(own)].iloc[0].split("-")
-    others = own.extractor[is_second(own)].unique()
-    return [
-        f"a Kneser-Ney model of {order}-grams, {digits}",
-        *(f"a {name.replace('-', ', ')}" for name in others),
-    ]
-
-
 def _draw(
     contents: Contents,
     evaluation: str,
@@ -195,3 +184,51 @@ def _group(rows: Iterable[tuple[str, str, TextValues]]) -> dict[str, dict[str, T
     for method, setting, values in rows:
         lines.setdefault(method, {})[setting] = values
     return lines
+
+
+def find_nonsense(metrics: pd.DataFrame, evaluation: str) -> Iterator[tuple[Run, Flaw]]:
+    """The warnings about each run; none where the controls were not measured."""
+    points = find_points(metrics, evaluation)
+    if len(points) <= len(CONTROLS):
+        return
+    samples = metrics[~metrics.method.isin([REAL, *CONTROLS])]
+    for (method, nfe), values in mean_values(samples, evaluation, ["method", "nfe"]).items():
+        for text in find_warnings(values, points[HELD_OUT], points["shuffled"]):
+            yield (method, int(nfe)), Flaw("nonsense", text)
+
+
+def find_points(metrics: pd.DataFrame, evaluation: str) -> dict[str, TextValues]:
+    """Real text and the controls, as far as they were measured."""
+    means = mean_values(metrics, evaluation, ["method"])
+    points = {HELD_OUT: means.get((REAL,), {})} | {name: means.get((name,), {}) for name in CONTROLS}
+    return {name: values for name, values in points.items() if values}
+
+
+def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) -> list[str]:
+    """What is suspicious about samples, from their means and those of real and of shuffled text.
+
+    A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
+    """
+    suspicious = {
+        "likelier than real text": values["judge_ppl"] < real["judge_ppl"],
+        "varies too little": values["entropy"] < _LEAST_ENTROPY * real["entropy"],
+        "samples repeat one another": values["distinct_4"] < _LEAST_DISTINCT * real["distinct_4"],
+        "trigrams no nearer to text than shuffled text’s": values["js_trigram"] >= shuffled["js_trigram"],
+    }
+    return [text for text, holds in suspicious.items() if holds]
+
+
+def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
+    """Key -> metric -> the mean over seeds and trials; the second judge's perplexity is `SECOND`."""
+    own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
+    own = own.assign(metric=own.metric.mask(is_second(own), SECOND))
+    means = own.groupby([*keys, "metric"])["value"].mean()
+    values_of: dict[tuple, dict[str, float]] = {}
+    for (*key, metric), value in means.items():
+        values_of.setdefault(tuple(key), {})[metric] = float(value)
+    return values_of
+
+
+def is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each row is of the second judge."""
+    return rows.extractor.astype("object").fillna("").str.startswith("transformer")

@@ -11,14 +11,12 @@ from pairflow.artifacts import Metadata, read_table
 from pairflow.config import Experiment
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.ngrams import mark_padding
-from pairflow.kinds.text.page.details import describe_text
-from pairflow.kinds.text.page.headline import describe, measure
-from pairflow.kinds.text.page.nonsense import find_nonsense
+from pairflow.kinds.text.page.details import describe_text, find_nonsense
 from pairflow.kinds.text.tokenisers import load_tokeniser
 from pairflow.plan import paths
 from pairflow.report.contents import Contents, PagePart
 from pairflow.report.flaws import Evidence, Flaw, Run
-from pairflow.report.grid import Grid
+from pairflow.report.grid import Grid, choose_digits, differ_in_entropy, list_grids
 from pairflow.report.headline import Box, Headline, Measure, MethodLine
 from pairflow.report.kind_page import (
     TIMES,
@@ -32,6 +30,7 @@ from pairflow.report.kind_page import (
     name_rows,
 )
 from pairflow.report.results import FinishedExperiment
+from pairflow.report.words import format_number, join_steps
 
 _PAIRS = 3  # of each coupling
 _LONGEST = 400  # tokens of a pair that are shown
@@ -40,10 +39,7 @@ _BREAKS = str.maketrans("\n\r\t", "↵↵⇥")
 
 @dataclass(frozen=True)
 class TextPart(PagePart):
-    """What only pages of text show.
-
-    `pairs` are some of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0).
-    """
+    """Some pairs of each coupling, each as lines of text from t = 1 (x1) to t = 0 (x0)."""
 
     pairs: Mapping[str, list[list[str]]] = field(default_factory=dict)
 
@@ -53,7 +49,10 @@ class TextPage(KindPage):
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> TextPart:
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
-        symbols = {token: _visible(tokeniser.name(token)) for token in range(tokeniser.size)}
+        symbols = {
+            token: tokeniser.name(token).replace(" ", "␣").translate(_BREAKS)
+            for token in range(tokeniser.size)
+        }
         rows = {
             name: [tokeniser.decode(row).translate(_BREAKS) for row in own]
             for name, own in name_rows(root, samples, self.shown).items()
@@ -76,12 +75,38 @@ class TextPage(KindPage):
         return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
 
     def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        return measure(contents, leading)
+        """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
+        measures: dict[str, Measure] = {}
+        for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
+            if not grid.about.group:
+                real = grid.floor.mean if grid.floor else np.nan
+                digits = max(grid.about.digits, choose_digits([*grid.means.values(), real]))
+                text = format_number(real, digits)
+                measure = Measure(grid.about.label, grid.metric, grid.means, text, digits)
+                measures.setdefault(grid.metric, measure)  # of several judges the first one leads
+        nll, density = (contents.bounds.get(name, {}) for name in ("nll_bound", "bpc_bound"))
+        bounds = {run: np.exp(nll.get(run[0], np.nan)) for run in leading.means}
+        bits = {run: density.get(run[0], np.nan) for run in leading.means}
+        measures["ppl_bound"] = Measure("perplexity bound", "ppl_bound", bounds, digits=2, sign="≤ ")
+        measures["bpc_bound"] = Measure("bits per character", "bpc_bound", bits, digits=3, sign="≤ ")
+        return measures
 
     def describe(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
-        return describe(leading, best, measures)
+        perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))
+        found = [entropy.values[leading.best(method)] for method in {method for method, _ in leading.means}]
+        limit = ""
+        if differ_in_entropy(min(found), max(found)):
+            limit = (
+                f" The methods’ entropies, {min(found):.2f} to {max(found):.2f} nats, are too unlike for "
+                "their perplexities to be compared, so that best here only means likeliest."
+            )
+        return (
+            f"The best method, {best.method} at {join_steps([best.nfe])}, writes text of perplexity "
+            f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out "
+            f"text has {perplexity.real} at {entropy.real}.{limit}"
+        )
 
     def find_flaws(
         self, evidence: Evidence, measured: Sequence[Grid], evaluation: str
@@ -132,11 +157,6 @@ def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str
         ]
         for pair in way
     ]
-
-
-def _visible(symbol: str) -> str:
-    """A symbol of text with a sign for each space and line break."""
-    return symbol.replace(" ", "␣").translate(_BREAKS)
 
 
 PAGE = TextPage()

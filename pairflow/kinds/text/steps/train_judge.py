@@ -21,8 +21,7 @@ def main(settings: JudgeTransformer, judge: Path, vocabulary: Path, out: Path, d
 
     A tenth of the judge's rows is held back: the weights of the lowest loss on them are written.
     """
-    from pairflow.kinds.text import transformer
-    from pairflow.kinds.text.judge import train
+    from pairflow.kinds.text.judge import save, train
     from pairflow.kinds.text.ngrams import mark_padding
     from pairflow.kinds.text.tokenisers import load_tokeniser
     from pairflow.runtime.device import choose
@@ -44,7 +43,7 @@ def main(settings: JudgeTransformer, judge: Path, vocabulary: Path, out: Path, d
     inputs = {"judge": digest(judge), "vocabulary": digest(vocabulary)}
     facts = {**settings.model_dump(mode="json"), **sizes, "held_back_nll": nll, "inputs": inputs}
     with atomic(out, description) as [new_weights, new_description]:
-        transformer.save(new_weights, new_description, network, facts)
+        save(new_weights, new_description, network, facts)
     provenance.write(out)
 
 
