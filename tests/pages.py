@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Page as PlaywrightPage
-from playwright.sync_api import sync_playwright
 
 from pairflow.kinds import KINDS, load_kind
 from pairflow.report.grid import Cell, Grid
 
+OPEN: list[Browser] = []  # the browser that is running
 METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).metrics.items()}
 
 
@@ -67,14 +68,17 @@ def parse() -> type[Document]:
 
 @pytest.fixture(scope="session")
 def browser():
-    """A real Chromium, that of the system."""
+    """A real Chromium, that of the system: a single one, even if several folders of tests ask for it."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
         pytest.skip("no chromium here to open the report in")
+    if OPEN:
+        yield OPEN[0]
+        return
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        OPEN.append(playwright.chromium.launch(executable_path=found, args=["--no-sandbox"]))
+        yield OPEN[0]
+        OPEN.pop().close()
 
 
 @pytest.fixture
