@@ -46,7 +46,7 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/steps/test_distill.py::test_every_distillation_has_the_signature_that_is_documented",
     "tests/steps/test_distill.py::test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents[more]",
     "tests/kinds/test_sources.py::test_every_name_in_the_configuration_is_a_source",
-    "tests/report/test_entries.py::"
+    "tests/report/test_templates.py::"
     "test_every_metric_has_an_entry_that_agrees_with_its_tables_on_what_is_better",
 )
 CHECKED = {  # modules that Python runs in the copy with all sections, and their arguments

@@ -151,12 +151,12 @@ class TextKind(Kind):
         costs, settings = token_costs(job), text_settings.judge_settings(job.experiment)
         if settings.gen_ppl:
             costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
+        seconds = 0.0
         if judge := settings.transformer:  # measured on the same machine on 2026-11-23
             tokens = judge.iterations * judge.batch_size * job.sizes.length
             in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
             seconds = tokens * judge.width * (in_blocks + 2e-10 * job.sizes.vocabulary_size)
-            costs["train_judge"] = Cost(3.0 + seconds, 950.0, 1e6)
-        return costs
+        return costs | {"train_judge": Cost(3.0 + seconds, 950.0, 1e6)}
 
 
 KIND = TextKind()
