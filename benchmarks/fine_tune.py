@@ -109,7 +109,7 @@ def configuration(options: argparse.Namespace, parent: Path) -> dict[str, Any]:
     data = {"source": "small.smi", "representation": "selfies", "length": facts["length"]}
 
     def experiment(**more: Any) -> dict[str, Any]:
-        scale = suggest.scale(*sizes, facts["network"], fine_tuned="from" in more)
+        scale = suggest.experiment(*sizes, facts["network"], fine_tuned="from" in more)
         evaluation = scale["evaluations"]["main"] | {"nfe": options.nfe, "samples": SAMPLES, "trials": 1}
         return {
             "description": "PairFlow on molecules with an indole",

@@ -227,7 +227,7 @@ def make_experiment(
     """The experiment that `new` would suggest, with what the case changes in it."""
     size, entry = data["size"], data["experiment"]
     sizes = (entry["data"]["length"], size["K"], size["train"])
-    scale = suggest.scale(*sizes, "cpu", False, iterations, network_settings(case["network"]))
+    scale = suggest.experiment(*sizes, "cpu", False, iterations, network_settings(case["network"]))
     scale["training"] |= {**LOSSES[case["loss"]], "batch_size": case["batch"]}
     scale["training"]["learning_rate"] *= case["rate"]
     if case["redraw"]:

@@ -24,11 +24,11 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(length: int, device: str) -> float | None:
-    """The time to fit an experiment to where a user names none; None: its training is that of `scale`."""
+    """The time to fit an experiment to where a user names none; None where `experiment` decides."""
     return _HOURS if device == "cpu" and length > LONG else None
 
 
-def scale(
+def experiment(
     length: int,
     vocabulary_size: int,
     rows: int,

@@ -36,7 +36,7 @@ class Draft:
     """An experiment, and what its data hold: `content` in a sentence, `table` line by line.
 
     `rejected` lists the rows that are left out, and `advice` are further rules that the data suggest. With
-    `hours` its training is fitted to that time: `scaled` gives the experiment with so many iterations.
+    `hours` its training is fitted to that time: `with_iterations` gives the experiment with so many.
     `quality` says what to expect of an experiment.
     """
 
@@ -47,7 +47,7 @@ class Draft:
     rejected: "pd.DataFrame"
     advice: tuple[str, ...] = ()
     hours: float | None = None
-    scaled: Callable[[int], Entry] | None = None
+    with_iterations: Callable[[int], Entry] | None = None
     quality: Callable[[Experiment], str] | None = None
 
 

@@ -67,17 +67,17 @@ def forecast_draft(
 
     With `recorded` the rates are those that were measured on another machine.
     """
-    scaled = draft.scaled
-    if draft.hours is None or scaled is None:
+    with_iterations = draft.with_iterations
+    if draft.hours is None or with_iterations is None:
         return draft.experiment, None
 
     def make(iterations: int) -> Experiment:
-        return check(Experiment, scaled(iterations), root.name)
+        return check(Experiment, with_iterations(iterations), root.name)
 
     how = {"recorded": recorded, "progress": progress}
     cores, seconds = available_cpus(), 3600 * draft.hours
     iterations, expected = fit_iterations(root, make, draft.size, cores, device, seconds, **how)
-    return scaled(iterations), expected
+    return with_iterations(iterations), expected
 
 
 def fit_iterations(

@@ -9,7 +9,7 @@ class Metric:
     """How a page names, orders and draws a metric, and which of two values it calls the better one.
 
     `best` is `highest`, `lowest` or empty. An experiment is judged by the first metric with values and a
-    `headline`, which names it in a sentence. `against` words the reference, training or test, where a metric
+    `leads_as`, which names it in a sentence. `against` words the reference, training or test, where a metric
     has one, and `real` is what a floor is measured on. `counted` metrics are numbers of samples, printed with
     one decimal. `group` is a group of tables of the kind, empty for the main metrics. `digits` is the least
     number of decimals. `features`: the metric depends on the extractor of its rows. `compared`: its rows have
@@ -18,7 +18,7 @@ class Metric:
 
     label: str
     best: str = ""
-    headline: str = ""
+    leads_as: str = ""
     against: str = ""
     real: str = "real rows"
     log: bool = False

@@ -283,7 +283,7 @@ def leading_grid(metrics: pd.DataFrame, experiment: Experiment) -> Grid | None:
     leading: dict[str, Grid] = {}
     for name in metrics.evaluation.unique():
         for grid in list_grids(metrics, experiment, name):
-            if grid.about.headline:
+            if grid.about.leads_as:
                 leading.setdefault(name, grid)
     return leading[leading_evaluation(leading)] if leading else None
 

@@ -144,8 +144,8 @@ def make_headline(contents: Contents) -> Headline | None:
             lines[method] = MethodLine(method, nfe, calls, seconds.get(method, np.nan))
     winner, _ = leading.best()
     page = page_of(contents.experiment)
-    measures = page.measure(contents, leading)
-    sentence = page.describe(leading, lines[winner], measures, contents)
+    measures = page.headline_columns(contents, leading)
+    sentence = page.write_headline(leading, lines[winner], measures, contents)
     samples = int(leading.frame.samples.max())
     return Headline(leading.evaluation, [*lines.values()], lines[winner], measures, samples, sentence)
 

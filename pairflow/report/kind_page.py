@@ -97,7 +97,7 @@ class KindPage:
 
     # Asked by the head of the page and by the last lines of a run
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """The columns of the head's table, the leading one first."""
         measures = {"distance": measure_grid(leading, leading.label)}
         for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
@@ -106,7 +106,7 @@ class KindPage:
                 measures["copies"] = Measure("copies", grid.metric, grid.means, real)
         return measures | measure_bound(contents, leading)
 
-    def describe(
+    def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         """The sentence of the head: how good the best method is, and how good real data are."""

@@ -132,7 +132,7 @@ def test_the_training_is_fitted_to_the_time(project, monkeypatch):
 )
 def test_a_short_training_is_judged_by_fewer_samples(iterations, samples):
     """A power of two, at most a quarter of the iterations, from 128 to 1,024."""
-    scaled = suggest.scale(72, 70, 3000, "cpu", False, iterations)
+    scaled = suggest.experiment(72, 70, 3000, "cpu", False, iterations)
     assert scaled["evaluations"]["main"]["samples"] == samples
 
 

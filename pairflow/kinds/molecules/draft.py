@@ -130,7 +130,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
     length = experiment["data"]["length"]
     size = DatasetSize(sizes["train"], sizes["validation"], counts.vocabulary_size(length), length)
 
-    def scaled(iterations: int) -> Entry:
+    def with_iterations(iterations: int) -> Entry:
         return experiment | _scale(size, device, settings.compare, start, iterations)
 
     return Draft(
@@ -143,7 +143,7 @@ def draft_molecules(request: DraftRequest) -> Draft:
         rejected=counts.rejected.rename(columns={"number": counts.unit}),
         advice=tuple(_advice(counts, settings)),
         hours=settings.hours or suggest.hours(length, device),
-        scaled=scaled,
+        with_iterations=with_iterations,
         quality=lambda checked: describe_quality(checked, size),
     )
 
@@ -231,7 +231,7 @@ def _scale(
 ) -> Entry:
     """Network, training and evaluations for data of that size, from a model's weights if there is one."""
     sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
-    return suggest.scale(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
+    return suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
 
 
 def _lines(counts: Survey, data: Entry, sizes: Counter[str], rejects: Path) -> list[tuple[str, int, str]]:

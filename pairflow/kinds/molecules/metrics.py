@@ -3,8 +3,8 @@
 from pairflow.metrics.metric import Metric
 
 
-def _count(label: str, best: str = "highest", headline: str = "", group: str = "") -> Metric:
-    return Metric(label, best, headline, chart=not group, counted=True, group=group, compared=False)
+def _count(label: str, best: str = "highest", leads_as: str = "", group: str = "") -> Metric:
+    return Metric(label, best, leads_as, chart=not group, counted=True, group=group, compared=False)
 
 
 def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
@@ -12,9 +12,9 @@ def _likeness(label: str, group: str, best: str = "lowest") -> Metric:
 
 
 METRICS = {
-    "useful_strict": _count("useful", headline="the number of useful molecules"),
+    "useful_strict": _count("useful", leads_as="the number of useful molecules"),
     "useful": _count("useful by QED and logP"),
-    "valid": _count("valid", headline="the number of valid molecules"),
+    "valid": _count("valid", leads_as="the number of valid molecules"),
     "unique_strict": _count("unique"),
     "novel_strict": _count("novel"),
     "in_class": _count("in the class asked for"),

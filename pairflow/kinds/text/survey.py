@@ -48,7 +48,7 @@ def draft_text(request: DraftRequest) -> Draft:
         "scale": "reduced",
         "seeds": [0],
         "data": data,
-        **suggest.scale(LENGTH, symbols, rows, request.device, settings.compare),
+        **suggest.experiment(LENGTH, symbols, rows, request.device, settings.compare),
     }
     return Draft(
         experiment=experiment,

@@ -161,7 +161,7 @@ class DataSection:
         if not grids:
             return None
         name = leading_evaluation(grid.evaluation for grid in grids)
-        return min(grids, key=lambda grid: (grid.evaluation != name, not grid.about.headline))
+        return min(grids, key=lambda grid: (grid.evaluation != name, not grid.about.leads_as))
 
 
 def make_sections(runs: Sequence[FinishedExperiment], method: str | None = None) -> list[DataSection]:

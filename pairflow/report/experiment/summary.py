@@ -143,7 +143,7 @@ def _describe_tests(cells: Sequence[Difference]) -> list[str]:
 
 
 def _title(grid: Grid) -> str:
-    return f"{grid.about.headline} {grid.beside}".rstrip()
+    return f"{grid.about.leads_as} {grid.beside}".rstrip()
 
 
 def _begin(grid: Grid, text: str) -> str:

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.paper import printed
-from pairflow.config import Experiment, check
-from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH, scale
+from pairflow.config import Experiment, check, suggest
+from pairflow.config.suggest import TEMPERATURE, TRANSFORMER_BATCH
 from pairflow.data.source import DatasetSize
 from pairflow.kinds.molecules.draft import _FROM_SCRATCH, _PRECEDENTS, describe_quality
 
@@ -20,7 +20,7 @@ TABLES = pd.read_csv(Path(printed.__file__).with_name("tables.csv"))
 def expected(length: int, device: str, rows: int = 2759, parent: str | None = None, **data: str) -> str:
     data = {"source": "x.smi", "length": length, **data}
     entry = {"description": "x", "scale": "reduced", "data": data, "from": parent}
-    entry |= scale(length, 54, rows, device, compare=False)
+    entry |= suggest.experiment(length, 54, rows, device, compare=False)
     return describe_quality(check(Experiment, entry, "x"), DatasetSize(rows, 145, 54, length))
 
 

@@ -52,14 +52,14 @@ class ImagesPage(KindPage):
     def read_row(self, path: Path, count: int) -> np.ndarray:
         return read_images(path, "samples", count)[:]  # the first trial stands first
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         measures = {"distance": measure_grid(leading, leading.label)}
         for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
             if grid.metric == "nn_copies":
                 measures["copies"] = Measure("copies", grid.metric, grid.means)
         return measures
 
-    def describe(
+    def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         distance = measures["distance"]

@@ -88,7 +88,7 @@ class MoleculesPage(KindPage):
             "reference_rows": len(read_table(paths.data(root, "smiles.parquet"), "smiles")[0]),
         }
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Shares of the samples, of the valid ones and of the distinct ones, all by canonical SMILES."""
         complete = is_complete(contents.experiment)
         measured = list_grids(contents.metrics, contents.experiment, leading.evaluation)
@@ -115,7 +115,7 @@ class MoleculesPage(KindPage):
                 break
         return measures | measure_bound(contents, leading)
 
-    def describe(
+    def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         complete = is_complete(contents.experiment)
@@ -147,7 +147,7 @@ class MoleculesPage(KindPage):
         )
 
     def rate(self, leading: Grid, finished: FinishedExperiment, flaws: Sequence[Flaw]) -> Quality:
-        measures = self.measure(finished, leading)
+        measures = self.headline_columns(finished, leading)
         share = measures["valid" if leading.metric == "valid" else "useful"].values[leading.best()]
         low = [flaw for flaw in flaws if flaw.kind == ("invalid" if leading.metric == "valid" else "useless")]
         only = "only " * bool(low)

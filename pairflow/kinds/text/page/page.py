@@ -74,7 +74,7 @@ class TextPage(KindPage):
         density = tokens / max(sum(len(tokeniser.decode(row)) for row in held_out), 1)
         return lambda nll: {"ppl_bound": np.exp(nll), "bpc_bound": nll / np.log(2) * density}
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """The judge's perplexity beside the entropy, known words, and the bounds on the likelihood."""
         measures: dict[str, Measure] = {}
         for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
@@ -91,7 +91,7 @@ class TextPage(KindPage):
         measures["bpc_bound"] = Measure("bits per character", "bpc_bound", bits, digits=3, sign="≤ ")
         return measures
 
-    def describe(
+    def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         perplexity, entropy = (measures[name] for name in ("judge_ppl", "entropy"))

@@ -57,7 +57,7 @@ class VectorsPage(KindPage):
             pairs={name: (x0[:, :2], x1[:, :2]) for name, (x0, x1, _) in pairs.items()},
         )
 
-    def measure(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
+    def headline_columns(self, contents: Contents | FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """The main distances, each beside that of held-out data."""
         measures = {}
         for grid in list_grids(contents.metrics, contents.experiment, leading.evaluation):
@@ -69,7 +69,7 @@ class VectorsPage(KindPage):
                 measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
         return measures
 
-    def describe(
+    def write_headline(
         self, leading: Grid, best: MethodLine, measures: Mapping[str, Measure], contents: Contents
     ) -> str:
         distance = measures[leading.metric]
