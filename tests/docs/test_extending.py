@@ -52,7 +52,7 @@ TESTS = (  # those that know lists of names, or try whatever is in one
 CHECKED = {  # modules that Python runs in the copy with all sections, and their arguments
     "style": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
-    "types": ["mypy"],
+    "types": ["mypy", "--cache-dir", str(ROOT / ".mypy_cache")],  # most of it is as in the repository
     "tests": ["pytest", "-q", *TESTS],
 }
 
