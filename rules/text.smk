@@ -18,7 +18,9 @@ rule train_judge:
         mem_mb=grown(4000),
         runtime=grown(480),
     params:
-        settings=lambda wildcards: as_json(load_settings("text").judge_settings(experiment_of(wildcards)).transformer),
+        settings=lambda wildcards: as_json(
+            load_settings("text").judge_settings(experiment_of(wildcards)).transformer
+        ),
     shell:
         "python -m pairflow.kinds.text.steps.train_judge --settings {params.settings:q} --threads {threads}"
         " --judge {input.judge:q} --vocabulary {input.vocabulary:q}"
