@@ -1,0 +1,32 @@
+"""Each kind of data loads its own packages only, and says to the workflow what it is asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pairflow.kinds import KINDS
+
+HEAVY = {  # packages -> the kind that they are for
+    "rdkit": "molecules",
+    "selfies": "molecules",
+    "torchvision": "images",
+    "pytorch_fid": "images",
+    "tokenizers": "text",
+    "transformers": "text",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_imports_without_the_packages_of_others(kind):
+    """All of its modules, in a fresh interpreter that cannot import the packages of the others."""
+    others = [package for package, owner in HEAVY.items() if owner != kind]
+    code = (
+        "import importlib, pkgutil, sys\n"
+        f"for name in {others}: sys.modules[name] = None\n"
+        f"import pairflow.kinds.{kind} as kind\n"
+        "for module in pkgutil.walk_packages(kind.__path__, kind.__name__ + '.'):\n"
+        "    importlib.import_module(module.name)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
