@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
-from pairflow.kinds import kind_of_model
+from pairflow.kinds import KINDS, kind_of_model, load_kind
 from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model_files import read_description
@@ -110,8 +110,9 @@ def _source(root: Path) -> Path | None:
 
 def not_on_demand(folder: Path, kind: "Kind") -> InputError:
     """The error for a model, or an experiment with models, whose samples do not leave on demand."""
+    makes = " or ".join(sorted(each.rows for each in map(load_kind, KINDS) if each.on_demand))
     options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
     if not models:
-        return InputError(f"{folder}: --count makes molecules; this model makes {kind.rows}: use {options}")
+        return InputError(f"{folder}: --count makes {makes}; this model makes {kind.rows}: use {options}")
     options = f"--model {shlex.quote(str(models[0].parent))} --nfe 4 {options}"
-    return InputError(f"{folder}: --count makes molecules; its models make {kind.rows}: use {options}")
+    return InputError(f"{folder}: --count makes {makes}; its models make {kind.rows}: use {options}")

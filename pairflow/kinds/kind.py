@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 from pairflow.config import DEMANDED, DataSettings, DemandSettings, Experiment, RealDraws, Settings
 from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.errors import InputError
+from pairflow.kinds import KINDS, load_kind
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
 from pairflow.plan.job import Job
@@ -168,8 +169,13 @@ class Kind(ABC):
         """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
         others = settings.model_dump(exclude_defaults=True, exclude={*self.demanded})
         if self.on_demand and others:
-            option = "--" + next(iter(others)).replace("_", "-").replace("three-d", "3d")
-            raise InputError(f"{folder}: {option} is for molecules; this model makes {self.rows}")
+            name = next(iter(others))
+            kinds = (load_kind(kind) for kind in KINDS)
+            users = " or ".join(
+                sorted(kind.rows for kind in kinds if kind.on_demand and name in kind.demanded)
+            )
+            option = "--" + name.replace("_", "-").replace("three-d", "3d")
+            raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
 
     def takes(self, file: Path) -> bool:
         """Whether a user's own file is of this kind. Asked by `new`, in the order of KINDS from the end."""

@@ -119,5 +119,5 @@ def test_an_experiment_without_molecules_says_how_to_sample(experiment, kind, ro
         (root, f"its models make {rows}: use --model {model} --nfe 4 {options}"),
         (model, f"this model makes {rows}: use {options}"),
     ):
-        with pytest.raises(InputError, match=f"{folder}: --count makes molecules; {text}$"):
+        with pytest.raises(InputError, match=f"{folder}: --count makes molecules or text; {text}$"):
             choose(folder, None)

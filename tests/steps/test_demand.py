@@ -296,9 +296,12 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
     for change, text in (
         (
             {"shape": [1, 4, 4]},
-            "--count makes molecules; this model makes images: use --samples 100 --trials 1",
+            "--count makes molecules or text; this model makes images: use --samples 100 --trials 1",
         ),
-        ({"vocabulary": None}, "--count makes molecules; this model makes token rows: use --samples 100"),
+        (
+            {"vocabulary": None},
+            "--count makes molecules or text; this model makes token rows: use --samples 100",
+        ),
         ({"vocabulary_size": 99}, "model.safetensors: does not fit the network that its description names"),
     ):
         facts = json.loads((made / "udlm/model.json").read_text())

@@ -228,4 +228,4 @@ def test_a_model_of_another_kind_is_refused(finished, step, tmp_path):
     assert (run.exit_code, run.stdout) == (2, "")
     assert "--solver is needed with a model of a continuous flow" in run.stderr
     run = step("sample", settings={"nfe": 1, "count": 2}, model=model, **out)
-    assert "--count makes molecules; this model makes vectors" in run.stderr
+    assert "--count makes molecules or text; this model makes vectors" in run.stderr
