@@ -12,19 +12,7 @@ It works like the CPU engine. A block takes one query after another through all 
 Global memory holds the data, N * PLANES bits per key, and BITS bits per key for each running block. Shared
 memory is 5 KB, whatever the shape.
 
-Estimates for an H200, not measurements: 132 multiprocessors at 1.75 GHz, in each per clock 64 logical or
-integer operations, 16 POPC and 16 sums over a lane, and for all of them 5.5 TB/s from the second-level cache.
-Clocks and bytes per 1,024 pairs (a query, a key, a step) are from the compiled instructions, and from the
-candidates, jumps and opened levels that were counted along trajectories of 2 to 40 queries against all keys:
-
-                      pairs     start   jumps   levels  agreement   clocks    KB    seconds at 65 %
-    QM9               3.2e11    22      59      34      66          181       5     0.5   (target  1)
-    ZINC-250k         3.2e12    25      70      30      89          214       7     6     (target 10)
-    MNIST-Binary      7.2e10    260     337     140     808         1,545     20    0.7   (target  2)
-    100,000 CIFAR-10  2.0e11    3,990   7,930   100     1,000       13,000    317   20    (target 30)
-
-Likeliest to be off: the waiting at barriers, a dozen in a step, and what the first-level cache keeps. The
-columns of CIFAR-10 come from the memory itself, at 4.8 TB/s, because they do not fit the second-level cache.
+What it may cost on an H200 is estimated in benchmarks/README.md.
 
 For large K the CPU engine has lists of the keys that hold a symbol, of which a jump touches 2 M / K instead
 of all M. Here they would save most of CIFAR-10's clocks. But a list scatters its keys over the words, so that
