@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 
 from pairflow.config.check import Seed, Settings, nearest
 from pairflow.config.fields import DataSettings, Share, TrainingRows
-from pairflow.config.flows import DISCRETE, FLOWS
+from pairflow.config.flows import FLOWS
 from pairflow.config.sampling import RealDraws
 from pairflow.errors import InputError
 from pairflow.limits import MAX_LENGTH
@@ -209,7 +209,7 @@ class Images(DataSettings):
                 "learns from; set features: {extractor: inception} or {extractor: dinov2}"
             )
         length = (self.size or 1) ** 2 * (3 if self.mode == "RGB" else 1)
-        if experiment.flow == DISCRETE.name and experiment.couplings() and length > MAX_LENGTH:
+        if FLOWS[experiment.flow].tokens and experiment.couplings() and length > MAX_LENGTH:
             raise ValueError(
                 f"data.size: {length} pixel values are too many to pair; expected at most {MAX_LENGTH}"
             )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_provenance, read_table, token_array
-from pairflow.config import Experiment
+from pairflow.config import FLOWS, Experiment
 from pairflow.plan import paths
 from pairflow.plan.jobs import jobs, report_inputs
 from pairflow.report.contents import Contents
@@ -16,6 +16,7 @@ from pairflow.report.kind_page import choose_examples, name_column
 from pairflow.report.pages import page_of
 from pairflow.report.results import LIKELIHOOD, mean_bounds, read_logs
 from pairflow.report.trajectory import Trajectory, follow
+from pairflow.report.words import OURS
 
 _UNTIMED = ("diagnose", "report")
 _TIMINGS = {
@@ -126,7 +127,7 @@ def _read_samples(root: Path, experiment: Experiment) -> dict[str, dict[int, np.
 
 def _read_trajectory(root: Path, experiment: Experiment) -> Trajectory | None:
     """A random training row on its way to noise, where PairFlow pairs all of the data."""
-    if experiment.flow == "continuous" or "pairflow" not in experiment.couplings():
+    if not FLOWS[experiment.flow].tokens or OURS not in experiment.couplings():
         return None
     table, metadata = read_table(paths.data(root, "train.parquet"), "tokens")
     seed, size = experiment.seeds[0], metadata.dimensions[1]
