@@ -27,10 +27,13 @@ except InputError as error:
     raise WorkflowError(str(error)) from None
 EXPERIMENTS = CONFIGURATION.experiments
 
+# The folder of Snakefile and rules/; `workflow.basedir` is that of workflow/Snakefile where the workflow starts there.
+REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
+
 # Steps run in the Python that runs Snakemake (or in the conda environment that it activates), from this checkout.
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.getenv("PATH", "")]),
-    PYTHONPATH=os.pathsep.join([str(workflow.basedir), os.getenv("PYTHONPATH", "")]),
+    PYTHONPATH=os.pathsep.join([str(REPOSITORY), os.getenv("PYTHONPATH", "")]),
 )
 # The step replaces the shell: a scheduler signals every process, and a shell that dies of the signal would end the job
 # while the step is still saving its state.

@@ -31,6 +31,6 @@ for kind in map(load_kind, KINDS):
             "python -m pairflow.steps.preprocess {params.kind:q} --settings {params.settings:q} {params.parent:q}"
             " {params.files:q} > {log:q} 2>&1"
 
-    if Path(workflow.basedir, "rules", f"{kind.name}.smk").exists():
+    if Path(REPOSITORY, "rules", f"{kind.name}.smk").exists():
 
         include: f"{kind.name}.smk"

@@ -44,6 +44,6 @@ rule report:
 
 
 # The page beside the paper's numbers is of the repository: a project that `pairflow init` has made lacks it.
-if Path(workflow.basedir, "benchmarks", "paper").is_dir():
+if Path(REPOSITORY, "benchmarks", "paper").is_dir():
 
     include: "paper.smk"

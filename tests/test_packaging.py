@@ -119,9 +119,11 @@ def test_an_editable_installation_is_found_from_the_folder_that_contains_the_clo
 def test_the_workflow_catalogue_finds_the_workflow(snakemake, tmp_path):
     shutil.copy(REPOSITORY / "workflow_config.yaml", tmp_path)
     snakefile = str(REPOSITORY / "workflow/Snakefile")
-    plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/data/train.parquet")
+    plan = snakemake(tmp_path, "--snakefile", snakefile, "--dry-run", "results/demo/report.html")
     assert plan.returncode == 0, plan.stderr
     assert "rule preprocess_molecules:" in plan.stdout
+    assert "rule describe_molecules:" in plan.stdout  # in a file of its kind
+    assert "rule report:" in plan.stdout
     usage = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert usage["report"] is True
     assert (REPOSITORY / "config/README.md").exists()
