@@ -12,7 +12,7 @@ class Flow:
 
     `tokens`: whether its states are tokens, which a corruption replaces, or numbers. `losses`: those that its
     trainings may have. `sampling`: what a file of its samples depends on. `keys`: the settings of an
-    experiment, and `protocol` those of each of its evaluations, that no other flow has. `training`: the
+    experiment, and `protocol` of each of its evaluations, that no other flow has. `training`: the
     module of pairflow.training whose `base_objective` is the loss of its base models. `baselines`: what pages
     compare its methods with.
     """

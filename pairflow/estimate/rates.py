@@ -27,7 +27,7 @@ class Work:
     """A kind of work with its sizes: `train`, `dcd` (an iteration), `draw` (a row and a step), `pair` (all).
 
     `corruption` is the name of the flow where that has no tokens. `network` is its settings as JSON, `batch`
-    the rows of an iteration, `steps` and `subsets` those of a pairing, whose `rows` are the training rows.
+    the rows of an iteration, `steps` and `subsets` belong to a pairing, whose `rows` are the training rows.
     """
 
     kind: str

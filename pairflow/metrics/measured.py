@@ -109,7 +109,7 @@ class RealRows:
         return table, metadata
 
     def measure_samples(self, path: Path, measure: Measure) -> Measurement:
-        """The metric rows of a file of samples trial by trial, as `measure` gives those of some (B, N)."""
+        """The metric rows of a file of samples by trial; `measure` gives the rows of one trial (B, N)."""
         table, metadata = self.read_samples(path)
         drawn = token_array(table["tokens"])
         return self.measure_table(path, table, metadata, lambda rows: measure(drawn[rows]))

@@ -68,13 +68,13 @@ class Grid:
     """One metric of one evaluation by methods and numbers of sampling steps (NFE), which compare.
 
     `frame` has its metric rows, and `real` the matching ones of real data against real data. Reference and
-    extractor may be empty; those of metrics that are not compared are. What stands under `method` identifies
+    extractor may be empty, and are for metrics that are not compared. What stands under `method` identifies
     a row of the table, a method or, where experiments are compared, a method of one of them. `unit` is what
     the column `nfe` counts.
 
     A table shows the `methods`, in their order, and their `calls` of the network for a sample, column by
     column. `rival` completes the label where another table has the same metric. `all_seeds` counts the
-    training seeds of the evaluation (0: those of this metric).
+    training seeds of the evaluation (0: all seeds of this metric).
     """
 
     evaluation: str
@@ -215,7 +215,7 @@ class Grid:
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: str | None = None) -> tuple[str, int]:
-        """The (method, NFE) with the best mean, among all or among those of one method."""
+        """The (method, NFE) with the best mean, among all methods or of one."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
@@ -237,7 +237,7 @@ class Grid:
         return tests
 
     def test(self, ours: tuple[Any, int], baseline: tuple[Any, int]) -> Difference:
-        """The values of one place of the table less those of another."""
+        """The test of the values at one place of the table against another."""
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
@@ -261,9 +261,9 @@ def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
     """The grids of an evaluation that have values, in the order of the page."""
     known = list_metrics(experiment)
-    alone = metrics.metric.isin([name for name, about in known.items() if not about.compared])
+    uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
-    rows = rows.assign(**{name: rows[name].mask(alone, "") for name in ("reference", "extractor")})
+    rows = rows.assign(**{name: rows[name].mask(uncompared, "") for name in ("reference", "extractor")})
     is_real, here = rows.method == REAL, rows.evaluation == evaluation
     floors = dict(iter(rows[is_real].dropna(subset="value").groupby(_KEYS)))
     order = [(name, reference) for name in known for reference in (*REFERENCES, "")]
@@ -273,7 +273,7 @@ def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -
         if (metric, reference) in order and group.value.notna().any():
             floor = floors.get(key, rows.iloc[:0])
             own = floor[floor.evaluation == evaluation]
-            own = floor if own.empty else own  # those of any evaluation serve where it has none
+            own = floor if own.empty else own  # where it has none, the floor of any evaluation serves
             measured.append(Grid(evaluation, metric, known[metric], group, reference, extractor, own))
     return sorted(measured, key=lambda grid: order.index((grid.metric, grid.reference)))
 

@@ -22,7 +22,7 @@ FACTS = ("Formula", "Unit", "Better", "Pitfalls", "Source")
 
 
 def make_environment(*folders: Path) -> jinja2.Environment:
-    """Templates below this folder, those of kinds of data below that of the package, and those in `folders`.
+    """Templates of this folder, of the kinds of data, and of `folders`.
 
     Every name that they do not get is an error."""
     environment = jinja2.Environment(

@@ -302,7 +302,7 @@ def test_a_second_judge_of_other_text_or_with_other_weights_is_refused(finished,
     facts["inputs"]["judge"] = "0" * 64
     weights.with_suffix(".json").write_text(json.dumps(facts))
     run = step("floor", "text", **files, **judged, judge_weights=weights)
-    refused(run, "floor", "judge.json: this judge learnt from other rows than those of --judge")
+    refused(run, "floor", "judge.json: this judge has not learnt from the rows of --judge")
     weights.with_suffix(".json").unlink()
     run = step("floor", "text", **files, **judged, judge_weights=weights)
     refused(run, "floor", "judge.json: no such file; `pairflow train_judge` writes it")

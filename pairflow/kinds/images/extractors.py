@@ -75,7 +75,7 @@ def load(
     settings: ExtractorSettings, trained: Path | None = None, device: torch.device | str = "cpu"
 ) -> Extractor:
     """The extractor that the settings name, `trained` being the file of a classifier; InputError for weights
-    that are absent, damaged, or not those of the checksum."""
+    that are absent, damaged, or have another checksum."""
     return EXTRACTORS[settings.extractor](settings, trained, device)
 
 

@@ -120,7 +120,7 @@ class SampledMolecules:
         return counts, valid
 
     def compare(self, rows: np.ndarray) -> dict[str, Any]:
-        """The metrics of distinct molecules, those of MOSES if they are wanted."""
+        """The metrics of distinct molecules, with the metrics of MOSES if they are wanted."""
         values = chemistry.compare(self.described[rows], self.training)
         if self.moses:
             pieces, held_out = self.moses

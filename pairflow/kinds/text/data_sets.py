@@ -185,7 +185,7 @@ class OwnText(RowFile, TextSource):
         return self.path
 
     def files(self) -> list[Path]:
-        """The file, or those of the folder; InputError if there is none."""
+        """The file, or all files of the folder; InputError if there is none."""
         return files(self.path, *FILES) if self.fetch().is_dir() else [self.path]
 
     def digest(self) -> str:

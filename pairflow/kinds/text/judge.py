@@ -106,7 +106,7 @@ class TransformerJudge:
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"{description}: not the description of a judge") from error
         if learnt != judge:
-            raise InputError(f"{description}: this judge learnt from other rows than those of --judge")
+            raise InputError(f"{description}: this judge has not learnt from the rows of --judge")
         if not weights.is_file() or digest(weights) != expected:
             raise InputError(f"{weights}: these are not the weights that {description} describes")
         try:

@@ -235,7 +235,7 @@ def _grids(runs: list[FinishedExperiment], method: str | None) -> list[ComparedG
 def _rows(run: FinishedExperiment, evaluation: str, known: Mapping[str, Metric]) -> pd.DataFrame:
     """Rows of the metrics that the page has a name for, with the `counts` of samples of their kind.
 
-    Those of pixels do not depend on an extractor. Their methods are `RowKey`.
+    Metrics of pixels do not depend on an extractor. Their methods are `RowKey`.
     """
     rows = run.measured
     rows = rows[(rows.evaluation == evaluation) & rows.metric.isin([*known])]
@@ -256,7 +256,7 @@ def _count(samples: pd.Series) -> tuple[int, ...]:
 
 
 def _make_rows(grid: ComparedGrid, runs: Sequence[FinishedExperiment]) -> dict[RowKey, MethodRow]:
-    """The rows of a table: those of one method stand together, in the order of the experiments."""
+    """The rows of a table: the rows of one method stand together, in the order of the experiments."""
     names = [name for run in runs for name in [*run.experiment.methods, *run.measured.method]]
     table = {}
     for method in dict.fromkeys(names):

@@ -149,7 +149,7 @@ def _bound_models(root: Path, experiment: Experiment) -> dict[tuple[str, int], P
 
 
 def _read_bounds(root: Path, experiment: Experiment) -> pd.DataFrame:
-    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and those of the kind.
+    """Metric rows of each model: `nll_bound`, its last validation in nats per token, and what the kind adds.
 
     None where no rows are held out.
     """

@@ -205,7 +205,7 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> dict[str, TextValues]
 
 
 def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) -> list[str]:
-    """What is suspicious about samples, from their means and those of real and of shuffled text.
+    """What is suspicious about samples, from their means and the means of real and shuffled text.
 
     A good perplexity is no proof: rows of one common word repeated have one (arXiv 2606.08417).
     """
