@@ -265,6 +265,7 @@ def test_images_go_the_same_way_with_measures_of_their_own(fresh):
         "report": 1,
     }
     reference = "results/mini/reference"
+    assert "--validation=results/mini/data/validation.parquet" in plan
     assert f"--train-reference={reference}/train-dinov2.parquet" in plan
     assert f"--test-reference={reference}/test-dinov2.parquet" in plan
     assert "--out results/mini/seed0/metrics/mdlm/main/nfe2-dinov2.parquet" in plan
