@@ -17,7 +17,7 @@ from pairflow.config import Experiment
 from pairflow.config.file import load, read
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = read(Path(__file__).parents[2] / "workflow_config.yaml").experiments
+SHIPPED = read(Path(__file__).parents[3] / "workflow_config.yaml").experiments
 OTHER = {  # another value of each setting that is a word
     **{"random": "scaffold", "nelbo": "cross_entropy", "cosine": "constant", "constant": "cosine"},
     **{"raw": "ema", "inherit": "fresh", "euler": "ancestral", "ancestral": "euler"},

@@ -10,7 +10,7 @@ from pairflow.artifacts import as_metrics
 from pairflow.config.file import read
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = read(Path(__file__).parents[2] / "workflow_config.yaml").experiments
+SHIPPED = read(Path(__file__).parents[3] / "workflow_config.yaml").experiments
 MEANS = {"condot": {1: 0.5, 8: 0.02}, "ot": {1: 0.2, 8: 0.02}, "pairflow": {1: 0.1, 8: 0.02}}
 
 

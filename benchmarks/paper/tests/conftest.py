@@ -13,7 +13,7 @@ from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
 from pairflow.report.results import FinishedExperiment
 
-SHIPPED = yaml.safe_load((Path(__file__).parents[2] / "workflow_config.yaml").read_text())["experiments"]
+SHIPPED = yaml.safe_load((Path(__file__).parents[3] / "workflow_config.yaml").read_text())["experiments"]
 
 
 @pytest.fixture

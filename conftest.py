@@ -20,7 +20,7 @@ from pairflow.artifacts import Metadata, sole_writer, token_column, write_table
 from pairflow.cli import STEPS, module_of
 from pairflow.runtime import signals
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parent
 _FORKED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it

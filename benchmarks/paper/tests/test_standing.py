@@ -8,7 +8,7 @@ import pytest
 from benchmarks.paper.page import PaperPage, render
 from benchmarks.paper.standing import generators
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
+RESULTS = Path(__file__).parents[3] / "docs" / "results.md"
 
 
 @pytest.fixture
