@@ -15,7 +15,7 @@ import sys
 import click
 
 from pairflow.errors import InputError
-from pairflow.runtime import gpus
+from pairflow.runtime import distributed, gpus, signals
 
 SAVING = 600  # seconds that the processes have to save their state, once told to stop
 
@@ -25,7 +25,13 @@ def main(count: str, *command: str) -> int:
     if int(count) > 1:
         return run_torchrun(count, *command)
     sys.argv = list(command)
-    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if distributed.world_size() > 1 and isinstance(end.code, int | None):
+            # DistributedDataParallel leaves threads of Gloo behind, which can crash Python as it ends.
+            signals.exit_at_once(end.code or 0)
+        raise
     return 0
 
 
@@ -46,7 +52,8 @@ def run_torchrun(count: str, *command: str) -> int:
 
     try:
         # Without the "--" torchrun would take the step's --log for one of its own options.
-        torchrun(["--standalone", "--nproc-per-node", count, "-m", "--", *command])
+        processes = ["--standalone", "--nproc-per-node", count, "-m", "--"]
+        torchrun([*processes, "pairflow.runtime.launch", "1", *command])
     except SignalException as stop:
         return 128 + stop.sigval
     except ChildFailedError as failed:

@@ -126,13 +126,17 @@ def for_a_command() -> Iterator[None]:
 def leave(number: int) -> NoReturn:
     """End this process after a signal, with the exit code that shells give.
 
-    Python deletes no object first: what was half made when the signal arrived, by llvmlite for example, can
-    crash then.
+    What was half made when the signal arrived, by llvmlite for example, could crash if Python deleted it.
     """
+    exit_at_once(128 + number)
+
+
+def exit_at_once(code: int) -> NoReturn:
+    """End this process without deleting any object first: no destructor runs, and no thread is waited for."""
     with suppress(OSError):  # nobody reads it any more
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(128 + number)
+    os._exit(code)
 
 
 def end_with_parent() -> None:

@@ -17,7 +17,7 @@ from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
 from pairflow.networks.dropout import Dropout, set_batch_slice
-from pairflow.runtime import distributed
+from pairflow.runtime import distributed, signals
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective, Validator
@@ -168,3 +168,4 @@ if __name__ == "__main__":
         found["in pieces"] = trained("mlp uniform", micro_batch=4)
     if os.environ["RANK"] == "0":
         torch.save(found, Path(sys.argv[1]))
+    signals.exit_at_once(0)  # as `runtime.launch` does
