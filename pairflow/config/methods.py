@@ -32,6 +32,11 @@ class Base(NamedTuple):
     learns: str = "random ones"
     style: tuple[str, str] | None = None
 
+    @property
+    def independent(self) -> bool:
+        """Whether a source that is independent of its data is drawn in every iteration."""
+        return not self.coupled and self.couple == INDEPENDENT
+
 
 _BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
 _BY_TRANSPORT = "pairs of each batch by optimal transport"
@@ -43,7 +48,7 @@ BASES = {
     "pairs": Base("uniform", coupled=True, own=True),
     "condot": Base(None, coupled=False, flows=_REAL, style=("blue", "s")),
     "ot": Base(
-        None, coupled=False, couple="transport", flows=_REAL, learns=_BY_TRANSPORT, style=("green", "^")
+        "uniform", coupled=False, couple="transport", flows=_BOTH, learns=_BY_TRANSPORT, style=("sky", "h")
     ),
 }
 PAIRED = [name for name, base in BASES.items() if base.coupled and not base.own]

@@ -73,8 +73,8 @@ Pool = Annotated[
     Field(
         ge=1,
         le=2**14,  # a matrix of 2 GiB
-        description="Rows that ot assigns to sources at a time, a multiple of training.batch_size; none: one "
-        "batch. The time of an assignment grows with the cube of this number.",
+        description="Rows that ot assigns to sources at a time, a multiple of training.batch_size. Default: "
+        "one batch. The time of an assignment grows with the cube of this number.",
     ),
 ]
 
@@ -89,6 +89,11 @@ class BaseTraining(Training):
     def _pool_of_whole_batches(self) -> "BaseTraining":
         require_whole_batches(self.pool, self.batch_size)
         return self
+
+    @property
+    def pooled_batches(self) -> int:
+        """The number of batches that share an assignment."""
+        return (self.pool or self.batch_size) // self.batch_size
 
 
 def require_whole_batches(pool: int | None, batch_size: int) -> None:

@@ -24,6 +24,7 @@ from pairflow.artifacts import (
 from pairflow.artifacts.points import points_of
 from pairflow.config import FLOWS, PairSettings
 from pairflow.errors import InputError
+from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.pairing.gpu import engine as gpu
 from pairflow.pairing.pair import make_pairer
 from pairflow.pairing.probe import extrapolated
@@ -58,8 +59,8 @@ class FilePairing(ABC):
     device: Any = None  # the torch device that computes, if one does
 
     @abstractmethod
-    def describe(self) -> str:
-        """How large it is."""
+    def describe(self) -> list[str]:
+        """How large it is, in lines."""
 
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
@@ -80,7 +81,7 @@ class FilePairing(ABC):
         probe = extrapolated(lambda rows: self.pair((0, rows)), count, seconds=PROBE_SECONDS)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         return [
-            f"rows: {self.describe()}",
+            *self.describe(),
             f"time: about {probe.seconds:,.0f} s, from {probe.rows:,} rows in {probe.measured:.1f} s",
             f"memory: about {memory:.1f} GB",
         ]
@@ -118,10 +119,18 @@ class TokenPairing(FilePairing):
         rows, metadata = _of_shard(metadata, settings, path, len(tokens), options.shard)
         super().__init__(tokens, metadata, rows, provenance)
 
-    def describe(self) -> str:
-        count, length = self.rows[1] - self.rows[0], self.points.shape[1]
+    def describe(self) -> list[str]:
+        count, (total, length) = self.rows[1] - self.rows[0], self.points.shape
         comparisons = count * self.points.size * (self.settings.steps or 0) / self.settings.subsets
-        return f"{count:,} of {length} tokens, {comparisons:.2g} token comparisons"
+        independent, least = (
+            independent_distance(length, self.size),
+            least_distance(total, length, self.size),
+        )
+        return [
+            f"rows: {count:,} of {length} tokens, {comparisons:.2g} token comparisons",
+            f"distance: {independent:.2f} tokens for random sources; no coupling of {total:,} rows can go "
+            f"below {least:.2f} ({least / independent:.1%})",
+        ]
 
     @property
     def comparisons(self) -> int:
@@ -167,9 +176,9 @@ class PointPairing(FilePairing):
         device = choose({"gpu": "cuda"}.get(options.backend, options.backend), threads, provenance)
         super().__init__(points, metadata, rows, provenance, device)
 
-    def describe(self) -> str:
+    def describe(self) -> list[str]:
         count = self.rows[1] - self.rows[0]
-        return f"{count:,} of {self.points[0].size} numbers, {self.weights:.2g} weights"
+        return [f"rows: {count:,} of {self.points[0].size} numbers, {self.weights:.2g} weights"]
 
     @property
     def comparisons(self) -> int:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment
+from pairflow.pairing.bound import independent_distance
 from pairflow.report.flaws import Evidence
 from pairflow.report.grid import REAL, Grid
 from pairflow.report.results import is_reduced
@@ -123,8 +124,7 @@ class Contents:
         In their steps hardly any weight counts but a row's own (docs/method.md, "Backward pairing (Algorithm
         1)").
         """
-        length, size = self.data["length"], self.data["vocabulary_size"]
-        enough = _NO_NEARER * length * (size - 1) / size
+        enough = _NO_NEARER * independent_distance(self.data["length"], self.data["vocabulary_size"])
         return [name for name in self.jumps if self.couplings[name]["hamming_mean"] >= enough]
 
     @property

@@ -118,7 +118,7 @@ def find_overfitted(
     losses = {
         method: end_losses(log)
         for method, log in logs.items()
-        if method in BASES and not BASES[method].coupled and method not in unfinished
+        if method in BASES and BASES[method].independent and method not in unfinished
         if "validation_nll" in log and log.validation_nll.notna().any()
     }
     return {method: (loss, nll) for method, (loss, nll) in losses.items() if loss < _FAR_BELOW * nll}

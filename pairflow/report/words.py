@@ -101,10 +101,10 @@ def make_breakable(method: str) -> Markup:
 
 
 def is_paired(method: str) -> bool:
-    """Whether a method learns from fixed pairs: those of its base, or those that a teacher drew."""
+    """Whether a method learns from sources that depend on the data: those of its base, or of a teacher."""
     base, *rounds = method.split("+")
     known = BASES.get(base.partition("-")[0])
-    return (known is not None and known.coupled) or any(
+    return (known is not None and not known.independent) or any(
         name in DISTILLATIONS and DISTILLATIONS[name].on_pairs for name in rounds
     )
 

@@ -110,7 +110,10 @@ class FlowObjective(Objective):
         self.seed, self.device, self.padding = seed, device, padding
         self.shape = (batch_size, *self.x1.shape[1:])
         batches = Batches(len(self.x1), batch_size, seed, device)
-        self.batches = coupling(batches, self.x1, lambda iteration: self._draw(self._generator(iteration)))
+        classes = None if labels is None else labels.labels
+        self.batches = coupling(
+            batches, self.x1, lambda iteration: self._draw(self._generator(iteration)), classes
+        )
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
         batch = self.batches(iteration)

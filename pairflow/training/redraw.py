@@ -25,7 +25,7 @@ def base_objective(model: DiscreteModel, rows: TrainingRows) -> Objective:
         raise InputError("training: ignore_padding: the data have no padding")
     padding = rows.padding if training.ignore_padding else None
     optimised = (training.batch_size, training.loss, model.seed, model.device)
-    coupling = load(parse_method(model.method).couple)()
+    coupling = load(parse_method(model.method).couple)(training.pooled_batches)
     arguments = (model.corruption, *optimised, padding, labels_of(rows, model), coupling)
     if training.redraw is None:
         return FlowObjective(rows.x1, rows.x0, *arguments)

@@ -61,8 +61,7 @@ class VelocityObjective(Objective):
 def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
     """The loss of a base model."""
     training = model.base_training
-    count = (training.pool or training.batch_size) // training.batch_size
-    coupling = load(parse_method(model.method).couple)(count)
+    coupling = load(parse_method(model.method).couple)(training.pooled_batches)
     return VelocityObjective(rows.x1, rows.x0, training.batch_size, model.seed, model.device, coupling)
 
 

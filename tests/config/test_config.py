@@ -58,7 +58,6 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("evaluations.x" + "x" * 100, {}, r"string should have at most 100 characters"),
         ("trainings", {}, r"unknown key 'experiments\.demo\.trainings' \(did you mean 'training'\?\)"),
         ("pairing.steps", 0, r"demo\.pairing\.steps: input should be greater than or equal to 1, found 0"),
-        ("pairing.pool", 512, r"pairing\.pool: only for continuous flows, and flow is discrete"),
         ("pairing.steps", 2.5, r"demo\.pairing\.steps: input should be a valid integer.*found 2\.5"),
         ("training.learning_rate", "fast", r"learning_rate: input should be a valid number.*found 'fast'"),
         ("training.learning_rate", float("nan"), "rate: input should be a finite number, found nan"),

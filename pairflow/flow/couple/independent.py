@@ -8,7 +8,7 @@ from pairflow.flow.couple.coupling import Coupling, Draw
 class Independent(Coupling):
     """Each source goes to the data point that is drawn at its place."""
 
-    def __call__(self, batches: Draw, x1: Tensor, sources: Draw) -> Draw:
+    def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return batches
 
 

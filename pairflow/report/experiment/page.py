@@ -10,6 +10,7 @@ import yaml
 
 from pairflow.config import Experiment
 from pairflow.limits import HOPELESS
+from pairflow.pairing.bound import independent_distance, least_distance
 from pairflow.report import figures
 from pairflow.report.contents import Contents
 from pairflow.report.costs import training_costs
@@ -162,7 +163,8 @@ def _draw_coupling(contents: Contents) -> dict[str, Any] | None:
         "independent": contents.independent,
         "jump_sums": {name: values.sum() for name, values in contents.jumps.items()},
         "means": {name: figures.mean_distance(counts) for name, counts in contents.distances.items()},
-        "expected": length * (size - 1) / size,
+        "expected": independent_distance(length, size),
+        "least": least_distance(contents.data["training_rows"], length, size),
         "symbols": {name: contents.couplings[name] for name in contents.distances},
         "adopted": contents.adopted,
         "coverage": contents.couplings.get("forward"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from pairflow.config import BASES, tail_revises
+from pairflow.pairing.bound import independent_distance
 from pairflow.report.contents import Contents
 from pairflow.report.figures import mean_distance
 from pairflow.report.grid import Grid, describe_scope, differ_in_entropy, leading_grid, list_grids
@@ -207,7 +208,7 @@ def _describe_distance(contents: Contents) -> str:
         meaning = "it is nearly independent of the data, because hardly any weight counts but a row's own"
     return (
         f"The {OURS} coupling leaves source and data {measured:.2f} of {length} tokens apart on average, "
-        f"where random sources would be {length * (size - 1) / size:.2f} apart: {meaning}."
+        f"where random sources would be {independent_distance(length, size):.2f} apart: {meaning}."
     )
 
 
