@@ -13,9 +13,9 @@ def independent_distance(length: int, vocabulary_size: int) -> float:
 def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
     """A mean Hamming distance, in positions, that no coupling of uniform sources with data can fall below.
 
-    A source knows at most log M nats about its row. The rate-distortion function of uniform symbols says how near
-    that brings the two (Cover and Thomas, Elements of Information Theory, section 10.3): N D positions with
-    log K - H_b(D) - D log(K-1) = log(M) / N, where H_b is the binary entropy.
+    A source knows at most log M nats about its row. The rate-distortion function of uniform symbols says how
+    near that brings the two (Cover and Thomas, Elements of Information Theory, section 10.3): N D positions
+    with log K - H_b(D) - D log(K-1) = log(M) / N, where H_b is the binary entropy.
 
     Args:
         rows: M, the number of data rows.

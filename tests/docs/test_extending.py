@@ -33,6 +33,7 @@ COPIED = (
         "workflow_config.yaml",
         "config.schema.json",
         "pyproject.toml",
+        "conftest.py",
     ),
     ".mypy_cache",  # where `make lint` has run, the types of what did not change are known
 )
