@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from typing import Any
 
@@ -222,6 +223,14 @@ def choose_ticks(low: float, high: float) -> list[float]:
 
 def to_svg(figure: Figure, name: str) -> Markup:
     """The figure as an element that scales with the page; `name` makes its ids unique."""
+    return _name_ids(_write_svg(figure), name)
+
+
+def _name_ids(svg: str, name: str) -> Markup:
+    return Markup(re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg))
+
+
+def _write_svg(figure: Figure) -> str:
     buffer = StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
@@ -229,17 +238,21 @@ def to_svg(figure: Figure, name: str) -> Markup:
     svg = re.sub(r"<(metadata|style).*?</\1>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    return Markup(themed(svg))
+    return themed(svg)
 
 
 def key(look: Style, name: str) -> Markup:
     """The piece of a line that stands before its name in a legend."""
+    return _name_ids(_draw_key(look), name)
+
+
+@cache
+def _draw_key(look: Style) -> str:
     with canvas(_KEY) as (figure, axes):
         axes.set_axis_off()
         [line] = axes.plot([0, 1, 2], [0, 0, 0], **look.options, markevery=[1], clip_on=False)
         line.set_in_layout(False)
-        return to_svg(figure, name)
+        return _write_svg(figure)
 
 
 def swatch(fill: Fill, name: str) -> Markup:
