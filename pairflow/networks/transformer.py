@@ -5,9 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.networks.adaln import Modulation, modulate, zeroed
-from pairflow.networks.dropout import Dropout
-from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.layers import Dropout, Modulation, TimeEmbedding, modulate, zeroed
 
 ROTARY_BASE = 10_000
 FREQUENCIES = 10_000.0 ** (-np.arange(128) / 128)  # of the time, as in the releases of UDLM and Duo
