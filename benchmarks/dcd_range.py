@@ -30,7 +30,7 @@ from pairflow.flow.corruption import Uniform
 from pairflow.flow.schedule import DIFFUSION
 from pairflow.kinds.molecules.counts import count
 from pairflow.kinds.molecules.prepare import Vocabulary
-from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.layers import TimeEmbedding
 from pairflow.training import dcd
 from pairflow.training.loop import optimise
 from pairflow.training.objectives import FlowObjective, Validator

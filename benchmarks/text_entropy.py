@@ -78,20 +78,16 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def read_text(root: Path) -> RealText:
-    """The text of an experiment and its judges: 6-grams, and the transformer if the workflow trained one."""
-    weights, data = root / "reference/judge.safetensors", root / "data"
-    second = weights if weights.is_file() else None
+    """The text of an experiment and its judge of 6-grams."""
+    data = root / "data"
     files = TextFiles(
-        *(data / f"{name}.parquet" for name in ("train", "validation", "judge")),
-        data / "vocabulary.json",
-        second,
+        *(data / f"{name}.parquet" for name in ("train", "validation", "judge")), data / "vocabulary.json"
     )
-    settings = Judge(order=6, **({"transformer": {}} if second else {}))
-    return RealText.read(files, settings, Machine("cpu", 1, False, Provenance()))
+    return RealText.read(files, Judge(order=6), Machine("cpu", 1, False, Provenance()))
 
 
 def judged(text: RealText, rows: np.ndarray) -> dict[str, float]:
-    """The entropy of rows (B, N) and their perplexity under each judge."""
+    """The entropy of rows (B, N) and their perplexity under the judge."""
     measured = [row for row in text.measure_rows(rows) if row["metric"] in ("judge_ppl", "entropy")]
     return {row["extractor"] or "entropy": row["value"] for row in measured}
 

@@ -12,8 +12,8 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.library import rows
 from pairflow.kinds.text.data_sets import OwnText
 from pairflow.kinds.text.tokenisers import load_tokeniser
+from pairflow.kinds.vectors.data_sets import VectorFile
 from pairflow.kinds.vectors.settings import Vectors
-from pairflow.kinds.vectors.sources import VectorFile
 
 READERS = {
     "configuration.yaml": read,

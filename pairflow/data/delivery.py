@@ -149,15 +149,21 @@ class ScoredLines(Scored):
     N is the `length` of the model's rows; other lines cannot be scored.
     """
 
-    column, padding = "text", None
+    column = "text"
 
-    def __init__(self, noun: str, encode: Callable[[str], np.ndarray], length: int):
-        self.noun, self.encode, self.length = noun, encode, length
+    def __init__(
+        self, noun: str, encode: Callable[[str], np.ndarray], length: int, padding: int | None = None
+    ):
+        self.noun, self.encode, self.length, self.padding = noun, encode, length, padding
 
     def read(self, path: Path, column: str) -> Iterator[Candidate]:
         if path.suffix != ".txt":
-            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt, a {self.noun} a line")
-        for number, line in enumerate(read_text(path, MOST_BYTES).splitlines(), 1):
+            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt with {self.noun}s")
+        return self.split(read_text(path, MOST_BYTES))
+
+    def split(self, text: str) -> Iterator[Candidate]:
+        """The rows of a text."""
+        for number, line in enumerate(text.splitlines(), 1):
             try:
                 tokens = self.encode(line)
                 if len(tokens) != self.length:

@@ -19,8 +19,8 @@ import pooch
 import requests
 
 from pairflow.artifacts import digest
-from pairflow.data.source import broken_copy
-from pairflow.data.status import Finding, described
+from pairflow.data.source import DataSource
+from pairflow.data.status import Finding, broken_copy, described
 from pairflow.errors import InputError
 from pairflow.runtime.progress import bar
 
@@ -77,6 +77,22 @@ class RawFile:
             expected = f"SHA-256 {self.sha256}" if self.sha256 else f"git blob {self.git_blob}"
             raise InputError(f"{self.url}: wrong checksum, expected {expected}")
         return path
+
+
+@dataclass(frozen=True)
+class PublishedFile(DataSource):
+    """A data set in one file, which is part of the package, downloaded, or in the folder that
+    PAIRFLOW_DATA_DIR names."""
+
+    name: str
+    file: RawFile
+
+    def fetch(self) -> Path:
+        """A local path of the file, which is downloaded if need be."""
+        return self.file.fetch()
+
+    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
+        return published_status([self.file], offline)
 
 
 def local_copy(names: Iterable[str]) -> Path | None:

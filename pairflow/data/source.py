@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pairflow.config import DataSettings
-from pairflow.data.status import Finding
+from pairflow.data.status import Finding, quoted
 from pairflow.errors import InputError
 
 
@@ -83,20 +82,13 @@ class RowFile(DataSource):
     def name(self) -> str:  # type: ignore[override]
         return self.path.name
 
+    def fetch(self) -> Path:
+        return self.path
+
     def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
         if self.path.is_dir() if self.what == "folder" else self.path.is_file():
             return Finding.ok(str(self.path))
         return Finding.attention(f"{self.path}: no such {self.what}", f"ls {quoted(self.path.parent)}")
-
-
-def broken_copy(path: Path, problem: str) -> Finding:
-    """A copy that the workflow would refuse; without it, the data are downloaded again."""
-    text = problem if str(path) in problem else f"{path}: {problem}"
-    return Finding.attention(text, f"rm -r {quoted(path)}")
-
-
-def quoted(path: Path) -> str:
-    return shlex.quote(str(path))
 
 
 def files(folder: str | Path, name: str, suffixes: Collection[str]) -> list[Path]:

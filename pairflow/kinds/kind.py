@@ -62,12 +62,11 @@ class Kind(ABC):
 
     prepared: ClassVar[Mapping[str, str]] = ROWS  # the files that preprocessing writes, and their help
     keeps_symbols: ClassVar[bool] = False  # whether a parent's symbols come first in its own vocabulary
-    sources: ClassVar[str] = "data_sets"  # the module whose `source_of` has the sources of raw data
 
     def source(self, settings: Any, folder: Path = Path()) -> Any:
         """The source that the settings name; relative paths are those below `folder`. Asked by all that read,
         check or measure raw data."""
-        return self.load(self.sources).source_of(settings, folder)
+        return self.load("data_sets").source_of(settings, folder)
 
     @abstractmethod
     def prepare(self, settings: Any, files: Mapping[str, Path], parent: Path | None, progress: bool) -> None:

@@ -4,9 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.networks.adaln import Modulation, modulate, zeroed
-from pairflow.networks.dropout import Dropout
-from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.layers import Dropout, Modulation, TimeEmbedding, modulate, zeroed
 
 EXPANSION = 2
 

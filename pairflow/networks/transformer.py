@@ -5,9 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pairflow.networks.adaln import Modulation, modulate, zeroed
-from pairflow.networks.dropout import Dropout
-from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.layers import Dropout, Modulation, TimeEmbedding, modulate, zeroed
 
 ROTARY_BASE = 10_000
 FREQUENCIES = 10_000.0 ** (-np.arange(128) / 128)  # of the time, as in the releases of UDLM and Duo
@@ -60,14 +58,11 @@ class DiffusionTransformer(nn.Module):
 
 
 class AttentionBlock(nn.Module):
-    """Attention and a perceptron, each normalised, modulated and gated by the time (adaLN-zero).
+    """Attention and a perceptron, each normalised, modulated and gated by the time (adaLN-zero)."""
 
-    `causal`: no token attends to those after it.
-    """
-
-    def __init__(self, width: int, heads: int, time_width: int, dropout: float, causal: bool = False):
+    def __init__(self, width: int, heads: int, time_width: int, dropout: float):
         super().__init__()
-        self.heads, self.dropout, self.causal = heads, Dropout(dropout), causal
+        self.heads, self.dropout = heads, Dropout(dropout)
         self.modulation = Modulation(time_width, width, parts=6)
         self.attention_norm = nn.LayerNorm(width, bias=False)
         self.qkv = nn.Linear(width, 3 * width, bias=False)
@@ -87,7 +82,7 @@ class AttentionBlock(nn.Module):
         qkv = self.qkv(h).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, d)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (B, heads, N, d)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        attended = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        attended = F.scaled_dot_product_attention(q, k, v)
         return self.attention_out(attended.transpose(1, 2).flatten(2))  # (B, N, width)
 
 

@@ -18,9 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pairflow.errors import InputError
-from pairflow.networks.adaln import Layer, zeroed
-from pairflow.networks.dropout import Dropout
-from pairflow.networks.time_embedding import TimeEmbedding
+from pairflow.networks.layers import Dropout, Layer, TimeEmbedding, zeroed
 
 TIME_SCALE = 1000  # the sinusoids see sigma times this
 SLOWEST = 1e-4  # the lowest of their frequencies; the highest is 1

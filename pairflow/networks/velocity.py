@@ -12,9 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pairflow.errors import InputError
-from pairflow.networks.adaln import Modulation, modulate, zeroed
+from pairflow.networks.layers import Modulation, TimeEmbedding, modulate, zeroed
 from pairflow.networks.mlp import MlpBlock
-from pairflow.networks.time_embedding import TimeEmbedding
 from pairflow.networks.transformer import FREQUENCIES
 from pairflow.networks.unet import ImageTrunk, halvable_shape
 

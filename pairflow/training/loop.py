@@ -12,7 +12,7 @@ from torch.optim.swa_utils import AveragedModel
 from pairflow import rng
 from pairflow.config import Optimisation
 from pairflow.errors import InputError, Interrupted
-from pairflow.networks.dropout import set_batch_slice
+from pairflow.networks.layers import set_batch_slice
 from pairflow.runtime import distributed, signals
 from pairflow.runtime.progress import bar
 from pairflow.runtime.resume import RERUN

@@ -51,5 +51,5 @@ def test_lines_that_cannot_be_scored_keep_their_place(tmp_path):
     rows = [*ScoredLines("number", encode, 2).read(tmp_path / "a.txt", "")]
     assert rows[0].tokens.tolist() == [1, 2]
     assert [row.reason for row in rows] == ["", "expected 2 tokens, found 1", "expected digits, found 'x'"]
-    with pytest.raises(InputError, match=r"expected \.txt, a number a line"):
+    with pytest.raises(InputError, match=r"expected \.txt with numbers"):
         [*ScoredLines("number", encode, 2).read(tmp_path / "a.csv", "")]

@@ -133,7 +133,7 @@ def test_every_rule_has_a_cost():
     names = set(re.findall(r"^ *rule (\w+):", text, re.MULTILINE)) - {"paper"}  # a page on all experiments
     rules = names | set(re.findall(r'f"(\w+)_\{kind.name\}"', text))
     assert {"preprocess", "evaluate", "floor"} <= rules
-    assert "train_judge" in rules
+    assert "describe_molecules" in rules
     text = {"source": "shakespeare", "tokeniser": "characters", "length": 16}
     plans = [check(Experiment, {**IMAGES, **change}, "x") for change in ({}, {"data": text})]
     unknown = set(rules)
@@ -151,13 +151,6 @@ def test_the_judges_of_text():
         text = {"source": "shakespeare", "tokeniser": "characters", "length": 16}
         return cost_of(check(Experiment, {**IMAGES, "data": text, "judge": judge}, "x"))
 
-    def training(**settings) -> float:
-        return costs(transformer=settings)["train_judge", None, None, None].seconds - 3.0
-
-    assert training(width=32, blocks=1, batch_size=10, iterations=100) == pytest.approx(
-        100 * 10 * 16 * 32 * (2e-7 + 1.5e-9 * 32 + 2e-10 * 16)
-    )
-    assert training(iterations=2000) == pytest.approx(2 * training(iterations=1000))
     # GPT-2 large has never been timed.
     assert costs()["floor", None, None, None].seconds < 3
     assert costs(gen_ppl=True)["floor", None, None, None].seconds is None

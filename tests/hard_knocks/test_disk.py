@@ -71,10 +71,6 @@ BESIDE = {  # what is beside the miniature's chain -> its arguments, and the opt
             for name in ("train", "validation", "judge", "vocabulary", "known", "rejected")
         },
     ),
-    "train_judge": (
-        [*REAL_TEXT[4:], "--iterations=2"],
-        {"out": f"{TEXT}/judge.safetensors", "description": f"{TEXT}/judge.json"},
-    ),
     "floor text": (["text", *REAL_TEXT, "--samples=9", "--trials=2"], {"out": f"{TEXT}/floor"}),
     "sample text": (["--model", MODEL[2], "--nfe=1", "--samples=9"], {"out": f"{TEXT}/samples"}),
     "evaluate text": (["text", *REAL_TEXT, "--samples", f"{TEXT}/samples"], {"out": f"{TEXT}/metrics"}),

@@ -16,7 +16,7 @@ from pairflow.config import Dcd, Training
 from pairflow.errors import InputError
 from pairflow.flow.corruption import Absorbing, Uniform
 from pairflow.networks import build
-from pairflow.networks.dropout import Dropout, set_batch_slice
+from pairflow.networks.layers import Dropout, set_batch_slice
 from pairflow.runtime import distributed, signals
 from pairflow.training import dcd
 from pairflow.training.loop import optimise

@@ -103,7 +103,6 @@ def call_of():
 
     def call(root: Path, job, modality: str) -> tuple[str, list[object], dict[str, object]]:
         inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
-        inputs.pop("judge_description", None)  # beside the weights
         outputs = {name: path for name, path in job.outputs.items() if name not in ("vocabulary", "known")}
         options = {
             name: getattr(job, name) for name in ("evaluation", "method") if name in TOLD.get(job.rule, ())

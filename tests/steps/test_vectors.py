@@ -12,7 +12,7 @@ import pairflow
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Configuration, Experiment, PairSettings, check
 from pairflow.errors import InputError
-from pairflow.kinds.vectors.sources import two_moons
+from pairflow.kinds.vectors.data_sets import two_moons
 from pairflow.plan.jobs import jobs
 
 RUN = {"batch_size": 32, "iterations": 60, "learning_rate": 5e-3, "ema_decay": 0.9}

@@ -10,8 +10,8 @@ import numpy as np
 
 from pairflow.config import DataSettings
 from pairflow.data.download import DATA_DIR, cache, downloadable, local_copy
-from pairflow.data.source import DatasetSize, DataSource, RowFile, broken_copy, files
-from pairflow.data.status import Finding
+from pairflow.data.source import DatasetSize, DataSource, RowFile, files
+from pairflow.data.status import Finding, broken_copy
 from pairflow.errors import InputError
 from pairflow.kinds.images import files as image_files
 from pairflow.kinds.images.files import LabelledImages, RawImages

@@ -15,8 +15,8 @@ import numpy as np
 
 from pairflow.config import DataSettings
 from pairflow.data.download import RawFile, published_status
-from pairflow.data.source import DatasetSize, DataSource, RowFile, quoted
-from pairflow.data.status import Finding, described
+from pairflow.data.source import DatasetSize, DataSource, RowFile
+from pairflow.data.status import Finding, described, quoted
 from pairflow.data.unpack import GzipFile
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.settings import Molecules, Standardisation

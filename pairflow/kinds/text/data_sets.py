@@ -7,7 +7,7 @@ import tarfile
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pairflow.artifacts import digest
 from pairflow.config import DataSettings
-from pairflow.data.download import RawFile, published_status
-from pairflow.data.source import DatasetSize, DataSource, RowFile, files, quoted
-from pairflow.data.status import Finding, described
+from pairflow.data.download import PublishedFile, RawFile
+from pairflow.data.source import DatasetSize, DataSource, RowFile, files
+from pairflow.data.status import Finding, described, quoted
 from pairflow.data.unpack import require_plausible
 from pairflow.errors import InputError
 from pairflow.files import read_bytes, read_text, require_regular
@@ -30,8 +30,6 @@ BERT_SIZE, LETTERS = 30_522, 27  # K of bert-base-uncased, and of a to z with th
 
 TRAINING = [f"news.en-{number:05}-of-00100" for number in range(1, 100)]
 HELD_OUT = [f"news.en.heldout-{number:05}-of-00050" for number in range(50)]
-# In word pieces of bert-base-uncased, [SEP] included: 30,301,028 and 306,688 sentences of about 29.
-_TOKENS, _HELD_OUT_TOKENS = 880_000_000, 8_900_000
 
 _RULES = [  # of words that the benchmark has set apart, in this order
     (re.compile(pattern), replacement)
@@ -73,55 +71,30 @@ class TextSource(DataSource):
         return prepare(parts, settings, rejected, parent)
 
 
-@dataclass(frozen=True)
-class PublishedText(TextSource):
-    """A text that is downloaded, or read from the folder that PAIRFLOW_DATA_DIR names."""
-
-    name: str
-    file: RawFile
-
-    def fetch(self) -> Path:
-        return self.file.fetch()
-
-    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        """The parts of a plain file in UTF-8; a file that is packed has a class of its own."""
-        return cut_parts(read_text(self.fetch(), MOST_BYTES), settings)
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return published_status([self.file], offline)
+def cut_plain(path: Path, settings: Text) -> Parts:
+    """The parts of a plain file in UTF-8."""
+    return cut_parts(read_text(path, MOST_BYTES), settings)
 
 
 @dataclass(frozen=True)
-class EmbeddedText(PublishedText):
-    """A text that is part of the package, packed by xz, with the SHA-256 of its UTF-8 bytes."""
+class PublishedText(PublishedFile, TextSource):
+    """A text that is published or part of the package.
 
-    sha256: str
+    `cut` turns the file into three parts. `tokens` gives the numbers of training and held-out tokens where
+    they are known before the file is here.
+    """
 
-    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        content = lzma.decompress(self.fetch().read_bytes())
-        if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise InputError(f"{self.fetch()}: not the text of this package; install it again")
-        return cut_parts(content.decode("utf-8"), settings)
-
-
-@dataclass(frozen=True)
-class Text8(PublishedText):
-    """text8: the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006)."""
+    cut: Callable[[Path, Text], Parts] = cut_plain
+    tokens: Callable[[Text], tuple[int, int]] | None = None
 
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        path = self.fetch()
-        try:
-            with zipfile.ZipFile(path) as archive:
-                require_plausible(path, archive.getinfo("text8").file_size)
-                text = archive.read("text8").decode("ascii")
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise InputError(f"{path}: not the archive of text8: {described(error)}") from None
-        return cut_parts(text, settings)
+        return self.cut(self.fetch(), settings)
 
     def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
         assert isinstance(settings, Text)
-        held_out = round(settings.validation_fraction * 10**8)
-        return expected_size(settings, 10**8 - held_out - round(settings.judge_fraction * 10**8), held_out)
+        if self.tokens is None:
+            return super().measure(settings, progress)
+        return expected_size(settings, *self.tokens(settings))
 
 
 def expected_size(settings: Text, tokens: int, held_out: int) -> DatasetSize:
@@ -142,35 +115,53 @@ def detokenise(sentence: str) -> str:
     return sentence
 
 
-@dataclass(frozen=True)
-class Lm1b(PublishedText):
-    """The One Billion Word Benchmark (Chelba et al. 2013): single sentences in a random order.
+def cut_embedded(path: Path, settings: Text) -> Parts:
+    """The parts of the text that comes with the package, packed by xz."""
+    content = lzma.decompress(path.read_bytes())
+    if hashlib.sha256(content).hexdigest() != _SHAKESPEARE:
+        raise InputError(f"{path}: not the text of this package; install it again")
+    return cut_parts(content.decode("utf-8"), settings)
+
+
+def cut_text8(path: Path, settings: Text) -> Parts:
+    """The parts of text8: the first 10^8 letters and spaces of the English Wikipedia (M. Mahoney 2006)."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            require_plausible(path, archive.getinfo("text8").file_size)
+            text = archive.read("text8").decode("ascii")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path}: not the archive of text8: {described(error)}") from None
+    return cut_parts(text, settings)
+
+
+def count_text8(settings: Text) -> tuple[int, int]:
+    """The numbers of training and held-out characters of text8."""
+    held_out = round(settings.validation_fraction * 10**8)
+    return 10**8 - held_out - round(settings.judge_fraction * 10**8), held_out
+
+
+def cut_lm1b(path: Path, settings: Text) -> Parts:
+    """The parts of the One Billion Word Benchmark (Chelba et al. 2013): single sentences in a random order.
 
     It has 99 files for training and 50 held-out ones, for validation. The last of the 99, as many as
     `judge_fraction` says, are the judge's.
     """
+    judge = ceil(Fraction(str(settings.judge_fraction)) * len(TRAINING))
+    names = {"train": TRAINING[:-judge], "validation": HELD_OUT, "judge": TRAINING[-judge:]}
+    return {part: _sentences(path, set(own), settings) for part, own in names.items()}
 
-    def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        judge = ceil(Fraction(str(settings.judge_fraction)) * len(TRAINING))
-        names = {"train": TRAINING[:-judge], "validation": HELD_OUT, "judge": TRAINING[-judge:]}
-        return {part: self._sentences(set(own), settings) for part, own in names.items()}
 
-    def _sentences(self, names: set[str], settings: Text) -> Iterator[str]:
-        """The sentences of the files of these names, in the order of the archive."""
-        path = self.fetch()
-        try:
-            with tarfile.open(path, "r|gz") as archive:
-                for member in archive:
-                    if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
-                        require_plausible(path, member.size)
-                        for line in file.read().decode("utf-8").splitlines():
-                            yield normalise(detokenise(line), settings)
-        except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
-            raise InputError(f"{path}: not the archive of LM1B: {described(error)}") from None
-
-    def measure(self, settings: DataSettings, progress: bool = True) -> DatasetSize:
-        assert isinstance(settings, Text)
-        return expected_size(settings, _TOKENS, _HELD_OUT_TOKENS)
+def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
+    """The sentences of the files of these names, in the order of the archive."""
+    try:
+        with tarfile.open(path, "r|gz") as archive:
+            for member in archive:
+                if member.name.rpartition("/")[2] in names and (file := archive.extractfile(member)):
+                    require_plausible(path, member.size)
+                    for line in file.read().decode("utf-8").splitlines():
+                        yield normalise(detokenise(line), settings)
+    except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
+        raise InputError(f"{path}: not the archive of LM1B: {described(error)}") from None
 
 
 @dataclass(frozen=True)
@@ -227,30 +218,32 @@ class OwnText(RowFile, TextSource):
 
 
 _LM1B = "1-billion-word-language-modeling-benchmark-r13output.tar.gz"
+_SHAKESPEARE = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"  # SHA-256 of its UTF-8
 _EMBEDDED = Path(__file__).with_name("shakespeare.txt.xz")
 
 _TEXTS: tuple[TextSource, ...] = (
     # Tiny Shakespeare, 40,000 lines of his plays, in the public domain.
-    EmbeddedText(
-        "shakespeare",
-        RawFile((_EMBEDDED.name,), embedded=_EMBEDDED),
-        "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-    ),
-    Text8(
+    PublishedText("shakespeare", RawFile((_EMBEDDED.name,), embedded=_EMBEDDED), cut_embedded),
+    PublishedText(
         "text8",
         RawFile(
             ("text8.zip",),
             "http://mattmahoney.net/dc/text8.zip",
             sha256="a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
         ),
+        cut_text8,
+        count_text8,
     ),
-    Lm1b(
+    PublishedText(
         "lm1b",
         RawFile(
             (_LM1B,),
             f"https://www.statmt.org/lm-benchmark/{_LM1B}",
             sha256="01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e",
         ),
+        cut_lm1b,
+        # Word pieces of bert-base-uncased, [SEP] included: 30,301,028 and 306,688 sentences of about 29.
+        lambda settings: (880_000_000, 8_900_000),
     ),
 )
 DATA_SETS: dict[str, TextSource] = {text.name: text for text in _TEXTS}

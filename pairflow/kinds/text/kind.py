@@ -1,6 +1,6 @@
 """Text, as characters or pieces of words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -9,11 +9,9 @@ from pairflow.config import DEMANDED, DemandSettings, Experiment
 from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.data.source import listing
 from pairflow.kinds.kind import ROWS, Kind, Needs
-from pairflow.kinds.text import settings as text_settings
-from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text
+from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
-from pairflow.plan.job import Job
 
 if TYPE_CHECKING:
     from pairflow.data.delivery import Delivery, Scored
@@ -40,18 +38,6 @@ METRICS = {
 GROUPS = {"ngrams": "Frequencies of n-grams", "repeats": "Repeats, and copies of training text"}
 
 
-def _judge(root: Path) -> dict[str, Path]:
-    """The files of the second judge."""
-    weights = paths.reference(root, "judge.safetensors")
-    return {"judge_weights": weights, "judge_description": weights.with_suffix(".json")}
-
-
-def _judge_text(root: Path) -> dict[str, Path]:
-    """The rows that judges of text learn from, and the tokeniser."""
-    files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
-    return {name: paths.data(root, file) for name, file in files.items()}
-
-
 class TextFiles(NamedTuple):
     """What samples of text are compared with and judged by."""
 
@@ -59,7 +45,6 @@ class TextFiles(NamedTuple):
     validation: Annotated[Path, "Held-out rows (Parquet)."]
     judge: Annotated[Path, "Rows of text that only the judge learns from (Parquet)."]
     vocabulary: Annotated[Path, "The tokeniser (JSON)."]
-    judge_weights: Annotated[Path | None, "Weights of the second judge, if the settings have one."] = None
 
 
 class TextKind(Kind):
@@ -68,7 +53,6 @@ class TextKind(Kind):
     floor, real, comparison = JudgedDraws, TextFiles, Judge
     shows_pairs = on_demand = keeps_symbols = True
     demanded, chosen_by = DEMANDED | {"prefix", "template"}, ("judge_ppl",)
-    steps = ("train_judge",)
 
     prepared = ROWS | {
         "judge.parquet": "Rows that only the judge of samples learns from (Parquet).",
@@ -92,26 +76,20 @@ class TextKind(Kind):
     def preparing(self, raw_mb: float) -> Needs:
         return Needs(memory_mb=8000, minutes=120)
 
-    def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """The training of the second judge, if there is one."""
-        if judge := text_settings.judge_settings(experiment).transformer:
-            outputs = {name.removeprefix("judge_"): path for name, path in _judge(root).items()}
-            yield Job("train_judge", _judge_text(root), outputs, judge)
-
     def real_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
-        judge = _judge(root) if text_settings.judge_settings(experiment).transformer else {}
-        return paths.real_files(root) | _judge_text(root) | judge
+        files = {"judge": "judge.parquet", "vocabulary": "vocabulary.json"}
+        return paths.real_files(root) | {name: paths.data(root, file) for name, file in files.items()}
 
     def floor_settings(self, experiment: Experiment, evaluation: str, comparison: str = "") -> JudgedDraws:
-        draws, judge = experiment.real_draws(evaluation), text_settings.judge_settings(experiment)
+        draws, judge = experiment.real_draws(evaluation), judge_settings(experiment)
         return JudgedDraws(**judge.model_dump(), **draws.model_dump())
 
     def comparison_settings(self, experiment: Experiment, comparison: str = "") -> Judge:
-        return text_settings.judge_settings(experiment)
+        return judge_settings(experiment)
 
     def measuring(self, experiment: Experiment) -> Needs:
         """Only GPT-2 large, which measures gen_ppl, uses a GPU."""
-        gpt2 = text_settings.judge_settings(experiment).gen_ppl
+        gpt2 = judge_settings(experiment).gen_ppl
         return Needs(memory_mb=16000 if gpt2 else 4000, minutes=120, gpu=gpt2)
 
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
@@ -148,15 +126,10 @@ class TextKind(Kind):
 
     def costs(self, job: ShortJob) -> dict[str, Cost]:
         """The time of GPT-2 is not known."""
-        costs, settings = token_costs(job), text_settings.judge_settings(job.experiment)
-        if settings.gen_ppl:
+        costs = token_costs(job)
+        if judge_settings(job.experiment).gen_ppl:
             costs |= {rule: Cost(None, None, costs[rule].disk) for rule in ("evaluate", "floor")}
-        seconds = 0.0
-        if judge := settings.transformer:  # measured on the same machine on 2026-11-23
-            tokens = judge.iterations * judge.batch_size * job.sizes.length
-            in_blocks = judge.blocks * (2e-7 + 1.5e-9 * judge.width)
-            seconds = tokens * judge.width * (in_blocks + 2e-10 * job.sizes.vocabulary_size)
-        return costs | {"train_judge": Cost(3.0 + seconds, 950.0, 1e6)}
+        return costs
 
 
 KIND = TextKind()

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, token_array
-from pairflow.errors import InputError
 from pairflow.kinds.text.controls import CONTROLS
 from pairflow.kinds.text.copied import longest_copies
 from pairflow.kinds.text.kind import TextFiles
@@ -39,31 +38,24 @@ Row = dict[str, Any]
 Trials = dict[int, np.ndarray]
 
 
-class TextJudge(Protocol):
-    """A model of text, which gives rows (B, N) a perplexity."""
-
-    def perplexity(self, rows: np.ndarray) -> float:
-        """exp of the mean negative log-probability of all tokens of the rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class RealText:
     """What samples of text are compared with: `real` as it was read, and the same rows with -1 for padding.
 
-    `judges` has the judges by what metric rows call them; the n-gram model comes first and leads. `gpt2`
-    reads the text of samples, if the settings ask for it.
+    `name` is what metric rows call the n-gram `judge`. `gpt2` reads the text of samples, if the settings ask
+    for it.
     """
 
     real: RealRows
-    judges: dict[str, TextJudge]
+    name: str
+    judge: KneserNey
     tokeniser: Tokeniser
     inputs: dict[str, str]
     gpt2: "GPT2 | None" = None
 
     @classmethod
     def read(cls, files: TextFiles, settings: Judge, machine: Machine) -> "RealText":
-        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set. Of
-        the networks among the judges, the transformer always runs on the CPU."""
+        """Read the files and fit the n-gram judge; InputError unless they are the parts of one data set."""
         real, tokeniser = RealRows.read(files.tokens, files.validation), load_tokeniser(files.vocabulary)
         real.metadata.require_same_vocabulary(tokeniser.hash, files.tokens, files.vocabulary)
         table, judged = read_table(files.judge, "tokens")
@@ -73,28 +65,15 @@ class RealText:
         stream = mark_padding(token_array(table["tokens"]), tokeniser.padding).reshape(1, -1)
         inputs = {**real.inputs, "judge": digest(files.judge)}
         name = f"kneser-ney-{settings.order}-{inputs['judge'][:8]}"
-        size = real.metadata.dimensions[1]
-        judges: dict[str, TextJudge] = {name: KneserNey.fit(stream, size, settings.order)}
-        if settings.transformer:
-            from pairflow.kinds.text.judge import TransformerJudge  # imports torch, as the next ones
-            from pairflow.runtime.device import choose
-
-            choose("cpu", machine.threads)
-            if files.judge_weights is None:
-                raise InputError(
-                    "judge.transformer: needs --judge-weights, the file that `pairflow train_judge` writes"
-                )
-            second = TransformerJudge.load(files.judge_weights, inputs["judge"])
-            judges[second.name] = second
-            inputs["judge_weights"] = second.weights
+        judge = KneserNey.fit(stream, real.metadata.dimensions[1], settings.order)
         gpt2 = None
         if settings.gen_ppl:
-            from pairflow.kinds.text.gpt2 import GPT2
+            from pairflow.kinds.text.gpt2 import GPT2  # imports torch, as the next one
             from pairflow.runtime.device import choose
 
             gpt2 = GPT2.load(choose(machine.device, machine.threads, machine.provenance))
             inputs["gpt2"] = gpt2.sha256
-        return cls(real, judges, tokeniser, inputs, gpt2)
+        return cls(real, name, judge, tokeniser, inputs, gpt2)
 
     @cached_property
     def train(self) -> np.ndarray:
@@ -136,8 +115,7 @@ class RealText:
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
         """Those metrics for which held-out rows can stand in place of samples."""
-        for name, judge in self.judges.items():
-            yield _row("judge_ppl", judge.perplexity(rows), extractor=name)
+        yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
             yield _row("gen_ppl", value, extractor=self.gpt2.name)

@@ -1,17 +1,15 @@
 """Text on demand: samples as text, in the order in which they come; and text to score."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
+import numpy as np
 from torch import Tensor
 
 from pairflow.config import DemandSettings
-from pairflow.data.delivery import Candidate, Lines, Rows, Scored
+from pairflow.data.delivery import Candidate, Lines, Rows, ScoredLines
 from pairflow.errors import InputError
-from pairflow.files import read_text
 from pairflow.flow.given import OPEN, count_given, given_row, given_start
 from pairflow.flow.samplers import FREE
-from pairflow.kinds.text.data_sets import MOST_BYTES
 from pairflow.kinds.text.tokenisers import Tokeniser, load_tokeniser
 from pairflow.training.model import Model
 
@@ -56,33 +54,21 @@ def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> T
     return given_row(option, lead, tokens, length, room=length - len(lead) - after)
 
 
-class ScoredText(Scored):
+class ScoredText(ScoredLines):
     """The lines of a file, or pieces of N tokens of its text, whichever the model's rows are."""
 
-    noun = column = "text"
-
     def __init__(self, model: Model):
-        self.tokeniser, self.length = load_tokeniser(model.vocabulary_file()), model.length
-        self.padding = self.tokeniser.padding
+        self.tokeniser = load_tokeniser(model.vocabulary_file())
+        super().__init__("text", self._encode_line, model.length, self.tokeniser.padding)
 
-    def read(self, path: Path, column: str) -> Iterator[Candidate]:
-        if path.suffix != ".txt":
-            raise InputError(f"{path}: unknown suffix {path.suffix!r}; expected .txt for a model of text")
-        text = read_text(path, MOST_BYTES)
-        return self._lines(text) if self.tokeniser.lines else self._pieces(text)
+    def _encode_line(self, line: str) -> np.ndarray:
+        return self.tokeniser.line(self.tokeniser.encode_known(line), self.length)
 
-    def _lines(self, text: str) -> Iterator[Candidate]:
+    def split(self, text: str) -> Iterator[Candidate]:
         tokeniser = self.tokeniser
-        for number, line in enumerate(text.splitlines(), 1):
-            try:
-                row = tokeniser.line(tokeniser.encode_known(line), self.length)
-            except InputError as reason:
-                yield Candidate(number, "", line, None, str(reason))
-                continue
-            yield Candidate(number, "", line, row)
-
-    def _pieces(self, text: str) -> Iterator[Candidate]:
-        tokeniser = self.tokeniser
+        if tokeniser.lines:
+            yield from super().split(text)
+            return
         width = self.length - tokeniser.margins
         tokens = tokeniser.encode_all([text])
         pieces = tokeniser.frame(tokens[: len(tokens) // width * width].reshape(-1, width))

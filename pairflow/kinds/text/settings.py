@@ -15,31 +15,6 @@ FILES = (".txt", (".txt",))  # of a folder: their name in messages, their suffix
 TEXT_SOURCES = ("shakespeare", "text8", "lm1b")
 
 
-class JudgeTransformer(Settings):
-    """The second judge of text: a small autoregressive transformer, and its training on the judge's text."""
-
-    width: int = Field(64, ge=8, le=4096, description="Width of the judge's transformer.")
-    blocks: int = Field(2, ge=1, le=64, description="Blocks of the judge's transformer.")
-    heads: int = Field(4, ge=1, le=64, description="Attention heads in each block.")
-    dropout: float = Field(0.2, ge=0, lt=1, description="Dropout, which a short text needs.")
-    batch_size: int = Field(64, ge=1, le=2**16, description="Rows per iteration.")
-    iterations: int = Field(
-        1000,
-        ge=1,
-        le=10**9,
-        description="Optimiser updates. The weights are those of the lowest loss on a tenth of the judge's "
-        "rows, which is held back.",
-    )
-    learning_rate: float = Field(3e-3, gt=0, le=1, description="Peak learning rate of AdamW.")
-    seed: Seed = Field(0, description="Seed of the judge's weights and of its batches.")
-
-    @model_validator(mode="after")
-    def _heads_fit(self) -> "JudgeTransformer":
-        if self.width % (2 * self.heads):
-            raise ValueError(f"width: {self.width} is no multiple of 2 x heads, {2 * self.heads}")
-        return self
-
-
 class Judge(Settings):
     """The models whose perplexity samples of text have; the n-gram model leads."""
 
@@ -48,11 +23,6 @@ class Judge(Settings):
         ge=1,
         le=16,
         description="Tokens of the judge's n-grams: 6 suits characters, 3 suits pieces of words.",
-    )
-    transformer: JudgeTransformer | None = Field(
-        None,
-        description="A second judge, which the workflow trains on the judge's text: a small autoregressive "
-        "transformer with these settings; {} for the defaults.",
     )
     gen_ppl: bool = Field(
         False, description="Also measure the generative perplexity under GPT-2 large; needs pairflow[text]."

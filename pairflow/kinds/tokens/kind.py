@@ -26,7 +26,7 @@ GROUPS = {"rows": "Copies and repeats"}
 
 
 class TokensKind(Kind):
-    name, settings, sources, rows = "tokens", Tokens, "sources", "token rows"
+    name, settings, rows = "tokens", Tokens, "token rows"
     metrics, groups = METRICS, GROUPS
 
     def prepare(

@@ -24,7 +24,7 @@ METRICS = {
 
 
 class VectorsKind(Kind):
-    name, settings, sources, rows = "vectors", Vectors, "sources", "vectors"
+    name, settings, rows = "vectors", Vectors, "vectors"
     metrics, groups = METRICS, PATH_GROUP
     shows_pairs = True
 

@@ -19,14 +19,12 @@ from pairflow.report.kind_page import Details
 from pairflow.report.words import format_number, pluralise
 
 HELD_OUT = "held-out text"
-SECOND = "second_ppl"  # what `TextValues` call the perplexity under the second judge
 _LEAST_ENTROPY = 0.9  # of that of held-out text: samples below it vary too little
 _LEAST_DISTINCT = 0.5  # likewise, for distinct 4-grams
 
 TextValues = Mapping[str, float]  # metric -> mean
 _COLUMNS = {
     "judge_ppl": "Perplexity",
-    SECOND: "Transformer’s",
     "gen_ppl": "GPT-2’s",
     "entropy": "Entropy",
     "known_words": "Known words",
@@ -35,7 +33,6 @@ _COLUMNS = {
     "distinct_4": "Distinct",
     "copied_span": "Copied",
 }  # metric -> heading
-_METRIC_OF = {name: "judge_ppl" if name == SECOND else name for name in _COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,13 @@ class TextRow:
 class TextDetails(Details):
     """Real text and the controls, and every method at each number of steps: the two parts of a table.
 
-    `judges` are what the perplexity is measured by, and `digits` are the decimals of what was measured.
+    `judge` is what the perplexity is measured by, and `digits` are the decimals of what was measured.
     `charts` show the perplexity against the entropy: through the numbers of steps, and then through the
     temperatures at each number of steps, where there are several.
     """
 
     evaluation: str = ""
-    judges: list[str] = field(default_factory=list)
+    judge: str = ""
     parts: list[list[TextRow]] = field(default_factory=list)
     digits: Mapping[str, int] = field(default_factory=dict)
     legend: Legend | None = None
@@ -69,13 +66,8 @@ class TextDetails(Details):
 
     @property
     def columns(self) -> dict[str, str]:
-        """Heading of a column -> the name of its values."""
-        return {_COLUMNS[name]: name for name in self.digits}
-
-    @property
-    def headings(self) -> dict[str, str]:
         """Heading of a column -> its metric."""
-        return {_COLUMNS[name]: _METRIC_OF[name] for name in self.digits}
+        return {_COLUMNS[name]: name for name in self.digits}
 
     def text(self, row: TextRow, metric: str) -> str:
         return format_number(row.values.get(metric, np.nan), self.digits[metric])
@@ -113,18 +105,17 @@ def describe_text(contents: Contents, evaluation: str, prefix: str) -> TextDetai
     methods = list(dict.fromkeys(row.name for row in rows))
     judged = contents.measured
     judged = judged[(judged.evaluation == evaluation) & (judged.metric == "judge_ppl")]
-    *_, order, number = judged.extractor[~is_second(judged)].iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
-    seconds = [name.replace("-", ", ") for name in judged.extractor[is_second(judged)].unique()]
+    *_, order, number = judged.extractor.iloc[0].split("-")  # kneser-ney-6-1a2b3c4d
     keys = legend(methods, f"{prefix}-text", figures.contrast(methods))
     for place, name in enumerate(points):
         keys.add(MARKS[name], name, f"{prefix}-mark{place}")
     return TextDetails(
         evaluation=evaluation,
-        judges=[f"a Kneser-Ney model of {order}-grams, {number}", *(f"a {own}" for own in seconds)],
+        judge=f"a Kneser-Ney model of {order}-grams, {number}",
         parts=[others, rows],
         digits={
-            name: max(METRICS[metric].digits, choose_digits([own.get(name, np.nan) for own in values]))
-            for name, metric in _METRIC_OF.items()
+            name: max(METRICS[name].digits, choose_digits([own.get(name, np.nan) for own in values]))
+            for name in _COLUMNS
             if any(name in own for own in values)
         },
         legend=keys,
@@ -219,16 +210,10 @@ def find_warnings(values: TextValues, real: TextValues, shuffled: TextValues) ->
 
 
 def mean_values(rows: pd.DataFrame, evaluation: str, keys: list[str]) -> dict[tuple, dict[str, float]]:
-    """Key -> metric -> the mean over seeds and trials; the second judge's perplexity is `SECOND`."""
+    """Key -> metric -> the mean over seeds and trials."""
     own = rows[(rows.evaluation == evaluation)].dropna(subset="value")
-    own = own.assign(metric=own.metric.mask(is_second(own), SECOND))
     means = own.groupby([*keys, "metric"])["value"].mean()
     values_of: dict[tuple, dict[str, float]] = {}
     for (*key, metric), value in means.items():
         values_of.setdefault(tuple(key), {})[metric] = float(value)
     return values_of
-
-
-def is_second(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each row is of the second judge."""
-    return rows.extractor.astype("object").fillna("").str.startswith("transformer")

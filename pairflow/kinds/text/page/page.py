@@ -82,8 +82,7 @@ class TextPage(KindPage):
                 real = grid.floor.mean if grid.floor else np.nan
                 digits = max(grid.about.digits, choose_digits([*grid.means.values(), real]))
                 text = format_number(real, digits)
-                measure = Measure(grid.about.label, grid.metric, grid.means, text, digits)
-                measures.setdefault(grid.metric, measure)  # of several judges the first one leads
+                measures[grid.metric] = Measure(grid.about.label, grid.metric, grid.means, text, digits)
         nll, density = (contents.bounds.get(name, {}) for name in ("nll_bound", "bpc_bound"))
         bounds = {run: np.exp(nll.get(run[0], np.nan)) for run in leading.means}
         bits = {run: density.get(run[0], np.nan) for run in leading.means}

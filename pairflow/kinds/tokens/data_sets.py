@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairflow.artifacts import read_rows
-from pairflow.data.download import RawFile, published_status
+from pairflow.data.download import PublishedFile
 from pairflow.data.prepared import PreparedRows
-from pairflow.data.source import DataSource, RowFile
-from pairflow.data.status import Finding
+from pairflow.data.source import RowFile
 from pairflow.errors import InputError
 from pairflow.kinds.tokens.settings import Tokens
 
@@ -18,9 +17,6 @@ MINIMUM = 10  # rows, of which one at least is held out
 class TokenFile(RowFile):
     """A user's own file of token rows."""
 
-    def fetch(self) -> Path:
-        return self.path
-
     def read(self, settings: Tokens) -> PreparedRows:
         """Read and split the rows; InputError as `read_rows`, and where there are too few of them."""
         rows = read_rows(self.path, settings.vocabulary_size)
@@ -30,20 +26,11 @@ class TokenFile(RowFile):
 
 
 @dataclass(frozen=True)
-class PublishedTokens(DataSource):
-    """A published file of token rows, which is downloaded or read from the folder PAIRFLOW_DATA_DIR."""
-
-    name: str
-    file: RawFile
-
-    def fetch(self) -> Path:
-        return self.file.fetch()
+class PublishedTokens(PublishedFile):
+    """A published file of token rows."""
 
     def read(self, settings: Tokens) -> PreparedRows:
         return TokenFile(self.fetch()).read(settings)
-
-    def status(self, offline: bool = False, torchvision: bool = True) -> Finding:
-        return published_status([self.file], offline)
 
 
 _PUBLISHED: tuple[PublishedTokens, ...] = ()

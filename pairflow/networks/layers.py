@@ -1,6 +1,12 @@
-"""How a network is given the time: sinusoids of sigma = -log kappa, then a two-layer perceptron."""
+"""Layers of all networks: the time, what it does to the blocks, and dropout.
+
+The time is embedded as sinusoids of sigma = -log kappa, then by a two-layer perceptron. It shifts, scales and
+gates each block: adaptive layer normalisation (adaLN; DiT, Peebles and Xie 2023). Dropout does not depend on
+how a batch is split between passes and processes.
+"""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -9,6 +15,8 @@ from torch import Tensor, nn
 FREQUENCIES = 128
 LABEL_SCALE = 0.02  # standard deviation of labels' embeddings at the start, as in DiT (Peebles and Xie 2023)
 SLOWEST, FASTEST = 0.1, 16.0  # radians per unit of sigma: monotone over its range, and fine near the data
+
+Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
 
 class TimeEmbedding(nn.Module):
@@ -53,3 +61,55 @@ class TimeEmbedding(nn.Module):
         if label is None:
             label = torch.full((), self.classes, device=sigma.device)
         return time + self.labels(label)
+
+
+class Modulation(nn.Module):
+    """A linear map from the time to `parts` vectors, zero at the start (adaLN-zero).
+
+    (B, time_width) -> a tuple of `parts` tensors (B, 1, width).
+    """
+
+    def __init__(self, time_width: int, width: int, parts: int):
+        super().__init__()
+        self.parts = parts
+        self.linear = zeroed(nn.Linear(time_width, parts * width))
+
+    def forward(self, time: Tensor) -> tuple[Tensor, ...]:
+        return self.linear(time)[:, None].chunk(self.parts, dim=-1)
+
+
+def modulate(h: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    """h (B, n, width), scaled and shifted by (B, 1, width)."""
+    return h * (1 + scale) + shift
+
+
+def zeroed(layer: Layer) -> Layer:
+    """`layer`, whose output is 0 at the start."""
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
+    return layer
+
+
+class Dropout(nn.Dropout):
+    """Dropout of some rows of a batch, with the mask that they would get in the whole batch.
+
+    The mask is drawn for the whole batch, so that random numbers are the same, and then cut. `seen` holds the
+    slice of rows and the size of the batch; it is None where the network gets the whole batch.
+    """
+
+    seen: tuple[slice, int] | None = None
+
+    def forward(self, h: Tensor) -> Tensor:
+        if self.seen is None or not self.training:
+            return super().forward(h)
+        rows, batch_size = self.seen
+        mask = super().forward(h.new_ones(batch_size, *h.shape[1:]))  # 0 or 1 / (1 - p)
+        return h * mask[rows]
+
+
+def set_batch_slice(network: nn.Module, rows: slice, batch_size: int) -> None:
+    """Tell the network's dropout which rows of a batch it gets next."""
+    whole = rows == slice(0, batch_size)
+    for module in network.modules():
+        if isinstance(module, Dropout):
+            module.seen = None if whole else (rows, batch_size)

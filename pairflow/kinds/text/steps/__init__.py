@@ -1,1 +1,0 @@
-"""Steps on real text, once per experiment."""
