@@ -1,15 +1,20 @@
 """Token rows in the working directory, a model trained on them for a moment, its pairs, a distillation."""
 
+import contextlib
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pairflow.cli import module_of
+from pairflow.config import Experiment
+from pairflow.plan.jobs import jobs
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
@@ -145,6 +150,37 @@ def start_job(step, call_of):
     def run(root: Path, job, modality: str):
         name, files, options = call_of(root, job, modality)
         return step(name, *files, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def require_own_words():
+    """The page of an experiment on plain rows has no word that belongs to molecules or images."""
+
+    def require(page: str) -> None:
+        text = re.sub(r"<script.*?</script>", "", page.partition("<body>")[2], flags=re.DOTALL)
+        for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
+            assert word not in text
+
+    return require
+
+
+@pytest.fixture(scope="session")
+def finish(made_once, run_job):
+    """A folder with the results of all jobs of an experiment in `root`, in the order of the plan. `prepare`
+    writes the user's own files into it first."""
+
+    def run(name: str, root: Path, experiment: Experiment, prepare: Callable[[], None] | None = None) -> Path:
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            with contextlib.chdir(folder):
+                if prepare:
+                    prepare()
+                for job in jobs(root, experiment):
+                    run_job(root, job, experiment.data.kind)
+
+        return made_once(name, make)
 
     return run
 

@@ -49,18 +49,22 @@ def experiment():
 
 
 @pytest.fixture(scope="module")
-def finished(made_once, experiment, run_job):
-    """A folder with the text and the results of all jobs, in the order of the plan."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
+def finished(finish, experiment):
+    def prepare() -> None:
         words = np.array(["sun", "moon", "star"])[np.random.default_rng(0).integers(3, size=(300, 2))]
-        with contextlib.chdir(folder):
-            Path("lines.txt").write_text("\n".join([*map(" ".join, words), "a line that is far too long"]))
-            for job in jobs(ROOT, experiment):
-                run_job(ROOT, job, "text")
+        Path("lines.txt").write_text("\n".join([*map(" ".join, words), "a line that is far too long"]))
 
-    return made_once("text", make)
+    return finish("text", ROOT, experiment, prepare)
+
+
+@pytest.fixture(scope="module")
+def files(finished):
+    """The files that a floor takes."""
+    data = finished / ROOT / "data"
+    names = {"tokens": "train", "validation": "validation", "judge": "judge"}
+    return {option: data / f"{name}.parquet" for option, name in names.items()} | {
+        "vocabulary": data / "vocabulary.json"
+    }
 
 
 def test_the_parts_have_one_tokeniser_and_the_long_line_is_listed(finished):
@@ -93,7 +97,7 @@ def test_ignored_padding_changes_the_model(finished, tmp_path, experiment, run_j
     assert before.iloc[0] != after.iloc[0]
 
 
-def test_the_page_shows_text_and_pairs(finished):
+def test_the_page_shows_text_and_pairs(finished, require_own_words):
     page = (finished / ROOT / "report.html").read_text()
     data = finished / ROOT / "data"
     tokeniser = load_tokeniser(data / "vocabulary.json")
@@ -103,11 +107,9 @@ def test_the_page_shows_text_and_pairs(finished):
         assert html.escape(tokeniser.decode(row)) in page
     assert "Pairs of pairflow" in page
     assert re.search(r"t = 1     \w+␣\w+&lt;end&gt;", page)
-    said = re.sub(r"<script.*?</script>", "", page.partition("<body>")[2], flags=re.DOTALL)
     for text in ("Training rows", "perplexity bound", "Rejected pieces", "Rows of the judge", "␣"):
-        assert text in said
-    for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
-        assert word not in said
+        assert text in page
+    require_own_words(page)
 
 
 def test_lines_of_text_are_scored_and_garbled_ones_stand_out(finished, tmp_path, step):
@@ -194,9 +196,9 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, re
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
 
 
-def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_path, monkeypatch, step):
+def test_gpt2_reads_the_decoded_text_without_padding_and_masks(files, tmp_path, monkeypatch, step):
     """With a reader in its place: every row is decoded, whatever it is, and N tokens of it count."""
-    data, heard = finished / ROOT / "data", []
+    heard = []
 
     class Reader:
         name, sha256 = "gpt2-large-01234567", "0" * 64
@@ -207,8 +209,6 @@ def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_pat
 
     monkeypatch.setattr("pairflow.kinds.text.gpt2.GPT2.load", lambda device: Reader())
     monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
-    files = {name: data / f"{name}.parquet" for name in ("validation", "judge")}
-    files |= {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
     settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
     out = tmp_path / "floor.parquet"
     run = step("floor", "text", **files, settings=settings, evaluation="main", out=out, device="cpu")
@@ -244,11 +244,8 @@ def test_every_metric_is_there_of_samples_of_real_text_and_of_controls(rows, exp
         assert own[own.method.isin(experiment.methods)].nfe.notna().all()
         assert own[own.method.isin(CONTROLS)].nfe.isna().all()
     references = dict(zip(rows.metric, rows.reference.fillna(""), strict=True))
-    assert (references["js_bigram"], references["copied_span"], references["entropy"]) == (
-        "test",
-        "train",
-        "",
-    )
+    found = [references[name] for name in ("js_bigram", "copied_span", "entropy")]
+    assert found == ["test", "train", ""]
 
 
 def test_the_values_are_those_of_the_samples_under_a_judge_of_its_own_text(finished, rows):
@@ -302,6 +299,3 @@ def test_the_page_shows_the_controls_the_frontier_and_the_bound(finished):
     ):
         assert text in page
     assert "Evaluation main_t0_5" not in page
-    said = re.sub(r"<script.*?</script>", "", page.partition("<body>")[2], flags=re.DOTALL)
-    for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
-        assert word not in said

@@ -49,18 +49,20 @@ def walk() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def finished(made_once, experiment, run_job):
-    """A folder with the rows and the results of all jobs, in the order of the plan."""
+def finished(finish, experiment):
+    def prepare() -> None:
+        np.save("rows.npy", walk())
+        pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
 
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        with contextlib.chdir(folder):
-            np.save("rows.npy", walk())
-            pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
-            for job in jobs(ROOT, experiment):
-                run_job(ROOT, job, "tokens")
+    return finish("own tokens", ROOT, experiment, prepare)
 
-    return made_once("own tokens", make)
+
+@pytest.fixture
+def parts(finished, tmp_path, monkeypatch):
+    """The files of the rows as a step takes them, which then runs in a folder without files."""
+    monkeypatch.chdir(tmp_path)
+    data = finished / ROOT / "data"
+    return {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
 
 
 def test_rows_are_split_and_keep_their_order(finished, experiment):
@@ -97,17 +99,13 @@ def test_every_metric_is_there_with_its_floor(finished, experiment):
     assert bounds["udlm"] == log.validation_nll.iloc[-1]
 
 
-def test_the_page_shows_distances_their_floor_and_rows(finished):
+def test_the_page_shows_distances_their_floor_and_rows(finished, require_own_words):
     page = (finished / ROOT / "report.html").read_text()
     for text in ("bigram distance", "real rows", "Training rows", "NLL bound", "Hamming distance"):
         assert text in page
-    assert (
-        " ".join(map(str, token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])[0]))
-        in page
-    )
-    said = re.sub(r"<script.*?</script>", "", page.partition("<body>")[2], flags=re.DOTALL)
-    for word in ("olecule", "SMILES", "RDKit", "pixel", "image"):
-        assert word not in said
+    row = token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])[0]
+    assert " ".join(map(str, row)) in page
+    require_own_words(page)
 
 
 def test_a_method_trains_on_own_pairs_of_training_rows(finished):
@@ -131,31 +129,26 @@ def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     assert "Your own pairs, pairs-mine: 0 of the 160 training rows have no pair" in words
 
 
-def test_training_rows_without_a_pair_are_counted(finished, tmp_path, monkeypatch, step):
-    monkeypatch.chdir(tmp_path)
+def test_training_rows_without_a_pair_are_counted(parts, step):
     pairflow.write_pairs(SOURCES[:50], walk()[:50], "mine.parquet", vocabulary_size=K)
-    data = finished / ROOT / "data"
-    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
-    assert step("adopt", **ADOPTED, **files).exit_code == 0
+    assert step("adopt", **ADOPTED, **parts).exit_code == 0
     assert step("diagnose", pairs="pairs.parquet", method="pairs-mine", out="coupling.parquet").exit_code == 0
     rows = pd.read_parquet("coupling.parquet").set_index("metric").value
     train, paired = (
         [tuple(row) for row in table.tolist()]
-        for table in (token_array(read_table(files["tokens"])[0]["tokens"]), walk()[:50])
+        for table in (token_array(read_table(parts["tokens"])[0]["tokens"]), walk()[:50])
     )
     assert rows["unpaired_rows"] == sum(row not in paired for row in train) > 0
     assert rows["held_out_pairs"] == sum(row not in train for row in paired)
 
 
-def test_rows_are_the_same_whatever_integers_a_file_holds(finished, tmp_path, monkeypatch, step):
-    monkeypatch.chdir(tmp_path)
+def test_rows_are_the_same_whatever_integers_a_file_holds(parts, step):
     pairflow.write_pairs(SOURCES, walk(), "mine.parquet", vocabulary_size=K)
-    files = {name: finished / ROOT / "data" / f"{name}.parquet" for name in ("train", "validation")}
-    table, metadata = read_table(files["validation"])
+    table, metadata = read_table(parts["validation"])
     wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
     write_table(Path("wide.parquet"), pa.table(wide), metadata)
-    for held_out, out in ((files["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
-        options = {**ADOPTED, "out": out, "tokens": files["train"], "validation": held_out}
+    for held_out, out in ((parts["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
+        options = {**ADOPTED, **parts, "out": out, "validation": held_out}
         assert step("adopt", **options).exit_code == 0
     narrow, wide = (read_table(Path(name))[0] for name in ("narrow.pairs", "wide.pairs"))
     assert narrow.equals(wide)
@@ -169,47 +162,23 @@ ADOPTED = {"settings": {"coupling": "pairs-mine"}, "own": "mine.parquet", "out":
     [
         (SOURCES, walk(), K + 1, "mine.parquet: (N, K) is (6, 6), expected (6, 5) as in"),
         (SOURCES[:, :5], walk()[:, :5], K, "mine.parquet: (N, K) is (5, 5), expected (6, 5) as in"),
-        (
-            SOURCES[:9],
-            np.eye(9, N, -3, int) * 3,
-            K,
-            "mine.parquet: row 3: x1 is no row of the data; pair the",
-        ),
-        (
-            walk(),
-            SOURCES,
-            K,
-            "mine.parquet: row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?",
-        ),
+        (SOURCES[:9], np.eye(9, N, -3, int) * 3, K, "mine.parquet: row 3: x1 is no row of the data; pair"),
+        (walk(), SOURCES, K, "row 0: x1 is no row of the data, but x0 is one; are x0 and x1 swapped?"),
     ],
 )
-def test_own_pairs_that_do_not_fit_are_refused(
-    finished, tmp_path, monkeypatch, step, refused, x0, x1, size, text
-):
-    monkeypatch.chdir(tmp_path)
+def test_own_pairs_that_do_not_fit_are_refused(parts, step, refused, x0, x1, size, text):
     pairflow.write_pairs(x0, x1, "mine.parquet", vocabulary_size=size)
-    data = finished / ROOT / "data"
-    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
-    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+    refused(step("adopt", **ADOPTED, **parts), "adopt", text)
 
 
-def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(
-    finished, tmp_path, monkeypatch, step, refused
-):
-    monkeypatch.chdir(tmp_path)
-    data = finished / ROOT / "data"
-    files = {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
-    known, held_out = (
-        token_array(read_table(data / f"{name}.parquet")[0]["tokens"]) for name in ("train", "validation")
-    )
+def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(parts, step, refused):
+    known, held_out = (token_array(read_table(path)[0]["tokens"]) for path in parts.values())
     only = np.array([row for row in held_out.tolist() if row not in known.tolist()])
     pairflow.write_pairs(only, only, "mine.parquet", vocabulary_size=K)
-    refused(
-        step("adopt", **ADOPTED, **files), "adopt", "mine.parquet: no x1 is a training row; pair the rows"
-    )
+    refused(step("adopt", **ADOPTED, **parts), "adopt", "mine.parquet: no x1 is a training row; pair")
     pq.write_table(pa.table({"x0": [[1]], "x1": [[1]]}), "mine.parquet")
     text = "mine.parquet: was not written by pairflow; `pairflow.write_pairs` makes such a file of your own"
-    refused(step("adopt", **ADOPTED, **files), "adopt", text)
+    refused(step("adopt", **ADOPTED, **parts), "adopt", text)
 
 
 @pytest.mark.parametrize(
@@ -217,24 +186,9 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(
     [
         ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
         ([[0, 1]], [[0.5, 1]], "a.parquet", "x1: expected an integer dtype, found float64"),
-        (
-            [[0, 1]],
-            [[0, 1], [1, 2]],
-            "a.parquet",
-            "x0, x1: expected one shape (rows, positions), found (1, 2)",
-        ),
-        (
-            np.ma.masked_array([[0, 1]], [[0, 1]]),
-            [[0, 1]],
-            "a.parquet",
-            "x0: expected an array without masked",
-        ),
-        (
-            [[0, 1]],
-            [[0, 1]],
-            "no/a.parquet",
-            "no/a.parquet: expected a file in a folder that is there, found",
-        ),
+        ([[0, 1]], [[0, 1], [1, 2]], "a.parquet", "x0, x1: expected one shape (rows, positions), found"),
+        (np.ma.masked_array([[0, 1]], [[0, 1]]), [[0, 1]], "a.parquet", "x0: expected an array without"),
+        ([[0, 1]], [[0, 1]], "no/a.parquet", "no/a.parquet: expected a file in a folder that is there"),
         ([[0, 1]], [[0, 1]], "a.csv", "a.csv: expected a name that ends in .parquet"),
     ],
 )
@@ -247,9 +201,7 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
 
 @pytest.mark.parametrize("size", [True, 5.0, 1, "5", None])
 def test_pairs_of_an_impossible_vocabulary_are_refused(tmp_path, size):
-    with pytest.raises(
-        pairflow.InputError, match=r"^vocabulary_size: expected an integer in 2\.\.65536, found"
-    ):
+    with pytest.raises(pairflow.InputError, match=r"^vocabulary_size: expected an integer in 2\.\.65536"):
         pairflow.write_pairs([[0, 1]], [[0, 1]], tmp_path / "a.parquet", vocabulary_size=size)
     assert list(tmp_path.iterdir()) == []
 
@@ -270,14 +222,9 @@ def test_results_are_tables_for_notebooks(finished, monkeypatch, experiment):
     assert table.loc["udlm", 2] == pytest.approx(rows[rows.nfe == 2].value.mean())
     assert own.dataset == "rows.npy"
     assert pairflow.results(finished / ROOT).table("copies", "main", "train").equals(own.table("copies"))
-    known = "it has nn_hamming, copies, distinct, unigram_tv, bigram_tv"
-    with pytest.raises(
-        pairflow.InputError, match=rf"no metric 'copy' in the evaluation 'main' \(.*\): {known}"
-    ):
+    with pytest.raises(pairflow.InputError, match=r"no metric 'copy' .*: it has nn_hamming, copies"):
         own.table("copy")
-    with pytest.raises(
-        pairflow.InputError, match=r"results/none: no finished experiment, because there is no"
-    ):
+    with pytest.raises(pairflow.InputError, match=r"results/none: no finished experiment, because"):
         pairflow.results("none")
 
 
@@ -303,9 +250,7 @@ def test_molecules_of_a_model_of_token_rows_are_refused(finished, step, refused)
 
 def test_a_mistaken_name_of_a_model_is_answered_by_those_that_are_there(finished):
     models = finished / ROOT / "seed0/models"
-    text = (
-        f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?): {models} has pairflow, pair"
-    )
+    text = f"{models}/pairflo/model.json: no such file (did you mean 'pairflow'?)"
     with pytest.raises(pairflow.InputError, match=re.escape(text)):
         pairflow.sample(models / "pairflo", 30, nfe=1)
 
@@ -353,10 +298,7 @@ PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "
         (None, "rows.npy: no such file"),
         (np.zeros((20, 2)), "rows.npy: expected an integer dtype, found float64"),
         (np.zeros(20, int), "rows.npy: expected a 2-D array (rows, positions), found 1 dimension(s)"),
-        (
-            np.eye(20, 3, k=-7, dtype=int) * 5,
-            "rows.npy: row 7, position 0: expected a token in 0..4, found 5",
-        ),
+        (np.eye(20, 3, k=-7, dtype=int) * 5, "row 7, position 0: expected a token in 0..4, found 5"),
         (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
         (np.full((2, 2), None), "rows.npy: not a .npy array of numbers"),
     ],

@@ -1,6 +1,5 @@
 """A continuous flow of two moons through every step, to the page, without Snakemake."""
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from pairflow.artifacts import read_table, token_array
 from pairflow.config import Configuration, Experiment, PairSettings, check
 from pairflow.errors import InputError
 from pairflow.kinds.vectors.data_sets import two_moons
-from pairflow.plan.jobs import jobs
 
 RUN = {"batch_size": 32, "iterations": 60, "learning_rate": 5e-3, "ema_decay": 0.9}
 SETTINGS = {
@@ -37,20 +35,12 @@ def experiment():
 
 
 @pytest.fixture(scope="module")
-def finished(made_once, experiment, run_job):
-    """A folder with the results of all jobs, in the order of the plan."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        with contextlib.chdir(folder):
-            for job in jobs(ROOT, experiment):
-                run_job(ROOT, job, "vectors")
-
-    return made_once("two moons", make)
+def finished(finish, experiment):
+    return finish("two moons", ROOT, experiment)
 
 
 @pytest.fixture(scope="module")
-def finished_images(made_once, run_job):
+def finished_images(finish):
     """The same with the embedded digits as real numbers."""
     changes = {
         "data": {"source": "digits"},
@@ -60,15 +50,7 @@ def finished_images(made_once, run_job):
         "features": {"extractor": "classifier", "weights": "digits"},
         "methods": ["condot", "pairflow"],
     }
-    settings = check(Experiment, SETTINGS | changes, "test")
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        with contextlib.chdir(folder):
-            for job in jobs(ROOT, settings):
-                run_job(ROOT, job, "images")
-
-    return made_once("digits as real numbers", make)
+    return finish("digits as real numbers", ROOT, check(Experiment, SETTINGS | changes, "test"))
 
 
 def test_two_moons_are_half_circles_in_every_pair_of_coordinates():
@@ -174,10 +156,7 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"methods": ["udlm"]},
-            "methods: 'udlm' has no continuous flow; expected one of pairflow, condot, ot",
-        ),
+        ({"methods": ["udlm"]}, "'udlm' has no continuous flow; expected one of pairflow, condot, ot"),
         ({"methods": ["pairflow-sub2"]}, "methods: 'pairflow-sub2' has no continuous flow"),
         ({"methods": ["condot+dcd"]}, r"condot is for continuous flows, \+dcd is for discrete flows"),
         ({"training": RUN}, "training.loss: expected velocity in a continuous flow, found nelbo"),
@@ -185,10 +164,7 @@ def test_images_of_a_continuous_flow_are_grey_levels_with_the_paths_that_made_th
         ({"network": {"name": "transformer"}}, "network: 'transformer' is no network of a continuous flow"),
         ({"data": {"source": "two_moons"}}, "dims: the source two_moons needs this key"),
         ({"data": {"source": "qm9", "length": 8}}, "data: a continuous flow is not for molecules"),
-        (
-            {"evaluations": {"main": {"nfe": [1], "temperature": 0.5}}},
-            "evaluations.main.temperature: only for discrete flows",
-        ),
+        ({"evaluations": {"main": {"nfe": [1], "temperature": 0.5}}}, "temperature: only for discrete flows"),
         ({"flow": "discrete"}, "methods: 'condot' has no discrete flow; expected one of mdlm, udlm"),
     ],
 )

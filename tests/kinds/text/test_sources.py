@@ -8,12 +8,9 @@ import pytest
 
 from pairflow.data.status import Condition
 from pairflow.errors import InputError
-from pairflow.kinds.text import tokenisers
 from pairflow.kinds.text.data_sets import DATA_SETS as TEXTS
 from pairflow.kinds.text.data_sets import HELD_OUT, TRAINING, detokenise
 from pairflow.kinds.text.settings import TEXT_SOURCES, Text
-
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", ".", ","]
 
 
 def settings(source, **others) -> Text:
@@ -35,14 +32,6 @@ def lm1b(copies):
                 member.size = len(text)
                 archive.addfile(member, io.BytesIO(text.encode()))
     return path
-
-
-@pytest.fixture
-def pieces(copies, monkeypatch):
-    path = copies / "vocab.txt"
-    path.write_text("\n".join(PIECES) + "\n")
-    published = tokenisers.RawFile(("vocab.txt",), "https://nowhere", tokenisers.git_blob_id(path))
-    monkeypatch.setattr(tokenisers, "BERT", published)
 
 
 def test_every_text_has_its_name():
