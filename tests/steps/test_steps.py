@@ -3,6 +3,7 @@
 import functools
 import gzip
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -246,6 +247,10 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(step, rows, here):
     run = step("pair", **rows, dry_run=True, out="pairs.parquet")
     assert run.exit_code == 0
     assert "rows: 60 of 6 tokens, 4.3e+05 token comparisons" in run.stdout
+    distance = (
+        r"^distance: 4\.\d\d tokens for random sources; no coupling of 60 rows can go below (\d\.\d\d) \("
+    )
+    assert 0 < float(re.search(distance, run.stdout, re.MULTILINE)[1]) < 4
     assert "time: about" in run.stdout
     assert "memory: about" in run.stdout
     assert [path.name for path in here.iterdir()] == ["rows.npy"]
