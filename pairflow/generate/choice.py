@@ -3,18 +3,16 @@
 import contextlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pairflow.artifacts import read_metadata, read_object, read_table
 from pairflow.errors import InputError
-from pairflow.kinds import KINDS, kind_of_model, load_kind
+from pairflow.kinds import kind_of_model
+from pairflow.kinds.kind import Kind, OnDemandKind, on_demand_kinds
 from pairflow.metrics.ranking import best_run, leading_evaluation, mean_values
 from pairflow.plan import paths
 from pairflow.training.model_files import read_description
 from pairflow.training.options import MODEL_FILES, VOCABULARY
-
-if TYPE_CHECKING:
-    from pairflow.kinds.kind import Kind
 
 
 class ModelChoice(NamedTuple):
@@ -40,7 +38,7 @@ def choose(folder: Path, nfe: int | None) -> ModelChoice:
     experiment without such a metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
-    if not kind.on_demand:
+    if not isinstance(kind, OnDemandKind):
         raise not_on_demand(folder, kind)
     if _is_model(folder):
         read_description(folder / "model.json")
@@ -71,14 +69,14 @@ def choose_for_scores(folder: Path) -> ModelChoice:
     Raises InputError if rows of its kind cannot be scored.
     """
     kind = kind_in(folder)
-    if not kind.on_demand:
+    if not isinstance(kind, OnDemandKind):
         raise InputError(f"{folder}: scores are for molecules and text; this makes {kind.rows}")
     model = _is_model(folder)
     choice = choose(folder, 1 if model else None)
     return choice._replace(reason="" if model else f"{folder}: takes {choice.folder.name}")
 
 
-def kind_in(folder: Path) -> "Kind":
+def kind_in(folder: Path) -> Kind:
     """The kind of the rows that the model in `folder` makes, or the models of the experiment there."""
     description = _content(folder / "model.json")
     vocabulary = _content(folder / VOCABULARY) or _content(paths.data(folder, VOCABULARY))
@@ -108,9 +106,9 @@ def _source(root: Path) -> Path | None:
     return None
 
 
-def not_on_demand(folder: Path, kind: "Kind") -> InputError:
+def not_on_demand(folder: Path, kind: Kind) -> InputError:
     """The error for a model, or an experiment with models, whose samples do not leave on demand."""
-    makes = " or ".join(sorted(each.rows for each in map(load_kind, KINDS) if each.on_demand))
+    makes = " or ".join(sorted(each.rows for each in on_demand_kinds()))
     options, models = "--samples 100 --trials 1", sorted(folder.glob("seed*/models/*/model.json"))
     if not models:
         return InputError(f"{folder}: --count makes {makes}; this model makes {kind.rows}: use {options}")

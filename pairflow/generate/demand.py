@@ -13,6 +13,7 @@ from pairflow.config import DemandSettings
 from pairflow.data.delivery import Rows
 from pairflow.errors import InputError, Interrupted
 from pairflow.generate.choice import choose, kind_in, not_on_demand
+from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime import signals
 from pairflow.runtime.progress import bar
 from pairflow.training.model import DiscreteModel, Model
@@ -39,11 +40,12 @@ class SampleStream:
 
     def __init__(self, folder: str | Path, settings: DemandSettings, device: str | torch.device = "cpu"):
         folder = published.locate(folder)
-        kind_in(folder).require_deliverable(folder, settings)
+        if isinstance(asked := kind_in(folder), OnDemandKind):
+            asked.require_deliverable(folder, settings)
         self.choice = choose(folder, settings.nfe)
         self.settings = settings.model_copy(update={"nfe": self.choice.nfe})
         kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
-        if not isinstance(model, DiscreteModel):
+        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
             raise not_on_demand(folder, kind)
         self.model, self.delivery = model, kind.delivery(model, self.settings)
         chosen_by = [folder / "metrics.parquet"] if self.choice.reason else []

@@ -15,6 +15,7 @@ from pairflow.errors import InputError
 from pairflow.generate.bound import bound_row
 from pairflow.generate.choice import choose_for_scores, kind_in, not_on_demand
 from pairflow.generate.demand import require_writable
+from pairflow.kinds.kind import OnDemandKind
 from pairflow.runtime.progress import bar
 from pairflow.training.model import DiscreteModel, Model
 
@@ -33,7 +34,7 @@ class Scorer:
         self.settings, self.choice = settings, choose_for_scores(folder)
         self.inputs = self.choice.files
         kind, model = kind_in(self.choice.folder), Model.load(self.choice.folder, device=device)
-        if not isinstance(model, DiscreteModel):
+        if not isinstance(kind, OnDemandKind) or not isinstance(model, DiscreteModel):
             raise not_on_demand(folder, kind)
         self.model, self.rows = model, kind.scored(model)
         self.noun = self.rows.noun

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairflow.config.fields import NewSettings
+    from pairflow.data.draft import Draft, DraftRequest
     from pairflow.kinds.kind import Kind
 
 # The only list of them. The last one takes every source that no other claims.
@@ -49,9 +50,10 @@ def kind_of_model(description: Mapping[str, Any], symbols: str) -> "Kind":
     return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
 
 
-def kind_of_file(file: Path) -> "Kind":
-    """The kind that takes a user's own file, the one that takes most being asked first."""
-    return next(kind for kind in map(load_kind, reversed(KINDS)) if kind.takes(file))
+def draft_experiment(request: "DraftRequest") -> "Draft":
+    """The experiment to suggest on a user's own file, by the first kind that takes the file, from the end."""
+    drafts = (load_kind(name).draft(request) for name in reversed(KINDS))
+    return next(draft for draft in drafts if draft)
 
 
 def source_of(data: Any, folder: Path = Path()) -> Any:

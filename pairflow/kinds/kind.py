@@ -5,7 +5,7 @@ imported for their own kind only.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
@@ -132,9 +132,9 @@ class Kind(ABC):
     def measure(self, settings: Any, samples: Path, real: Any, machine: "Machine") -> "Measurement":
         """The metric rows of samples, against `real`. Asked by `pairflow evaluate`."""
 
-    def measure_floor(self, settings: Any, real: Any, machine: "Machine") -> "Measurement":
-        """The metric rows of real data in the place of samples. Asked by `pairflow floor`."""
-        raise NotImplementedError
+    measure_floor: Callable[[Any, Any, "Machine"], "Measurement"]
+    """(settings, real, machine) -> the metric rows of real data in the place of samples; only a kind with a
+    `floor` has it. Asked by `pairflow floor`."""
 
     # The page. What it draws and writes is in the kind's folder `page`, where there is one (`report.pages`).
 
@@ -153,45 +153,16 @@ class Kind(ABC):
     # On demand
 
     rows: ClassVar[str]  # what messages call its rows
-    on_demand: ClassVar[bool] = False  # whether `sample --count` and `score` know what to do with them
-    demanded: ClassVar[frozenset[str]] = (
-        DEMANDED  # the settings of `sample --count` that mean something to it
-    )
-    chosen_by: ClassVar[tuple[str, ...]] = ()  # metrics by which `sample` chooses a model, best first
 
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         """Whether a model makes rows of this kind, by its model.json and by what its vocabulary.json calls
         them; either may be unknown, and is then empty. Asked before a model is used, kind after kind."""
         return symbols == self.name
 
-    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
-        """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
-        others = settings.model_dump(exclude_defaults=True, exclude={*self.demanded})
-        if self.on_demand and others:
-            name = next(iter(others))
-            kinds = (load_kind(kind) for kind in KINDS)
-            users = " or ".join(
-                sorted(kind.rows for kind in kinds if kind.on_demand and name in kind.demanded)
-            )
-            option = "--" + name.replace("_", "-").replace("three-d", "3d")
-            raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
-
-    def takes(self, file: Path) -> bool:
-        """Whether a user's own file is of this kind. Asked by `new`, in the order of KINDS from the end."""
-        return False
-
-    def draft(self, request: "DraftRequest") -> "Draft":
-        """The experiment to suggest on a user's own file, and what the file holds. Asked by `new` after
-        `takes`."""
-        raise NotImplementedError
-
-    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
-        """How the model's samples leave on demand. Asked by `sample --count` if `on_demand`."""
-        raise NotImplementedError
-
-    def scored(self, model: "Model") -> "Scored":
-        """How a file becomes rows that the model can score. Asked by `score` if `on_demand`."""
-        raise NotImplementedError
+    def draft(self, request: "DraftRequest") -> "Draft | None":
+        """The experiment to suggest on a user's own file, and what the file holds; None for a file of another
+        kind. Asked by `new`, in the order of KINDS from the end."""
+        return None
 
     # Costs
 
@@ -204,3 +175,31 @@ class Kind(ABC):
     def stored_bytes(self, sizes: "DatasetSize") -> float:
         """The size of what the kind stores with every model. Asked by the estimate."""
         return 0.0
+
+
+class OnDemandKind(Kind):
+    """A kind of data whose samples `sample --count` delivers, and whose rows `score` scores."""
+
+    demanded: ClassVar[frozenset[str]] = DEMANDED  # the settings of `sample --count` that it knows
+    chosen_by: ClassVar[tuple[str, ...]]  # metrics by which `sample` chooses a model, best first
+
+    def require_deliverable(self, folder: Path, settings: DemandSettings) -> None:
+        """InputError for settings that mean nothing to this kind. Asked by `sample --count` for a folder."""
+        if others := settings.model_dump(exclude_defaults=True, exclude={*self.demanded}):
+            name = next(iter(others))
+            users = " or ".join(sorted(kind.rows for kind in on_demand_kinds() if name in kind.demanded))
+            option = "--" + name.replace("_", "-").replace("three-d", "3d")
+            raise InputError(f"{folder}: {option} is for {users}; this model makes {self.rows}")
+
+    @abstractmethod
+    def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
+        """How the model's samples leave on demand. Asked by `sample --count`."""
+
+    @abstractmethod
+    def scored(self, model: "Model") -> "Scored":
+        """How a file becomes rows that the model can score. Asked by `score`."""
+
+
+def on_demand_kinds() -> list[OnDemandKind]:
+    """The kinds whose samples leave on demand."""
+    return [kind for kind in map(load_kind, KINDS) if isinstance(kind, OnDemandKind)]

@@ -153,10 +153,6 @@ class KindPage:
         """The data as terms and values; `data` is that of `Contents`."""
         return [*count_rows(data), ("Length N", f"{data['length']:,} tokens"), count_symbols(data)]
 
-    def name_rival(self, extractor: str) -> str:
-        """An extractor in the label of a table, where the metric has several."""
-        return extractor
-
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:

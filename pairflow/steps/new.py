@@ -15,7 +15,7 @@ from pairflow import published
 from pairflow.artifacts import as_cell, atomic, require_apart, sole_writer
 from pairflow.config.own import describe, place, require_free
 from pairflow.data.draft import Draft, DraftRequest, Entry
-from pairflow.kinds import kind_of_file, new_settings
+from pairflow.kinds import draft_experiment, new_settings
 from pairflow.limits import LONGEST_NAME
 from pairflow.steps.command import step
 from pairflow.steps.options import configuration, device, model_folder, quiet
@@ -70,7 +70,7 @@ def main(
     source, device = _relative(file, configuration), _device(device)
     start = (published.name_of(parent) or _relative(parent, configuration)) if parent else ""
     request = DraftRequest(file, source, settings, parent, start, rejects, device, quiet)
-    draft = kind_of_file(file).draft(request)
+    draft = draft_experiment(request)
     root = configuration.resolve().parent / "results" / name
     experiment, expected = forecast_draft(draft, root, device, recorded=not estimate, progress=not quiet)
     _write(configuration, target, experiment, draft, force)

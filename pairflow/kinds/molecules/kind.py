@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pairflow.config import DemandSettings, Experiment
 from pairflow.data.costs import Cost, ShortJob
-from pairflow.kinds.kind import ROWS, Kind, Needs
+from pairflow.kinds.kind import ROWS, Kind, Needs, OnDemandKind
 from pairflow.kinds.molecules import settings as molecules_settings
 from pairflow.kinds.molecules.metrics import GROUPS, METRICS, OFF_RULES
 from pairflow.kinds.molecules.settings import Chemistry, Molecules
@@ -37,11 +37,11 @@ class MoleculeFiles(NamedTuple):
     ] = None
 
 
-class MoleculesKind(Kind):
+class MoleculesKind(OnDemandKind):
     name, settings, rows = "molecules", Molecules, "molecules"
     metrics, groups = METRICS, GROUPS
     floor, real, comparison = None, MoleculeFiles, Chemistry
-    on_demand = keeps_symbols = True
+    keeps_symbols = True
     demanded, chosen_by = frozenset(DemandSettings.model_fields), ("useful_strict", "valid")
     steps = ("describe_molecules", "chemnet")
 
@@ -110,11 +110,9 @@ class MoleculesKind(Kind):
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return True  # an unknown model is taken for one of molecules, whose vocabulary is then asked for
 
-    def takes(self, file: Path) -> bool:
-        return self.load("draft").holds_molecules(file)
-
-    def draft(self, request: "DraftRequest") -> "Draft":
-        return self.load("draft").draft_molecules(request)
+    def draft(self, request: "DraftRequest") -> "Draft | None":
+        draft = self.load("draft")
+        return draft.draft_molecules(request) if draft.holds_molecules(request.file) else None
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         return self.load("on_demand").MoleculeDelivery(model, settings)

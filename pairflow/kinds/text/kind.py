@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pairflow.config import DEMANDED, DemandSettings, Experiment
 from pairflow.data.costs import Cost, ShortJob, token_costs
 from pairflow.data.source import listing
-from pairflow.kinds.kind import ROWS, Kind, Needs
+from pairflow.kinds.kind import ROWS, Needs, OnDemandKind
 from pairflow.kinds.text.settings import FILES, Judge, JudgedDraws, Text, judge_settings
 from pairflow.metrics.metric import Metric
 from pairflow.plan import paths
@@ -47,11 +47,11 @@ class TextFiles(NamedTuple):
     vocabulary: Annotated[Path, "The tokeniser (JSON)."]
 
 
-class TextKind(Kind):
+class TextKind(OnDemandKind):
     name, settings, rows = "text", Text, "text"
     metrics, groups = METRICS, GROUPS
     floor, real, comparison = JudgedDraws, TextFiles, Judge
-    shows_pairs = on_demand = keeps_symbols = True
+    shows_pairs = keeps_symbols = True
     demanded, chosen_by = DEMANDED | {"prefix", "template"}, ("judge_ppl",)
 
     prepared = ROWS | {
@@ -112,11 +112,9 @@ class TextKind(Kind):
     def is_made_by(self, description: Mapping[str, Any], symbols: str) -> bool:
         return symbols in ("characters", "subwords", "bert")
 
-    def takes(self, file: Path) -> bool:
-        return file.is_dir() or file.suffix.lower() == ".txt"
-
-    def draft(self, request: "DraftRequest") -> "Draft":
-        return self.load("survey").draft_text(request)
+    def draft(self, request: "DraftRequest") -> "Draft | None":
+        taken = request.file.is_dir() or request.file.suffix.lower() == ".txt"
+        return self.load("survey").draft_text(request) if taken else None
 
     def delivery(self, model: "Model", settings: DemandSettings) -> "Delivery":
         return self.load("on_demand").TextDelivery(model, settings)

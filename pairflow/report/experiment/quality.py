@@ -104,7 +104,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
     """All methods; the extractor is named where another grid has the same metric by another one."""
     rivals = {other.extractor for other in others if other.metric == grid.metric}
-    name = f"({page_of(contents.experiment).name_rival(grid.extractor)})" * (len(rivals) > 1)
+    name = f"({grid.extractor})" * (len(rivals) > 1)
     return contents.add_calls(replace(grid, rival=name, all_seeds=seeds))
 
 

@@ -135,10 +135,6 @@ class TextPage(KindPage):
             count_symbols(data),
         ]
 
-    def name_rival(self, extractor: str) -> str:
-        """A judge goes without its digits, which stand below the table of controls."""
-        return extractor.rpartition("-")[0]
-
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
